@@ -1,0 +1,119 @@
+# Everything a contributor or CI runs. `make help` lists the targets.
+
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+GO ?= go
+PYTHON ?= python3
+PKG ?= ./...
+FUZZTIME ?= 10s
+ARGS ?=
+
+# Tools are pinned and live in the checkout, so that everyone lints alike.
+TOOLS := .tmp/bin
+GOLANGCI_LINT_VERSION := v2.15.0
+GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+
+# One virtual environment with a pinned TensorFlow serves interop and bench.
+VENV := .venv
+VENV_READY := $(VENV)/ready
+
+# Race instrumentation slows numeric kernels about tenfold and they share no state: the rest is what it is for.
+RACE_SKIP := /kernels/|/internal/simd|/internal/pb$$|/op$$
+
+# What `make generate` may write: compared before and after by checkgenerate.
+FINGERPRINT := find . \( -name .git -o -name .tmp -o -name .venv -o -name bin -o -name __pycache__ \) -prune \
+	-o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## Train an MLP on a cluster of three tasks on this machine (ARGS="--data DIR" for real MNIST)
+	bin/weft demo $(ARGS)
+
+.PHONY: build
+build: ## Build the static binary bin/weft
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/weft ./cmd/weft
+
+.PHONY: check
+check: test lint ## What to run before a commit: test and lint
+
+.PHONY: test
+test: ## Run the tests
+	$(GO) vet $(PKG)
+	$(GO) test $(PKG)
+
+.PHONY: race
+race: ## Run the tests of concurrent packages under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race $$($(GO) list $(PKG) | grep -Ev '$(RACE_SKIP)')
+
+.PHONY: invariants
+invariants: ## Run the tests with internal checks compiled in
+	$(GO) test -tags invariants $(PKG)
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Lint and check formatting
+	$(GOLANGCI_LINT) run $(PKG)
+
+.PHONY: fmt
+fmt: $(GOLANGCI_LINT) ## Format the Go code
+	$(GOLANGCI_LINT) fmt
+
+.PHONY: generate
+generate: ## Regenerate committed code and documents
+	$(GO) generate $(PKG)
+
+.PHONY: checkgenerate
+checkgenerate: ## Fail when committed generated files are not current
+	@mkdir -p .tmp
+	@$(FINGERPRINT) > .tmp/before-generate
+	@$(MAKE) generate
+	@$(FINGERPRINT) > .tmp/after-generate
+	@diff .tmp/before-generate .tmp/after-generate || { echo 'generated files are out of date: run "make generate" and commit'; exit 1; }
+
+.PHONY: interop
+interop: build $(VENV_READY) ## Test against a real TensorFlow, both directions (ARGS="-k hello" picks cases)
+	$(VENV)/bin/python -m interop $(ARGS)
+
+.PHONY: bench
+bench: build $(VENV_READY) ## Compare with TensorFlow's server, end to end (ARGS="--quick" for a look)
+	$(VENV)/bin/python -m bench.run $(ARGS)
+
+.PHONY: bench-kernels
+bench-kernels: ## Micro-benchmarks of kernels and vector code
+	$(GO) test -run '^$$' -bench . -benchmem ./kernels/... ./internal/simd/...
+
+.PHONY: fuzz
+fuzz: ## Fuzz every parser for FUZZTIME each
+	@grep -rlE --include='*_test.go' '^func Fuzz' . | while read -r file; do \
+		for name in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*).*/\1/p' "$$file"); do \
+			echo "== $$name ($$(dirname "$$file"))"; \
+			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")"; \
+		done; \
+	done
+
+.PHONY: cover
+cover: ## Measure test coverage (.tmp/cover.html)
+	@mkdir -p .tmp
+	$(GO) test -coverprofile=.tmp/cover.out $(PKG)
+	$(GO) tool cover -html=.tmp/cover.out -o .tmp/cover.html
+	@$(GO) tool cover -func=.tmp/cover.out | tail -n 1
+
+.PHONY: clean
+clean: ## Remove what make built
+	rm -rf bin .tmp $(VENV)
+
+$(GOLANGCI_LINT):
+	@mkdir -p $(TOOLS)
+	GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	mv $(TOOLS)/golangci-lint $@
+
+$(VENV_READY): interop/requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --requirement interop/requirements.txt
+	@touch $@
