@@ -1,0 +1,119 @@
+package layers
+
+import (
+	"slices"
+	"strings"
+)
+
+// A rule says what one package may depend on.
+type rule struct {
+	pkg  string   // path below the module root, "." for the root; a last element "*" stands for any
+	may  []string // packages of this module that it may import, in the same form
+	grpc bool     // may import google.golang.org/grpc
+	pure bool     // no goroutine, clock, randomness, context or I/O
+}
+
+// Sets that rows share: what a package may import that stands on values, on op definitions, and so on up.
+var (
+	values  = []string{"status", "tensor", "device"}
+	ops     = with(values, "opdef")
+	graphs  = with(ops, "graph")
+	kernels = with(ops, "kernel", "internal/invariants", "internal/simd")
+	clients = with(graphs, "op", "gradients", "cluster")
+	formats = with(values, "internal/pb", "internal/pbconv")
+)
+
+// policy lists every package of the module. The order is that of the layers.
+var policy = []rule{
+	// Values and contracts.
+	{pkg: "status"},
+	{pkg: "internal/invariants"},
+	{pkg: "tensor", may: []string{"status", "internal/invariants"}},
+	{pkg: "device", may: []string{"status"}},
+	{pkg: "cluster", may: []string{"status", "device", "internal/pb"}},
+	{pkg: "opdef", may: values},
+	{pkg: "graph", may: ops},
+	{pkg: "kernel", may: with(ops, "internal/invariants")},
+
+	// Kernels: families import neither the graph nor each other.
+	{pkg: "internal/simd"},
+	{pkg: "internal/simd/*", may: []string{"internal/simd"}},
+	{pkg: "kernels/all", may: []string{"kernels/*"}},
+	{pkg: "kernels/*", may: kernels},
+
+	// Building graphs.
+	{pkg: "op", may: graphs},
+	{pkg: "gradients", may: with(graphs, "op")},
+
+	// Messages and their conversions.
+	{pkg: "internal/pb"},
+	{pkg: "internal/pb/*"},
+	{pkg: "internal/pbconv", may: with(graphs, "cluster", "internal/pb")},
+
+	// Passes and the executor.
+	{pkg: "internal/optimize", may: graphs, pure: true},
+	{pkg: "internal/place", may: with(graphs, "kernel"), pure: true},
+	{pkg: "internal/partition", may: graphs, pure: true},
+	{pkg: "internal/rendezvous", may: with(values, "kernel", "internal/invariants")},
+	{pkg: "internal/executor", may: with(graphs, "kernel", "internal/invariants")},
+
+	// Roles: neither imports the other.
+	{pkg: "internal/worker", may: with(graphs, "kernel", "cluster", "internal/executor", "internal/rendezvous",
+		"internal/pb", "internal/pbconv", "internal/invariants")},
+	{pkg: "internal/master", may: with(graphs, "kernel", "cluster", "internal/optimize", "internal/place", "internal/partition",
+		"internal/pb", "internal/pbconv", "internal/invariants")},
+	{pkg: "internal/rpc", may: with(values, "cluster", "internal/pb", "internal/pbconv", "internal/invariants"), grpc: true},
+
+	// The client, which links no kernel and no executor, and what is built on it.
+	{pkg: ".", may: with(graphs, "internal/pb", "internal/pbconv", "internal/rpc")},
+	{pkg: "checkpoint", may: formats},
+	{pkg: "savedmodel", may: with(graphs, ".", "checkpoint", "internal/pb", "internal/pbconv")},
+	{pkg: "summary", may: formats},
+	{pkg: "train", may: with(clients, ".", "checkpoint", "summary", "savedmodel", "internal/pb", "internal/pbconv")},
+
+	// A task and its programs.
+	{pkg: "server", may: []string{"*", "internal/*", "kernels/all"}, grpc: true},
+	{pkg: "local", may: []string{"*", "internal/*", "kernels/all"}},
+	{pkg: "gateway", may: with(clients, ".", "savedmodel", "internal/pb", "internal/pbconv"), grpc: true},
+	{pkg: "dashboard", may: []string{"status", "device", "cluster"}},
+	{pkg: "cmd/weft", may: []string{".", "*", "internal/mnist", "kernels/all"}},
+	{pkg: "examples/*", may: []string{".", "*"}},
+
+	// Tools and tests.
+	{pkg: "internal/mnist"},
+	{pkg: "internal/layers"},
+	{pkg: "internal/opgen", may: with(ops, "kernel", "kernels/all")},
+	{pkg: "internal/pbgen"},
+	{pkg: "internal/testcluster", may: []string{".", "*", "internal/*", "kernels/all"}, grpc: true},
+}
+
+// impure are the standard packages through which a pure package could reach a clock, chance, the world or another goroutine.
+var impure = []string{"context", "crypto/rand", "io/ioutil", "log", "log/slog", "math/rand", "math/rand/v2", "net", "os", "os/*",
+	"net/*", "sync", "sync/atomic", "syscall", "time"}
+
+// drawers are names that say nothing about what a package holds.
+var drawers = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base", "y"}
+
+// lookup returns the rule for a package: the row that names it, or else the first pattern that it matches.
+func lookup(pkg string) (rule, bool) {
+	at := slices.IndexFunc(policy, func(r rule) bool { return r.pkg == pkg })
+	if at < 0 {
+		at = slices.IndexFunc(policy, func(r rule) bool { return match(r.pkg, pkg) })
+	}
+	if at < 0 {
+		return rule{}, false
+	}
+	return policy[at], true
+}
+
+// match reports whether a package path is the one that a pattern names. A final "*" stands for one path element.
+func match(pattern, pkg string) bool {
+	prefix, ok := strings.CutSuffix(pattern, "*")
+	if !ok {
+		return pattern == pkg
+	}
+	rest, ok := strings.CutPrefix(pkg, prefix)
+	return ok && rest != "" && rest != "." && !strings.Contains(rest, "/")
+}
+
+func with(set []string, more ...string) []string { return slices.Concat(set, more) }
