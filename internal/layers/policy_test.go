@@ -83,7 +83,7 @@ var policy = []rule{
 	{pkg: "internal/mnist"},
 	{pkg: "internal/layers"},
 	{pkg: "internal/opgen", may: with(ops, "kernel", "kernels/all")},
-	{pkg: "internal/pbgen"},
+	{pkg: "internal/protogen"},
 	{pkg: "internal/testcluster", may: []string{".", "*", "internal/*", "kernels/all"}, grpc: true},
 }
 
