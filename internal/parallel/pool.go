@@ -1,0 +1,67 @@
+package parallel
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// active is the pool of the process. Its workers start with the first loop that can use them.
+var active atomic.Pointer[pool]
+
+func current() *pool {
+	if p := active.Load(); p != nil {
+		return p
+	}
+	p := newPool(runtime.GOMAXPROCS(0) - 1)
+	if !active.CompareAndSwap(nil, p) {
+		p.stop()
+	}
+	return active.Load()
+}
+
+type pool struct {
+	workers []*worker
+	quit    chan struct{}
+	running sync.WaitGroup
+}
+
+func newPool(workers int) *pool {
+	p := &pool{quit: make(chan struct{})}
+	for range workers {
+		w := &worker{wake: make(chan struct{}, 1)}
+		w.slot.Store(idle)
+		p.workers = append(p.workers, w)
+		p.running.Go(func() { w.run(p.quit) })
+	}
+	return p
+}
+
+// stop ends the workers and waits for them. A loop that still offers its job to one of them takes it back.
+func (p *pool) stop() {
+	close(p.quit)
+	p.running.Wait()
+}
+
+// run offers the loop to idle workers and works on it. It reports false, with nothing done, if no worker is idle.
+func (p *pool) run(n, grain int, body Body) bool {
+	j := jobs.Get().(*job)
+	j.start(n, grain, body)
+	want := min(j.blocks-1, len(p.workers))
+	for _, w := range p.workers {
+		if len(j.claimed) == want {
+			break
+		}
+		if w.claim(j) {
+			j.claimed = append(j.claimed, w)
+		}
+	}
+	if len(j.claimed) == 0 {
+		j.body = nil
+		jobs.Put(j)
+		return false
+	}
+	defer j.finish()
+	j.loop()
+	return true
+}
