@@ -18,7 +18,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
@@ -88,7 +87,7 @@ func request(files linker.Files) *pluginpb.CodeGeneratorRequest {
 		for i := range file.Imports().Len() {
 			add(file.Imports().Get(i).FileDescriptor)
 		}
-		req.ProtoFile = append(req.ProtoFile, toProto(file))
+		req.ProtoFile = append(req.ProtoFile, protodesc.ToFileDescriptorProto(file))
 	}
 	for _, file := range slices.SortedFunc(slices.Values(files), func(a, b linker.File) int {
 		return cmp.Compare(a.Path(), b.Path())
@@ -97,12 +96,4 @@ func request(files linker.Files) *pluginpb.CodeGeneratorRequest {
 		add(file)
 	}
 	return req
-}
-
-// toProto keeps the source info of files that were compiled here, which protodesc drops.
-func toProto(file protoreflect.FileDescriptor) *descriptorpb.FileDescriptorProto {
-	if compiled, ok := file.(linker.Result); ok {
-		return compiled.FileDescriptorProto()
-	}
-	return protodesc.ToFileDescriptorProto(file)
 }
