@@ -18,7 +18,7 @@ var (
 	values  = []string{"status", "tensor", "device"}
 	ops     = with(values, "opdef")
 	graphs  = with(ops, "graph")
-	kernels = with(ops, "kernel", "internal/invariants", "internal/simd")
+	kernels = with(ops, "kernel", "internal/invariants", "internal/parallel", "internal/simd")
 	clients = with(graphs, "op", "gradients", "cluster")
 	formats = with(values, "internal/pb", "internal/pbconv")
 )
@@ -36,6 +36,7 @@ var policy = []rule{
 	{pkg: "kernel", may: with(ops, "internal/invariants")},
 
 	// Kernels: families import neither the graph nor each other.
+	{pkg: "internal/parallel"},
 	{pkg: "internal/simd"},
 	{pkg: "internal/simd/*", may: []string{"internal/simd"}},
 	{pkg: "kernels/all", may: []string{"kernels/*"}},
@@ -55,7 +56,7 @@ var policy = []rule{
 	{pkg: "internal/place", may: with(graphs, "kernel"), pure: true},
 	{pkg: "internal/partition", may: graphs, pure: true},
 	{pkg: "internal/rendezvous", may: with(values, "kernel", "internal/invariants")},
-	{pkg: "internal/executor", may: with(graphs, "kernel", "internal/invariants")},
+	{pkg: "internal/executor", may: with(graphs, "kernel", "internal/invariants", "internal/parallel")},
 
 	// Roles: neither imports the other.
 	{pkg: "internal/worker", may: with(graphs, "kernel", "cluster", "internal/executor", "internal/rendezvous",
