@@ -1,0 +1,171 @@
+// Package kerneltest runs single operations for the tests of kernel families, the way the executor would: attributes
+// checked and completed, the kernel chosen by device and types, inputs owned by the step.
+package kerneltest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Env is what operations run in: a device with resources that live as long as the Env, and a step.
+type Env struct {
+	Device *kernel.Device
+	Step   *kernel.Step
+}
+
+// NewEnv returns an environment without resources.
+func NewEnv() *Env {
+	return &Env{
+		Device: &kernel.Device{
+			Name: "/job:localhost/replica:0/task:0/device:CPU:0", Type: kernel.CPU, Incarnation: 1, MemoryLimit: 1 << 28,
+			Resources: kernel.NewResources("localhost"),
+		},
+		Step: &kernel.Step{ID: 1, Context: context.Background(), Resources: kernel.NewResources("step")},
+	}
+}
+
+// Node is an operation that is made once and may run several times.
+type Node struct {
+	env  *Env
+	c    *kernel.Construction
+	kern kernel.Kernel
+}
+
+// Make makes the kernel of an operation.
+func (e *Env) Make(op string, attrs opdef.Attrs) (*Node, error) {
+	def, ok := kernel.Default.LookupOp(op)
+	if !ok {
+		return nil, status.NotFoundf("Op type not registered '%s'", op)
+	}
+	attrs, err := def.CheckAttrs("node", attrs)
+	if err != nil {
+		return nil, err
+	}
+	c := &kernel.Construction{Node: "node", Op: def, Attrs: attrs, Device: e.Device}
+	if c.Inputs, err = def.InputTypes(attrs); err != nil {
+		return nil, err
+	}
+	if c.Outputs, err = def.OutputTypes(attrs); err != nil {
+		return nil, err
+	}
+	impl := kernel.Default.Find(op, kernel.CPU, attrs)
+	if impl == nil {
+		return nil, status.InvalidArgumentf("No OpKernel was registered to support Op '%s'", op)
+	}
+	k, err := impl.New(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Node{env: e, c: c, kern: k}, nil
+}
+
+// Run computes the node once. The inputs are retained, so that none is taken over in place.
+func (n *Node) Run(inputs ...tensor.Tensor) ([]tensor.Tensor, error) {
+	vals := make([]kernel.Value, len(inputs))
+	for i := range inputs {
+		vals[i].Tensor = inputs[i].Retain()
+	}
+	out, err := n.RunValues(vals...)
+	if err != nil {
+		return nil, err
+	}
+	tensors := make([]tensor.Tensor, len(out))
+	for i := range out {
+		tensors[i] = out[i].Tensor
+	}
+	return tensors, nil
+}
+
+// RunValues computes the node once with inputs that it owns, which may be references.
+func (n *Node) RunValues(inputs ...kernel.Value) ([]kernel.Value, error) {
+	if len(inputs) != len(n.c.Inputs) {
+		return nil, status.InvalidArgumentf("%s takes %d inputs, got %d", n.c.Op.Name, len(n.c.Inputs), len(inputs))
+	}
+	for i := range inputs {
+		if t := &inputs[i].Tensor; inputs[i].Ref == nil && t.DType() != n.c.Inputs[i] {
+			return nil, status.InvalidArgumentf("input %d of %s is %v, not %v", i, n.c.Op.Name, t.DType(), n.c.Inputs[i])
+		}
+	}
+	outputs := make([]kernel.Value, len(n.c.Outputs))
+	ctx := &kernel.Context{Step: n.env.Step, Device: n.env.Device, Node: n.c.Node}
+	ctx.Bind(inputs, outputs, n.c.Outputs)
+	err := compute(n.kern, ctx)
+	for i := range inputs {
+		inputs[i].Release()
+	}
+	return outputs, err
+}
+
+func compute(k kernel.Kernel, ctx *kernel.Context) error {
+	a, ok := k.(kernel.Async)
+	if !ok {
+		return k.Compute(ctx)
+	}
+	done := make(chan error, 1)
+	a.ComputeAsync(ctx, func(err error) { done <- err })
+	return <-done
+}
+
+// Run makes and computes an operation in an environment of its own and fails the test on errors.
+func Run(t testing.TB, op string, attrs opdef.Attrs, inputs ...tensor.Tensor) []tensor.Tensor {
+	t.Helper()
+	out, err := Try(op, attrs, inputs...)
+	if err != nil {
+		t.Fatalf("%s: %v", op, err)
+	}
+	return out
+}
+
+// Try makes and computes an operation in an environment of its own.
+func Try(op string, attrs opdef.Attrs, inputs ...tensor.Tensor) ([]tensor.Tensor, error) {
+	n, err := NewEnv().Make(op, attrs)
+	if err != nil {
+		return nil, err
+	}
+	return n.Run(inputs...)
+}
+
+// Shapes runs the shape rule of an operation on inputs of known or partial shape, with the values of those that are given.
+func Shapes(op string, attrs opdef.Attrs, in []tensor.PartialShape, values map[int]tensor.Tensor) ([]tensor.PartialShape, error) {
+	def, ok := kernel.Default.LookupOp(op)
+	if !ok {
+		return nil, status.NotFoundf("Op type not registered '%s'", op)
+	}
+	attrs, err := def.CheckAttrs("node", attrs)
+	if err != nil {
+		return nil, err
+	}
+	outs, err := def.OutputTypes(attrs)
+	if err != nil {
+		return nil, err
+	}
+	c := &opdef.ShapeContext{
+		Op: def, Attrs: attrs, In: in, InHandles: make([][]tensor.HandleElem, len(in)),
+		Out: make([]tensor.PartialShape, len(outs)), OutHandles: make([][]tensor.HandleElem, len(outs)),
+		Value: func(i int) *tensor.Tensor {
+			if t, ok := values[i]; ok {
+				return &t
+			}
+			return nil
+		},
+	}
+	c.ValueAsShape = func(i int) tensor.PartialShape {
+		t := c.Value(i)
+		if t == nil {
+			if r := in[i]; r.Rank() == 1 && r.Dim(0) >= 0 {
+				return tensor.UnknownDims(int(r.Dim(0)))
+			}
+			return tensor.PartialShape{}
+		}
+		return tensor.MakePartial(opdef.IntValues(t)...)
+	}
+	if def.Shape == nil {
+		return c.Out, nil
+	}
+	return c.Out, def.Shape(c)
+}

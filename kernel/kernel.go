@@ -1,0 +1,132 @@
+// Package kernel is the contract between the executor and the code of operations.
+//
+// An operation registers itself once, in the file that implements it:
+//
+//	func init() {
+//		kernel.Register(kernel.Op{
+//			Def: opdef.Def{
+//				Name: "Relu", Doc: "Computes max(features, 0).",
+//				In: []string{"features: T"}, Out: []string{"activations: T"},
+//				Attrs: []string{"T: realnumbertype"}, Shape: opdef.SameShape,
+//			},
+//			Kernels: kernel.ByType("T", kernel.Table{
+//				tensor.Float32: kernel.Stateless(relu[float32]),
+//				tensor.Float64: kernel.Stateless(relu[float64]),
+//			}),
+//		})
+//	}
+//
+// When a graph is registered, the kernel for each node's device and attributes is looked up and made once, by its New
+// function; a step then calls Compute with a [Context] that holds the inputs and takes the outputs. A kernel may be called
+// by several steps at the same time: what it keeps between calls it guards itself.
+//
+// Inputs are borrowed: a kernel that keeps one beyond the call retains it ([tensor.Tensor.Retain]). An output is handed
+// over with its reference. A kernel writes to an input only through [Context.Forward], which knows whether anyone else
+// can see it.
+package kernel
+
+import (
+	"context"
+
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Kernel computes one node. Errors are coded (package status); the executor adds the node's name. A panic becomes an
+// Internal error of the step.
+type Kernel interface {
+	Compute(ctx *Context) error
+}
+
+// Func is a kernel without state of its own.
+type Func func(*Context) error
+
+// Compute calls f.
+func (f Func) Compute(ctx *Context) error { return f(ctx) }
+
+// Async is a kernel that may wait: for another task, a queue, a callback. The executor calls ComputeAsync, which must
+// return soon, in place of Compute; done is called exactly once, on any goroutine, and ctx is valid until then. A wait
+// ends when the step's context does.
+type Async interface {
+	Kernel
+	ComputeAsync(ctx *Context, done func(error))
+}
+
+// Closer is a kernel that holds something to be given back when its graph is dropped.
+type Closer interface {
+	Close()
+}
+
+// New makes the kernel of a node. It checks attributes, so that Compute need not.
+type New func(*Construction) (Kernel, error)
+
+// Stateless returns the constructor of a kernel that is a function alone.
+func Stateless(f Func) New {
+	return func(*Construction) (Kernel, error) { return f, nil }
+}
+
+// Construction is what a kernel can know when it is made.
+type Construction struct {
+	Node      string // name of the node
+	Op        *opdef.Op
+	Attrs     opdef.Attrs // every attribute of Op present and checked
+	Inputs    []tensor.DType
+	Outputs   []tensor.DType
+	Device    *Device
+	Functions Functions // the graph's function library; nil if it has none
+}
+
+// InputRange returns the positions lo to hi of the inputs that the named argument stands for.
+func (c *Construction) InputRange(arg string) (lo, hi int, err error) {
+	return opdef.ArgRange(c.Op.Inputs, c.Attrs, arg)
+}
+
+// Device is what kernels run on.
+type Device struct {
+	Name        string // canonical, as in "/job:worker/replica:0/task:0/device:CPU:0"
+	Type        string // "CPU"
+	Incarnation uint64 // random, new in every life of the task
+	MemoryLimit int64  // bytes
+	Resources   *Resources
+}
+
+// Step is one run of a graph. Its kernels share it.
+type Step struct {
+	ID         int64
+	Context    context.Context // done when the step is over or cancelled; its cause is the reason
+	Rendezvous Rendezvous
+	Resources  *Resources // dropped at the end of the step: stacks, tensor arrays
+	Session    string     // handle of the session, "" outside of one
+}
+
+// FrameIter is the place of a node's execution within loops: the frame instance and the iteration in it. It is 0, 0
+// outside of loops.
+type FrameIter struct {
+	Frame uint64
+	Iter  int64
+}
+
+// Rendezvous pairs the producers and the consumers of the tensors that cross devices in one step.
+type Rendezvous interface {
+	// Send stores a tensor, whose reference it takes, or hands it to a waiting consumer. It does not wait.
+	Send(key *Key, at FrameIter, t tensor.Tensor, dead bool) error
+	// Recv calls done once, at once or later and on any goroutine, with the tensor, whose reference done owns, or an
+	// error: that of the step if it ends before the tensor comes.
+	Recv(key *Key, at FrameIter, done func(t tensor.Tensor, dead bool, err error))
+}
+
+// Functions instantiates functions of the graph that a kernel belongs to.
+type Functions interface {
+	// Instantiate prepares a function for calls. It may be called for functions that call themselves: bodies are
+	// prepared at their first call.
+	Instantiate(fn opdef.Func) (Function, error)
+}
+
+// Function is an instantiated function.
+type Function interface {
+	// Op is its signature.
+	Op() *opdef.Op
+	// Call runs the body as part of the caller's step. It borrows args until done, which is called exactly once and owns
+	// the references of rets.
+	Call(ctx *Context, args []tensor.Tensor, done func(rets []tensor.Tensor, err error))
+}

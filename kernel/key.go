@@ -1,0 +1,61 @@
+package kernel
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/weft-ml/weft/device"
+	"github.com/weft-ml/weft/status"
+)
+
+// Key names a tensor that crosses devices, the same in every step. It is made once per Send or Recv node and never
+// modified.
+type Key struct {
+	SendDevice      string
+	SendIncarnation uint64
+	RecvDevice      string
+	Name            string
+
+	prefix string // all of the text before the frame
+	root   string // the whole text outside of loops
+}
+
+// NewKey returns the key with the given parts.
+func NewKey(sendDevice string, sendIncarnation uint64, recvDevice, name string) *Key {
+	k := &Key{SendDevice: sendDevice, SendIncarnation: sendIncarnation, RecvDevice: recvDevice, Name: name}
+	k.prefix = fmt.Sprintf("%s;%016x;%s;%s;", sendDevice, sendIncarnation, recvDevice, name)
+	k.root = k.prefix + "0:0"
+	return k
+}
+
+// At returns the text of the key in one execution of its node, as it goes over the wire: send device, incarnation in 16
+// hexadecimal digits, receive device, name and "frame:iteration", separated by semicolons.
+func (k *Key) At(at FrameIter) string {
+	if at == (FrameIter{}) {
+		return k.root
+	}
+	return k.prefix + strconv.FormatUint(at.Frame, 10) + ":" + strconv.FormatInt(at.Iter, 10)
+}
+
+// ParseKey reads the text of a key and returns its parts; it does not look at the frame, as TensorFlow does not.
+func ParseKey(text string) (*Key, error) {
+	parts := strings.Split(text, ";")
+	if len(parts) != 5 || parts[3] == "" || parts[4] == "" {
+		return nil, badKey(text)
+	}
+	incarnation, err := strconv.ParseUint(parts[1], 16, 64)
+	if err != nil {
+		return nil, badKey(text)
+	}
+	for _, d := range []string{parts[0], parts[2]} {
+		if _, err := device.Parse(d); err != nil {
+			return nil, badKey(text)
+		}
+	}
+	return NewKey(parts[0], incarnation, parts[2], parts[3]), nil
+}
+
+func badKey(text string) error {
+	return status.InvalidArgumentf("Invalid  rendezvous key: %s", text)
+}

@@ -1,0 +1,173 @@
+package kernel
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// CPU is the type of the devices that every kernel here runs on.
+const CPU = "CPU"
+
+// Op is an operation with its kernels, as it is registered. An operation that runs inside the executor or the master
+// alone has none.
+type Op struct {
+	Def     opdef.Def
+	Kernels []Impl
+}
+
+// Impl is a kernel for one type of device and some types of elements.
+type Impl struct {
+	Device     string                    // type of device; CPU if empty
+	Types      map[string][]tensor.DType // the values that attributes of kind type, or all elements of kind list(type), must have
+	HostMemory []string                  // arguments that live in the host's memory, whatever the device
+	Priority   int                       // of several that fit, the highest is taken
+	New        New
+}
+
+// Table gives the constructor of a kernel for each element type.
+type Table map[tensor.DType]New
+
+// ByType returns a kernel for each row of a table, chosen by the attribute of the given name.
+func ByType(attr string, table Table) []Impl {
+	out := make([]Impl, 0, len(table))
+	for _, dtype := range slices.Sorted(maps.Keys(table)) {
+		out = append(out, Impl{Types: map[string][]tensor.DType{attr: {dtype}}, New: table[dtype]})
+	}
+	return out
+}
+
+// ForTypes returns one kernel for several element types of an attribute.
+func ForTypes(attr string, n New, types ...tensor.DType) []Impl {
+	return []Impl{{Types: map[string][]tensor.DType{attr: types}, New: n}}
+}
+
+// Any returns one kernel whatever the attributes.
+func Any(n New) []Impl { return []Impl{{New: n}} }
+
+// Matches reports whether the kernel fits attributes.
+func (i *Impl) Matches(attrs opdef.Attrs) bool {
+	for name, types := range i.Types {
+		switch v := attrs[name].(type) {
+		case tensor.DType:
+			if !slices.Contains(types, v) {
+				return false
+			}
+		case []tensor.DType:
+			for _, t := range v {
+				if !slices.Contains(types, t) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// Registry holds operations by name. Registration ends with the first look-up.
+type Registry struct {
+	mu     sync.Mutex // guards frozen and the writing of ops
+	frozen bool
+	ops    map[string]*registered // read-only once frozen
+}
+
+type registered struct {
+	Op
+	parse  sync.Once // definitions are parsed when they are first needed, which keeps start-up short
+	parsed *opdef.Op
+}
+
+// NewRegistry returns an empty registry.
+func NewRegistry() *Registry { return &Registry{ops: map[string]*registered{}} }
+
+// Default is the registry that the init functions of kernel families fill.
+var Default = NewRegistry()
+
+// Register adds an operation to the default registry.
+func Register(op Op) { Default.Register(op) }
+
+// Register adds an operation. It panics on mistakes in source code: a name given twice, no documentation, no shape rule,
+// or registration after the first look-up.
+func (r *Registry) Register(op Op) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := op.Def.Name
+	switch {
+	case r.frozen:
+		panic("kernel: " + name + " is registered after the first look-up")
+	case name == "" || op.Def.Doc == "":
+		panic(fmt.Sprintf("kernel: operation %q has no name or no documentation", name))
+	case op.Def.Shape == nil && len(op.Def.Out) > 0:
+		panic("kernel: " + name + " has no shape rule")
+	case r.ops[name] != nil:
+		panic("kernel: " + name + " is registered twice")
+	}
+	for i := range op.Kernels {
+		if op.Kernels[i].Device == "" {
+			op.Kernels[i].Device = CPU
+		}
+	}
+	r.ops[name] = &registered{Op: op}
+}
+
+func (r *Registry) lookup(name string) *registered {
+	r.mu.Lock()
+	r.frozen = true
+	r.mu.Unlock()
+	return r.ops[name]
+}
+
+// LookupOp returns the operation of the given name. It implements opdef.Lookup.
+func (r *Registry) LookupOp(name string) (*opdef.Op, bool) {
+	reg := r.lookup(name)
+	if reg == nil {
+		return nil, false
+	}
+	reg.parse.Do(func() {
+		op, err := reg.Def.Parse()
+		if err != nil {
+			panic("kernel: " + err.Error())
+		}
+		reg.parsed = op
+	})
+	return reg.parsed, true
+}
+
+// Names returns the names of all operations in order.
+func (r *Registry) Names() []string {
+	r.lookup("")
+	return slices.Sorted(maps.Keys(r.ops))
+}
+
+// Kernels returns all kernels of an operation, in order of registration.
+func (r *Registry) Kernels(op string) []Impl {
+	if reg := r.lookup(op); reg != nil {
+		return reg.Op.Kernels
+	}
+	return nil
+}
+
+// Find returns the kernel of an operation for a type of device and attributes, or nil if there is none.
+func (r *Registry) Find(op, deviceType string, attrs opdef.Attrs) *Impl {
+	var best *Impl
+	kernels := r.Kernels(op)
+	for i := range kernels {
+		k := &kernels[i]
+		if k.Device == deviceType && k.Matches(attrs) && (best == nil || k.Priority > best.Priority) {
+			best = k
+		}
+	}
+	return best
+}
+
+// Def returns the definition of an operation as it was written, for the generator of builders.
+func (r *Registry) Def(op string) (opdef.Def, bool) {
+	if reg := r.lookup(op); reg != nil {
+		return reg.Def, true
+	}
+	return opdef.Def{}, false
+}

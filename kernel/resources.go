@@ -1,0 +1,151 @@
+package kernel
+
+import (
+	"sync"
+
+	"github.com/weft-ml/weft/status"
+)
+
+// Resource is something that outlives a step and is found by name: a variable, a queue, a table.
+type Resource interface {
+	// TypeName distinguishes kinds of resources: two of different kinds may have one name.
+	TypeName() string
+}
+
+// Resources holds the resources of a device by container and name.
+type Resources struct {
+	defaultContainer string
+
+	mu         sync.RWMutex
+	containers map[string]map[resourceKey]Resource // guarded by mu
+}
+
+type resourceKey struct{ typeName, name string }
+
+// NewResources returns an empty set. defaultContainer is what the empty container name stands for: TensorFlow takes the
+// name of the task's job.
+func NewResources(defaultContainer string) *Resources {
+	return &Resources{defaultContainer: defaultContainer, containers: map[string]map[resourceKey]Resource{}}
+}
+
+// DefaultContainer returns the container that the empty name stands for.
+func (r *Resources) DefaultContainer() string { return r.defaultContainer }
+
+func (r *Resources) container(name string) string {
+	if name == "" {
+		return r.defaultContainer
+	}
+	return name
+}
+
+// LookupResource returns the resource of type T with the given name.
+func LookupResource[T Resource](r *Resources, container, name string) (T, error) {
+	var z T
+	container = r.container(container)
+	r.mu.RLock()
+	found, ok := r.containers[container][resourceKey{z.TypeName(), name}]
+	_, exists := r.containers[container]
+	r.mu.RUnlock()
+	if !ok {
+		if !exists {
+			return z, status.NotFoundf("Container %s does not exist. (Could not find resource: %s/%s)", container, container, name)
+		}
+		return z, status.NotFoundf("Resource %s/%s/%s does not exist.", container, name, z.TypeName())
+	}
+	t, ok := found.(T)
+	if !ok {
+		return z, status.InvalidArgumentf("Resource %s/%s is a %T, not a %T", container, name, found, z)
+	}
+	return t, nil
+}
+
+// LookupOrCreateResource returns the resource of type T with the given name, made by create if there is none yet. create
+// runs under a lock and must not use the resources.
+func LookupOrCreateResource[T Resource](r *Resources, container, name string, create func() (T, error)) (T, error) {
+	if t, err := LookupResource[T](r, container, name); status.CodeOf(err) != status.NotFound {
+		return t, err
+	}
+	var z T
+	container = r.container(container)
+	key := resourceKey{z.TypeName(), name}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if found, ok := r.containers[container][key].(T); ok {
+		return found, nil
+	}
+	t, err := create()
+	if err != nil {
+		return z, err
+	}
+	r.putLocked(container, key, t)
+	return t, nil
+}
+
+// CreateResource adds a resource; one of its type and name must not exist.
+func CreateResource(r *Resources, container, name string, res Resource) error {
+	container = r.container(container)
+	key := resourceKey{res.TypeName(), name}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.containers[container][key]; ok {
+		return status.AlreadyExistsf("Resource %s/%s/%s", container, name, res.TypeName())
+	}
+	r.putLocked(container, key, res)
+	return nil
+}
+
+func (r *Resources) putLocked(container string, key resourceKey, res Resource) {
+	c := r.containers[container]
+	if c == nil {
+		c = map[resourceKey]Resource{}
+		r.containers[container] = c
+	}
+	c[key] = res
+}
+
+// DeleteResource removes the resource of the given type and name.
+func (r *Resources) DeleteResource(container, typeName, name string) error {
+	container = r.container(container)
+	key := resourceKey{typeName, name}
+	r.mu.Lock()
+	res, ok := r.containers[container][key]
+	delete(r.containers[container], key)
+	r.mu.Unlock()
+	if !ok {
+		return status.NotFoundf("Resource %s/%s/%s does not exist.", container, name, typeName)
+	}
+	closeResource(res)
+	return nil
+}
+
+// Clear removes all resources of a container.
+func (r *Resources) Clear(container string) {
+	container = r.container(container)
+	r.mu.Lock()
+	gone := r.containers[container]
+	delete(r.containers, container)
+	r.mu.Unlock()
+	for _, res := range gone {
+		closeResource(res)
+	}
+}
+
+// ClearAll removes all resources of all containers.
+func (r *Resources) ClearAll() {
+	r.mu.Lock()
+	gone := r.containers
+	r.containers = map[string]map[resourceKey]Resource{}
+	r.mu.Unlock()
+	for _, c := range gone {
+		for _, res := range c {
+			closeResource(res)
+		}
+	}
+}
+
+// closeResource tells a resource that holds waiters or files that it is no longer reachable by name.
+func closeResource(res Resource) {
+	if c, ok := res.(Closer); ok {
+		c.Close()
+	}
+}

@@ -1,0 +1,326 @@
+package opdef
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Attrs are the attributes of a node by name. The Go types of the values are, by kind:
+//
+//	string  string                 list(string)  []string
+//	int     int64                  list(int)     []int64
+//	float   float32                list(float)   []float32
+//	bool    bool                   list(bool)    []bool
+//	type    tensor.DType           list(type)    []tensor.DType
+//	shape   tensor.PartialShape    list(shape)   []tensor.PartialShape
+//	tensor  tensor.Tensor          list(tensor)  []tensor.Tensor
+//	func    Func                   list(func)    []Func
+//
+// and [Placeholder] for any of them inside a function body. Values are never modified once they are in a graph. After
+// [Op.CheckAttrs] every attribute of the operation is present with its type, so the typed accessors need no error: they
+// return the zero value where the attribute is absent.
+type Attrs map[string]any
+
+// String returns an attribute of kind string.
+func (a Attrs) String(name string) string { v, _ := a[name].(string); return v }
+
+// Int returns an attribute of kind int.
+func (a Attrs) Int(name string) int { v, _ := a[name].(int64); return int(v) }
+
+// Float returns an attribute of kind float.
+func (a Attrs) Float(name string) float32 { v, _ := a[name].(float32); return v }
+
+// Bool returns an attribute of kind bool.
+func (a Attrs) Bool(name string) bool { v, _ := a[name].(bool); return v }
+
+// Type returns an attribute of kind type.
+func (a Attrs) Type(name string) tensor.DType { v, _ := a[name].(tensor.DType); return v }
+
+// Shape returns an attribute of kind shape; an unknown shape if it is absent.
+func (a Attrs) Shape(name string) tensor.PartialShape {
+	v, _ := a[name].(tensor.PartialShape)
+	return v
+}
+
+// Tensor returns an attribute of kind tensor, or nil.
+func (a Attrs) Tensor(name string) *tensor.Tensor {
+	if v, ok := a[name].(tensor.Tensor); ok {
+		return &v
+	}
+	return nil
+}
+
+// Func returns an attribute of kind func.
+func (a Attrs) Func(name string) Func { v, _ := a[name].(Func); return v }
+
+// Strings returns an attribute of kind list(string).
+func (a Attrs) Strings(name string) []string { v, _ := a[name].([]string); return v }
+
+// Ints returns an attribute of kind list(int).
+func (a Attrs) Ints(name string) []int64 { v, _ := a[name].([]int64); return v }
+
+// Floats returns an attribute of kind list(float).
+func (a Attrs) Floats(name string) []float32 { v, _ := a[name].([]float32); return v }
+
+// Bools returns an attribute of kind list(bool).
+func (a Attrs) Bools(name string) []bool { v, _ := a[name].([]bool); return v }
+
+// Types returns an attribute of kind list(type).
+func (a Attrs) Types(name string) []tensor.DType { v, _ := a[name].([]tensor.DType); return v }
+
+// Shapes returns an attribute of kind list(shape).
+func (a Attrs) Shapes(name string) []tensor.PartialShape {
+	v, _ := a[name].([]tensor.PartialShape)
+	return v
+}
+
+// Funcs returns an attribute of kind list(func).
+func (a Attrs) Funcs(name string) []Func { v, _ := a[name].([]Func); return v }
+
+// Clone returns a copy that can be added to; the values are shared.
+func (a Attrs) Clone() Attrs { return maps.Clone(a) }
+
+// emptyList returns a list of no values of the given list kind.
+func emptyList(kind string) any {
+	switch kind {
+	case "list(string)":
+		return []string{}
+	case "list(int)":
+		return []int64{}
+	case "list(float)":
+		return []float32{}
+	case "list(bool)":
+		return []bool{}
+	case "list(type)":
+		return []tensor.DType{}
+	case "list(shape)":
+		return []tensor.PartialShape{}
+	case "list(tensor)":
+		return []tensor.Tensor{}
+	case "list(func)":
+		return []Func{}
+	}
+	return nil
+}
+
+// AnyList is a list without elements as it comes from a message that does not say of what kind it is. CheckAttrs replaces
+// it by an empty list of the right type.
+type AnyList struct{}
+
+// KindOf returns the kind of an attribute value, as in "int" or "list(type)"; "" for a value that is none.
+func KindOf(v any) string {
+	switch v.(type) {
+	case string:
+		return "string"
+	case int64:
+		return "int"
+	case float32:
+		return "float"
+	case bool:
+		return "bool"
+	case tensor.DType:
+		return "type"
+	case tensor.PartialShape:
+		return "shape"
+	case tensor.Tensor:
+		return "tensor"
+	case Func:
+		return "func"
+	case []string:
+		return "list(string)"
+	case []int64:
+		return "list(int)"
+	case []float32:
+		return "list(float)"
+	case []bool:
+		return "list(bool)"
+	case []tensor.DType:
+		return "list(type)"
+	case []tensor.PartialShape:
+		return "list(shape)"
+	case []tensor.Tensor:
+		return "list(tensor)"
+	case []Func:
+		return "list(func)"
+	case Placeholder:
+		return "placeholder"
+	case AnyList:
+		return "list(any)"
+	}
+	return ""
+}
+
+// CheckAttrs returns attrs with the defaults of op added, after checking that every attribute of op is given, of its
+// kind, and an allowed value. Attributes whose names begin with an underscore are the runtime's and pass unchecked; any
+// other that op does not have is an error. node names the node in errors.
+func (o *Op) CheckAttrs(node string, attrs Attrs) (Attrs, error) {
+	out := make(Attrs, len(attrs)+len(o.Attrs))
+	for name, v := range attrs {
+		if o.Attr(name) == nil && !strings.HasPrefix(name, "_") {
+			return nil, status.InvalidArgumentf("NodeDef mentions attr '%s' not in %v; NodeDef: {{node %s}}. (Check whether "+
+				"your GraphDef-interpreting binary is up to date with your GraphDef-generating binary.).", name, o, node)
+		}
+		out[name] = v
+	}
+	for i := range o.Attrs {
+		a := &o.Attrs[i]
+		v, given := out[a.Name]
+		if !given {
+			if a.Default == nil {
+				return nil, status.InvalidArgumentf("NodeDef missing attr '%s' from %v; NodeDef: {{node %s}}", a.Name, o, node)
+			}
+			out[a.Name] = a.Default
+			continue
+		}
+		if _, ok := v.(AnyList); ok && strings.HasPrefix(a.Kind, "list(") {
+			v = emptyList(a.Kind)
+			out[a.Name] = v
+		}
+		if err := a.Check(v); err != nil {
+			return nil, status.InvalidArgumentf("%w\n\t; NodeDef: {{node %s}}; %v", err, node, o)
+		}
+	}
+	return out, nil
+}
+
+// Check reports why v cannot be the value of the attribute.
+func (a *Attr) Check(v any) error {
+	kind := KindOf(v)
+	if kind == "placeholder" {
+		return nil
+	}
+	if kind != a.Kind {
+		return status.InvalidArgumentf("AttrValue had value with type '%s' when '%s' expected for attr '%s'", kind, a.Kind, a.Name)
+	}
+	if a.Types != nil {
+		types, ok := v.([]tensor.DType)
+		if t, single := v.(tensor.DType); single {
+			types, ok = []tensor.DType{t}, true
+		}
+		for _, t := range types {
+			if ok && !slices.Contains(a.Types, t) {
+				return status.InvalidArgumentf("Value for attr '%s' of %v is not in the list of allowed values: %s",
+					a.Name, t, joinTypes(a.Types))
+			}
+		}
+	}
+	if a.Strings != nil {
+		vals, _ := v.([]string)
+		if s, ok := v.(string); ok {
+			vals = []string{s}
+		}
+		for _, s := range vals {
+			if !slices.Contains(a.Strings, s) {
+				return status.InvalidArgumentf("Value for attr '%s' of \"%s\" is not in the list of allowed values: \"%s\"",
+					a.Name, s, strings.Join(a.Strings, "\", \""))
+			}
+		}
+	}
+	return a.checkMin(v)
+}
+
+func (a *Attr) checkMin(v any) error {
+	if !a.HasMin {
+		return nil
+	}
+	if n, ok := v.(int64); ok {
+		if n < a.Min {
+			return status.InvalidArgumentf("Value for attr '%s' of %d must be at least minimum %d", a.Name, n, a.Min)
+		}
+		return nil
+	}
+	if n := listLen(v); int64(n) < a.Min {
+		return status.InvalidArgumentf("Length for attr '%s' of %d must be at least minimum %d", a.Name, n, a.Min)
+	}
+	return nil
+}
+
+func listLen(v any) int {
+	switch v := v.(type) {
+	case []string:
+		return len(v)
+	case []int64:
+		return len(v)
+	case []float32:
+		return len(v)
+	case []bool:
+		return len(v)
+	case []tensor.DType:
+		return len(v)
+	case []tensor.PartialShape:
+		return len(v)
+	case []tensor.Tensor:
+		return len(v)
+	case []Func:
+		return len(v)
+	}
+	return 0
+}
+
+func joinTypes(types []tensor.DType) string {
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = t.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// FormatAttr prints an attribute value in the short form that TensorFlow uses in summaries of nodes.
+func FormatAttr(v any) string {
+	switch v := v.(type) {
+	case string:
+		return strconv.Quote(v)
+	case float32:
+		return strconv.FormatFloat(float64(v), 'g', -1, 32)
+	case tensor.DType:
+		return v.Enum()
+	case tensor.Tensor:
+		return v.String()
+	case Func:
+		return v.Name + formatFuncAttrs(v.Attrs)
+	case Placeholder:
+		return "$" + string(v)
+	case []string:
+		return formatList(v)
+	case []int64:
+		return formatList(v)
+	case []float32:
+		return formatList(v)
+	case []bool:
+		return formatList(v)
+	case []tensor.DType:
+		return formatList(v)
+	case []tensor.PartialShape:
+		return formatList(v)
+	case []tensor.Tensor:
+		return formatList(v)
+	case []Func:
+		return formatList(v)
+	case AnyList:
+		return "[]"
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+func formatList[T any](vals []T) string {
+	parts := make([]string, len(vals))
+	for i, v := range vals {
+		parts[i] = FormatAttr(v)
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+func formatFuncAttrs(attrs Attrs) string {
+	parts := make([]string, 0, len(attrs))
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
+		parts = append(parts, name+"="+FormatAttr(attrs[name]))
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}

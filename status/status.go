@@ -1,0 +1,225 @@
+// Package status holds the canonical codes and the one coded error that every layer of Weft shares.
+//
+// The codes are TensorFlow's, which are gRPC's: a program that matches on code and message sees the same values
+// whether an error was made by a kernel, by a pass of the master, or by a peer. An error is made once, with the
+// constructor of its code, where the cause is known; layers above add context with [Error.Annotate] or %w and never
+// change the code by accident.
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Code is a canonical error code. Its numbers are part of the wire protocol.
+type Code int32
+
+// The canonical codes, numbered as in google.rpc.Code.
+const (
+	OK                 Code = 0
+	Cancelled          Code = 1
+	Unknown            Code = 2
+	InvalidArgument    Code = 3
+	DeadlineExceeded   Code = 4
+	NotFound           Code = 5
+	AlreadyExists      Code = 6
+	PermissionDenied   Code = 7
+	ResourceExhausted  Code = 8
+	FailedPrecondition Code = 9
+	Aborted            Code = 10
+	OutOfRange         Code = 11
+	Unimplemented      Code = 12
+	Internal           Code = 13
+	Unavailable        Code = 14
+	DataLoss           Code = 15
+	Unauthenticated    Code = 16
+)
+
+var codeNames = [...]string{
+	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
+	"INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+}
+
+// String returns TensorFlow's spelling of the code, as in "INVALID_ARGUMENT".
+func (c Code) String() string {
+	if c >= 0 && int(c) < len(codeNames) {
+		return codeNames[c]
+	}
+	return fmt.Sprintf("CODE_%d", int32(c))
+}
+
+// Keys of the payloads that TensorFlow's runtime attaches to errors.
+const (
+	// PayloadDerived marks an error that only follows from another one, such as the cancellation of a peer after
+	// the root cause was found elsewhere. Aggregation prefers errors without it.
+	PayloadDerived = "type.googleapis.com/tensorflow.DerivedStatus"
+	// PayloadWorkerRestarted marks an error that a restarted worker explains.
+	PayloadWorkerRestarted = "type.googleapis.com/tensorflow.distributed_runtime.WorkerPossiblyRestarted"
+)
+
+// Error is an error with a canonical code. The zero value is not an error: use the constructors.
+type Error struct {
+	Code     Code
+	Message  string
+	Payloads map[string][]byte // opaque details that travel with the error, by type URL
+	cause    error
+}
+
+// Error returns the message alone: the code travels beside it.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the error that caused this one, if it was made by wrapping.
+func (e *Error) Unwrap() error { return e.cause }
+
+// New returns an error with the given code and message.
+func New(code Code, message string) *Error { return &Error{Code: code, Message: message} }
+
+// Errorf returns an error with the given code. A %w verb keeps its argument as the cause.
+func Errorf(code Code, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Code: code, Message: err.Error(), cause: errors.Unwrap(err)}
+}
+
+// InvalidArgumentf reports input that is wrong whatever the state of the system.
+func InvalidArgumentf(format string, args ...any) *Error {
+	return Errorf(InvalidArgument, format, args...)
+}
+
+// NotFoundf reports that a named thing does not exist.
+func NotFoundf(format string, args ...any) *Error { return Errorf(NotFound, format, args...) }
+
+// AlreadyExistsf reports that a thing to be created exists.
+func AlreadyExistsf(format string, args ...any) *Error { return Errorf(AlreadyExists, format, args...) }
+
+// FailedPreconditionf reports that the system is not in the state that the operation needs.
+func FailedPreconditionf(format string, args ...any) *Error {
+	return Errorf(FailedPrecondition, format, args...)
+}
+
+// Abortedf reports that the operation was given up and may succeed when a higher level starts over.
+func Abortedf(format string, args ...any) *Error { return Errorf(Aborted, format, args...) }
+
+// OutOfRangef reports an attempt to go past the end of a valid range.
+func OutOfRangef(format string, args ...any) *Error { return Errorf(OutOfRange, format, args...) }
+
+// Unimplementedf reports an operation that is not supported.
+func Unimplementedf(format string, args ...any) *Error { return Errorf(Unimplemented, format, args...) }
+
+// Internalf reports a broken invariant of ours.
+func Internalf(format string, args ...any) *Error { return Errorf(Internal, format, args...) }
+
+// Unavailablef reports that a task cannot be reached now.
+func Unavailablef(format string, args ...any) *Error { return Errorf(Unavailable, format, args...) }
+
+// ResourceExhaustedf reports that memory or another quota is used up.
+func ResourceExhaustedf(format string, args ...any) *Error {
+	return Errorf(ResourceExhausted, format, args...)
+}
+
+// DataLossf reports data that is damaged beyond recovery.
+func DataLossf(format string, args ...any) *Error { return Errorf(DataLoss, format, args...) }
+
+// Cancelledf reports that the caller gave up.
+func Cancelledf(format string, args ...any) *Error { return Errorf(Cancelled, format, args...) }
+
+// DeadlineExceededf reports that time ran out.
+func DeadlineExceededf(format string, args ...any) *Error {
+	return Errorf(DeadlineExceeded, format, args...)
+}
+
+// CodeOf returns the code of err: OK for nil, that of the first *Error in its chain, Cancelled or DeadlineExceeded for
+// the errors of package context, and Unknown for anything else.
+func CodeOf(err error) Code {
+	if err == nil {
+		return OK
+	}
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return e.Code
+	case errors.Is(err, context.Canceled):
+		return Cancelled
+	case errors.Is(err, context.DeadlineExceeded):
+		return DeadlineExceeded
+	}
+	return Unknown
+}
+
+// From returns err as an *Error with the whole text of err as its message: nil for nil, err itself where it already is
+// one, and otherwise an error with the code and the payloads found in its chain.
+func From(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := err.(*Error); ok { //nolint:errorlint // only the outermost error may be passed on as it is
+		return e
+	}
+	out := &Error{Code: CodeOf(err), Message: err.Error(), cause: err}
+	var e *Error
+	if errors.As(err, &e) {
+		out.Payloads = e.Payloads
+	}
+	return out
+}
+
+// FromContext translates the error of a finished context, naming what was waited for.
+func FromContext(ctx context.Context, what string) *Error {
+	err := context.Cause(ctx)
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return DeadlineExceededf("Deadline exceeded while %s", what)
+	}
+	return Cancelledf("Cancelled while %s", what)
+}
+
+// WithPayload returns a copy of e that carries a payload.
+func (e *Error) WithPayload(key string, value []byte) *Error {
+	out := *e
+	out.Payloads = make(map[string][]byte, len(e.Payloads)+1)
+	for k, v := range e.Payloads {
+		out.Payloads[k] = v
+	}
+	out.Payloads[key] = value
+	return &out
+}
+
+// Derive returns a copy of e that is marked as following from another error.
+func (e *Error) Derive() *Error { return e.WithPayload(PayloadDerived, nil) }
+
+// derivedPrefix is how TensorFlow up to 2.6 marked derived errors, in the text.
+const derivedPrefix = "[_Derived_]"
+
+// IsDerived reports whether err only follows from another error.
+func IsDerived(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	if _, ok := e.Payloads[PayloadDerived]; ok {
+		return true
+	}
+	return strings.HasPrefix(e.Message, derivedPrefix)
+}
+
+// Annotate returns a copy of e with text added at the end of its message.
+func (e *Error) Annotate(format string, args ...any) *Error {
+	out := *e
+	out.Message += fmt.Sprintf(format, args...)
+	return &out
+}
+
+// AtNode adds the name of the graph node at fault in the form that TensorFlow's clients look for, [[{{node x}}]], unless
+// an inner frame has already named one.
+func AtNode(err error, node string) *Error {
+	e := From(err)
+	if strings.Contains(e.Message, "[[{{node ") {
+		return e
+	}
+	return e.Annotate("\n\t [[{{node %s}}]]", node)
+}

@@ -1,0 +1,7 @@
+//go:build !invariants
+
+package tensor
+
+func checkRefs(int32) {}
+
+func poison([]byte) {}

@@ -1,0 +1,183 @@
+package tensor
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-ml/weft/status"
+)
+
+// MaxRank is the largest number of dimensions that a shape may have.
+const MaxRank = 254
+
+// Shape is the size of a tensor in each dimension, outermost first; an empty Shape is a scalar's. A Shape that a tensor
+// holds is shared and must not be modified.
+type Shape []int64
+
+// NumElements returns the product of the dimensions, which for a validated shape fits.
+func (s Shape) NumElements() int64 {
+	n := int64(1)
+	for _, d := range s {
+		n *= d
+	}
+	return n
+}
+
+// Check validates dimensions that come from outside: none negative, not more than [MaxRank], and the number of elements
+// representable.
+func (s Shape) Check() error {
+	if len(s) > MaxRank {
+		return status.InvalidArgumentf("Shape has %d dimensions; at most %d are allowed", len(s), MaxRank)
+	}
+	n, zero := int64(1), false
+	for i, d := range s {
+		if d < 0 {
+			return status.InvalidArgumentf("Dimension %d must be >= 0; shape is %v", d, s)
+		}
+		if zero = zero || d == 0; zero {
+			continue
+		}
+		if n > math.MaxInt64/d {
+			return status.InvalidArgumentf("Shape %v has too many elements (dimension %d)", s, i)
+		}
+		n *= d
+	}
+	return nil
+}
+
+// Equal reports whether s and t have the same rank and dimensions.
+func (s Shape) Equal(t Shape) bool { return slices.Equal(s, t) }
+
+// String prints the shape as TensorFlow does, "[2,3]".
+func (s Shape) String() string {
+	b := append(make([]byte, 0, 4*len(s)+2), '[')
+	for i, d := range s {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, d, 10)
+	}
+	return string(append(b, ']'))
+}
+
+// Partial returns s as a fully known PartialShape.
+func (s Shape) Partial() PartialShape { return PartialShape{known: true, dims: s} }
+
+// UnknownDim stands for a dimension of unknown size.
+const UnknownDim int64 = -1
+
+// PartialShape is what is known of a shape before a graph runs: nothing, the rank, or some dimensions. The zero value has
+// unknown rank. It is immutable.
+type PartialShape struct {
+	known bool
+	dims  []int64
+}
+
+// MakePartial returns a shape of known rank; UnknownDim, or any negative number, is an unknown dimension.
+func MakePartial(dims ...int64) PartialShape {
+	for i, d := range dims {
+		if d < UnknownDim {
+			dims = slices.Clone(dims)
+			for j := i; j < len(dims); j++ {
+				dims[j] = max(dims[j], UnknownDim)
+			}
+			break
+		}
+	}
+	return PartialShape{known: true, dims: dims}
+}
+
+// UnknownDims returns a shape of the given rank with no dimension known.
+func UnknownDims(rank int) PartialShape {
+	dims := make([]int64, rank)
+	for i := range dims {
+		dims[i] = UnknownDim
+	}
+	return PartialShape{known: true, dims: dims}
+}
+
+// RankKnown reports whether the number of dimensions is known.
+func (p PartialShape) RankKnown() bool { return p.known }
+
+// Rank returns the number of dimensions, or -1 if it is unknown.
+func (p PartialShape) Rank() int {
+	if !p.known {
+		return -1
+	}
+	return len(p.dims)
+}
+
+// Dim returns dimension i, counted from the end if negative: UnknownDim if the dimension or the rank is unknown.
+func (p PartialShape) Dim(i int) int64 {
+	if i < 0 {
+		i += len(p.dims)
+	}
+	if i < 0 || i >= len(p.dims) {
+		return UnknownDim
+	}
+	return p.dims[i]
+}
+
+// Dims returns a copy of the dimensions; nil for an unknown rank.
+func (p PartialShape) Dims() []int64 { return slices.Clone(p.dims) }
+
+// Full returns the shape and true if every dimension is known.
+func (p PartialShape) Full() (Shape, bool) {
+	if !p.known || slices.Contains(p.dims, UnknownDim) {
+		return nil, false
+	}
+	return Shape(slices.Clone(p.dims)), true
+}
+
+// Compatible reports whether some shape satisfies both p and q.
+func (p PartialShape) Compatible(q PartialShape) bool {
+	if !p.known || !q.known {
+		return true
+	}
+	if len(p.dims) != len(q.dims) {
+		return false
+	}
+	for i, d := range p.dims {
+		if e := q.dims[i]; d != e && d != UnknownDim && e != UnknownDim {
+			return false
+		}
+	}
+	return true
+}
+
+// CompatibleWith reports whether the shape s satisfies p.
+func (p PartialShape) CompatibleWith(s Shape) bool { return p.Compatible(s.Partial()) }
+
+// Merge returns what is known from p and q together, and false if they contradict each other.
+func (p PartialShape) Merge(q PartialShape) (PartialShape, bool) {
+	switch {
+	case !p.Compatible(q):
+		return PartialShape{}, false
+	case !p.known:
+		return q, true
+	case !q.known:
+		return p, true
+	}
+	dims := slices.Clone(p.dims)
+	for i, d := range dims {
+		if d == UnknownDim {
+			dims[i] = q.dims[i]
+		}
+	}
+	return PartialShape{known: true, dims: dims}, true
+}
+
+// Equal reports whether p and q know the same.
+func (p PartialShape) Equal(q PartialShape) bool {
+	return p.known == q.known && slices.Equal(p.dims, q.dims)
+}
+
+// String prints the shape as TensorFlow does: "[2,?]", or "<unknown>" for an unknown rank.
+func (p PartialShape) String() string {
+	if !p.known {
+		return "<unknown>"
+	}
+	return strings.ReplaceAll(Shape(p.dims).String(), "-1", "?")
+}

@@ -1,0 +1,311 @@
+// Package tensor holds element types, shapes, tensors, and the counted, pooled buffers behind them.
+//
+// A [Tensor] is a small header: copying it copies no elements. Whoever holds a Tensor either borrows it, for as long as
+// its owner says, or owns a reference to its buffer, made by an allocation or by [Tensor.Retain] and ended by
+// [Tensor.Release]. Headers and shapes are ordinary Go memory and stay valid for ever; only element memory is recycled.
+// Elements are shared between all holders, so they are written only by their first owner, before the tensor is passed on,
+// or by an owner for whom [Tensor.Exclusive] is true.
+//
+// Element memory is little-endian and row-major, as on TensorFlow's wire. Strings, resource handles and variants are Go
+// values.
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/weft-ml/weft/status"
+)
+
+// Tensor is a multidimensional array. The zero Tensor is not initialized: it has no type and no elements.
+type Tensor struct {
+	dtype DType
+	shape Shape
+	buf   *Buffer
+	mem   []byte // the elements, within buf.mem; nil where they are Go values in buf.vals
+}
+
+// limit bounds the bytes of one tensor.
+var limit atomic.Int64
+
+func init() { limit.Store(1 << 38) }
+
+// SetLimit sets the most bytes that one tensor may have; allocation beyond it is ResourceExhausted. A task sets it to
+// the memory of its machine.
+func SetLimit(bytes int64) { limit.Store(bytes) }
+
+// byteSize validates a shape and returns the bytes of a tensor of it, counting Go values as one word each.
+func byteSize(dtype DType, shape Shape) (int, error) {
+	if !dtype.Valid() {
+		return 0, status.InvalidArgumentf("cannot make a tensor of type %v", dtype)
+	}
+	if err := shape.Check(); err != nil {
+		return 0, err
+	}
+	n, width := shape.NumElements(), int64(max(dtype.Size(), 8*boolToInt(dtype.Size() == 0)))
+	if n > math.MaxInt64/width || n*width > limit.Load() {
+		return 0, status.ResourceExhaustedf("OOM when allocating tensor with shape%v and type %v", shape, dtype)
+	}
+	return int(n * width), nil
+}
+
+func boolToInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Alloc returns a tensor with one reference. Its elements are not cleared, except that strings are empty and handles and
+// variants nil. The shape is copied.
+func Alloc(dtype DType, shape Shape) (Tensor, error) {
+	size, err := byteSize(dtype, shape)
+	if err != nil {
+		return Tensor{}, err
+	}
+	t := Tensor{dtype: dtype, shape: slices.Clone(shape)}
+	t.allocate(size)
+	return t, nil
+}
+
+// AllocShared is Alloc without the copy of the shape, which must never be modified again.
+func AllocShared(dtype DType, shape Shape) (Tensor, error) {
+	size, err := byteSize(dtype, shape)
+	if err != nil {
+		return Tensor{}, err
+	}
+	t := Tensor{dtype: dtype, shape: shape}
+	t.allocate(size)
+	return t, nil
+}
+
+func (t *Tensor) allocate(size int) {
+	switch t.dtype {
+	case String:
+		t.buf = &Buffer{class: classUncounted, vals: make([]string, size/8)}
+	case Resource:
+		t.buf = &Buffer{class: classUncounted, vals: make([]*Handle, size/8)}
+	case Variant:
+		t.buf = &Buffer{class: classUncounted, vals: make([]VariantValue, size/8)}
+	default:
+		t.buf = newBuffer(size)
+		t.mem = t.buf.mem[:size:size]
+	}
+}
+
+// Zeros returns a tensor with one reference whose elements are zero, false, or empty.
+func Zeros(dtype DType, shape Shape) (Tensor, error) {
+	t, err := Alloc(dtype, shape)
+	if err == nil {
+		clear(t.mem)
+	}
+	return t, err
+}
+
+// FromSlice returns a tensor whose elements are vals, which must not be modified while the tensor is used. The number of
+// values must be that of the shape.
+func FromSlice[T Elem](shape Shape, vals []T) (Tensor, error) {
+	dtype := DTypeOf[T]()
+	if _, err := byteSize(dtype, shape); err != nil {
+		return Tensor{}, err
+	}
+	if n := shape.NumElements(); n != int64(len(vals)) {
+		return Tensor{}, status.InvalidArgumentf("shape %v needs %d values, got %d", shape, n, len(vals))
+	}
+	return fromSlice(dtype, slices.Clone(shape), vals), nil
+}
+
+func fromSlice[T Elem](dtype DType, shape Shape, vals []T) Tensor {
+	t := Tensor{dtype: dtype, shape: shape, buf: &Buffer{class: classUncounted}}
+	if size := dtype.Size(); size > 0 {
+		t.mem = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(vals))), len(vals)*size)
+		t.buf.mem = t.mem
+	} else {
+		t.buf.vals = vals
+	}
+	return t
+}
+
+// FromBytes returns a tensor over element memory in wire order, sharing it: mem must hold exactly the elements of the
+// shape, and buf, which may be nil for memory left to the garbage collector, gives up one reference to the tensor.
+// Memory that is not aligned for its type is copied.
+func FromBytes(dtype DType, shape Shape, mem []byte, buf *Buffer) (Tensor, error) {
+	size, err := byteSize(dtype, shape)
+	if err != nil {
+		return Tensor{}, err
+	}
+	if dtype.Size() == 0 || size != len(mem) {
+		return Tensor{}, status.InvalidArgumentf("a %v tensor of shape %v is not %d bytes", dtype, shape, len(mem))
+	}
+	if uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%uintptr(min(dtype.Size(), 8)) != 0 {
+		t := Tensor{dtype: dtype, shape: slices.Clone(shape)}
+		t.allocate(size)
+		copy(t.mem, mem)
+		buf.release()
+		return t, nil
+	}
+	if buf == nil {
+		buf = &Buffer{class: classUncounted, mem: mem}
+	}
+	return Tensor{dtype: dtype, shape: slices.Clone(shape), buf: buf, mem: mem}, nil
+}
+
+// Scalar returns a tensor of no dimensions.
+func Scalar[T Elem](v T) Tensor { return fromSlice(DTypeOf[T](), Shape{}, []T{v}) }
+
+// Vector returns a tensor of one dimension that shares vals.
+func Vector[T Elem](vals ...T) Tensor {
+	return fromSlice(DTypeOf[T](), Shape{int64(len(vals))}, vals)
+}
+
+// Values returns the elements of t, which are of Go type T; they are shared, not copied. It panics if T is not the
+// element type of t: kernels are chosen by type before they run.
+func Values[T Elem](t *Tensor) []T {
+	if want := DTypeOf[T](); want != t.dtype {
+		panic(fmt.Sprintf("tensor: elements of a %v tensor taken as %v", t.dtype, want))
+	}
+	if t.dtype.Size() == 0 {
+		return t.buf.vals.([]T)
+	}
+	var z T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.mem))), len(t.mem)/int(unsafe.Sizeof(z)))
+}
+
+// Value returns the only element of a tensor that has one.
+func Value[T Elem](t *Tensor) T { return Values[T](t)[0] }
+
+// Initialized reports whether t has a type and elements.
+func (t *Tensor) Initialized() bool { return t.dtype != Invalid }
+
+// DType returns the element type.
+func (t *Tensor) DType() DType { return t.dtype }
+
+// Shape returns the dimensions, which must not be modified.
+func (t *Tensor) Shape() Shape { return t.shape }
+
+// Rank returns the number of dimensions.
+func (t *Tensor) Rank() int { return len(t.shape) }
+
+// Dim returns the size of dimension i.
+func (t *Tensor) Dim(i int) int { return int(t.shape[i]) }
+
+// NumElements returns the number of elements; 0 for a tensor that is not initialized.
+func (t *Tensor) NumElements() int {
+	if t.dtype == Invalid {
+		return 0
+	}
+	return int(t.shape.NumElements())
+}
+
+// Bytes returns the element memory, shared; nil for strings, resources and variants.
+func (t *Tensor) Bytes() []byte { return t.mem }
+
+// ByteSize returns the memory of the elements in bytes, with the text of strings counted.
+func (t *Tensor) ByteSize() int64 {
+	if t.dtype != String {
+		return int64(max(len(t.mem), 8*t.NumElements()*boolToInt(t.mem == nil)))
+	}
+	n := int64(0)
+	for _, s := range Values[string](t) {
+		n += int64(len(s)) + 16
+	}
+	return n
+}
+
+// Retain returns t with a reference of its own.
+func (t *Tensor) Retain() Tensor {
+	t.buf.retain()
+	return *t
+}
+
+// Release ends the reference that t holds and clears t.
+func (t *Tensor) Release() {
+	t.buf.release()
+	*t = Tensor{}
+}
+
+// Exclusive reports whether the holder of t, who owns a reference, may write to its elements because nobody else can see
+// them.
+func (t *Tensor) Exclusive() bool { return t.buf.exclusive() }
+
+// SharesBuffer reports whether t and u have elements in the same buffer.
+func (t *Tensor) SharesBuffer(u *Tensor) bool { return t.buf != nil && t.buf == u.buf }
+
+// WithShape returns t with other dimensions of the same number of elements; the reference stays with t.
+func (t *Tensor) WithShape(shape Shape) (Tensor, error) {
+	if err := shape.Check(); err != nil {
+		return Tensor{}, err
+	}
+	if shape.NumElements() != t.shape.NumElements() {
+		return Tensor{}, status.InvalidArgumentf("cannot reshape a tensor of shape %v to %v", t.shape, shape)
+	}
+	out := *t
+	out.shape = slices.Clone(shape)
+	return out, nil
+}
+
+// WithDType returns t with its element memory read as another type of the same size; the reference stays with t.
+func (t *Tensor) WithDType(dtype DType) (Tensor, error) {
+	if dtype.Size() == 0 || dtype.Size() != t.dtype.Size() {
+		return Tensor{}, status.InvalidArgumentf("cannot read %v elements as %v", t.dtype, dtype)
+	}
+	out := *t
+	out.dtype = dtype
+	return out, nil
+}
+
+// Rows returns rows lo to hi of the outermost dimension, sharing elements; the reference stays with t. It panics unless
+// 0 <= lo <= hi <= Dim(0).
+func (t *Tensor) Rows(lo, hi int) Tensor {
+	shape := slices.Clone(t.shape)
+	row := 1
+	for _, d := range shape[1:] {
+		row *= int(d)
+	}
+	if lo < 0 || hi < lo || hi > int(shape[0]) {
+		panic(fmt.Sprintf("tensor: rows %d to %d of shape %v", lo, hi, t.shape))
+	}
+	shape[0] = int64(hi - lo)
+	out := Tensor{dtype: t.dtype, shape: shape, buf: t.buf}
+	lo, hi = lo*row, hi*row
+	switch v := t.buf.vals.(type) {
+	case []string:
+		out.buf = &Buffer{class: classUncounted, vals: v[lo:hi:hi]}
+	case []*Handle:
+		out.buf = &Buffer{class: classUncounted, vals: v[lo:hi:hi]}
+	case []VariantValue:
+		out.buf = &Buffer{class: classUncounted, vals: v[lo:hi:hi]}
+	default:
+		size := t.dtype.Size()
+		out.mem = t.mem[lo*size : hi*size : hi*size]
+	}
+	return out
+}
+
+// Clone returns a copy of t with elements of its own and one reference.
+func (t *Tensor) Clone() Tensor {
+	out := Tensor{dtype: t.dtype, shape: t.shape}
+	switch v := t.vals().(type) {
+	case []string:
+		out.buf = &Buffer{class: classUncounted, vals: slices.Clone(v)}
+	case []*Handle:
+		out.buf = &Buffer{class: classUncounted, vals: slices.Clone(v)}
+	case []VariantValue:
+		out.buf = &Buffer{class: classUncounted, vals: slices.Clone(v)}
+	default:
+		out.buf = newBuffer(len(t.mem))
+		out.mem = out.buf.mem[:len(t.mem):len(t.mem)]
+		copy(out.mem, t.mem)
+	}
+	return out
+}
+
+func (t *Tensor) vals() any {
+	if t.buf == nil {
+		return nil
+	}
+	return t.buf.vals
+}
