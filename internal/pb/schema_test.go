@@ -38,19 +38,19 @@ func TestSchemaDifferencesAreFound(t *testing.T) {
 		change func(find func(message, field string) *descriptorpb.FieldDescriptorProto)
 		want   string
 	}{
-		{"number", func(find findField) { find("NodeDef", "device").Number = proto.Int32(9) }, "NodeDef"},
-		{"name", func(find findField) { find("NodeDef", "device").Name = proto.String("place") }, "NodeDef"},
+		{"number", func(find findField) { find("NodeDef", "device").Number = new(int32(9)) }, "NodeDef"},
+		{"name", func(find findField) { find("NodeDef", "device").Name = new("place") }, "NodeDef"},
 		{"type", func(find findField) {
 			find("NodeDef", "device").Type = descriptorpb.FieldDescriptorProto_TYPE_BYTES.Enum()
 		}, "NodeDef"},
 		{"message", func(find findField) {
-			find("GraphDef", "node").TypeName = proto.String(".weft.tensorflow.OpDef")
+			find("GraphDef", "node").TypeName = new(".weft.tensorflow.OpDef")
 		}, "GraphDef"},
 		{"label", func(find findField) {
 			find("NodeDef", "input").Label = descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()
 		}, "NodeDef"},
 		{"packed", func(find findField) {
-			find("TensorProto", "int_val").Options = &descriptorpb.FieldOptions{Packed: proto.Bool(false)}
+			find("TensorProto", "int_val").Options = &descriptorpb.FieldOptions{Packed: new(false)}
 		}, "TensorProto"},
 		{"oneof", func(find findField) { find("AttrValue", "s").OneofIndex = nil }, "AttrValue"},
 	} {
@@ -221,8 +221,9 @@ func isPacked(f *descriptorpb.FieldDescriptorProto, proto3 bool) bool {
 	case descriptorpb.FieldDescriptorProto_TYPE_STRING, descriptorpb.FieldDescriptorProto_TYPE_BYTES,
 		descriptorpb.FieldDescriptorProto_TYPE_MESSAGE, descriptorpb.FieldDescriptorProto_TYPE_GROUP:
 		return false
+	default:
+		return proto3 && f.GetLabel() == descriptorpb.FieldDescriptorProto_LABEL_REPEATED
 	}
-	return proto3 && f.GetLabel() == descriptorpb.FieldDescriptorProto_LABEL_REPEATED
 }
 
 func describeEnums(lines map[string][]string, scope string, enums []*descriptorpb.EnumDescriptorProto) {

@@ -76,7 +76,7 @@ func generate(ctx context.Context, root string, files linker.Files) (map[string]
 
 // request asks for the code of the files. A plugin wants every dependency ahead of what imports it.
 func request(files linker.Files) *pluginpb.CodeGeneratorRequest {
-	req := &pluginpb.CodeGeneratorRequest{Parameter: proto.String("module=" + module)}
+	req := &pluginpb.CodeGeneratorRequest{Parameter: new("module=" + module)}
 	seen := make(map[string]bool)
 	var add func(protoreflect.FileDescriptor)
 	add = func(file protoreflect.FileDescriptor) {
