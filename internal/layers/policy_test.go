@@ -21,6 +21,7 @@ var (
 	kernels = with(ops, "kernel", "internal/invariants", "internal/parallel", "internal/simd")
 	clients = with(graphs, "op", "gradients", "cluster")
 	formats = with(values, "internal/pb", "internal/pbconv")
+	roles   = with(graphs, "kernel", "cluster", "internal/pb", "internal/pbconv", "internal/message", "internal/invariants")
 )
 
 // policy lists every package of the module. The order is that of the layers.
@@ -50,6 +51,7 @@ var policy = []rule{
 	{pkg: "internal/pb"},
 	{pkg: "internal/pb/*"},
 	{pkg: "internal/pbconv", may: with(graphs, "cluster", "internal/pb")},
+	{pkg: "internal/message", may: with(values, "internal/pb")},
 
 	// Passes and the executor.
 	{pkg: "internal/optimize", may: graphs, pure: true},
@@ -59,14 +61,12 @@ var policy = []rule{
 	{pkg: "internal/executor", may: with(graphs, "kernel", "internal/invariants", "internal/parallel")},
 
 	// Roles: neither imports the other.
-	{pkg: "internal/worker", may: with(graphs, "kernel", "cluster", "internal/executor", "internal/rendezvous",
-		"internal/pb", "internal/pbconv", "internal/invariants")},
-	{pkg: "internal/master", may: with(graphs, "kernel", "cluster", "internal/optimize", "internal/place", "internal/partition",
-		"internal/pb", "internal/pbconv", "internal/invariants")},
-	{pkg: "internal/rpc", may: with(values, "cluster", "internal/pb", "internal/pbconv", "internal/invariants"), grpc: true},
+	{pkg: "internal/worker", may: with(roles, "internal/executor", "internal/rendezvous")},
+	{pkg: "internal/master", may: with(roles, "internal/optimize", "internal/place", "internal/partition")},
+	{pkg: "internal/rpc", may: with(formats, "cluster", "internal/message", "internal/invariants"), grpc: true},
 
 	// The client, which links no kernel and no executor, and what is built on it.
-	{pkg: ".", may: with(graphs, "internal/pb", "internal/pbconv", "internal/rpc")},
+	{pkg: ".", may: with(graphs, "internal/pb", "internal/pbconv", "internal/message", "internal/rpc")},
 	{pkg: "checkpoint", may: formats},
 	{pkg: "savedmodel", may: with(graphs, ".", "checkpoint", "internal/pb", "internal/pbconv")},
 	{pkg: "summary", may: formats},
@@ -83,6 +83,7 @@ var policy = []rule{
 	// Tools and tests.
 	{pkg: "internal/mnist"},
 	{pkg: "internal/layers"},
+	{pkg: "internal/kerneltest", may: kernels},
 	{pkg: "internal/opgen", may: with(ops, "kernel", "kernels/all")},
 	{pkg: "internal/protogen"},
 	{pkg: "internal/testcluster", may: []string{".", "*", "internal/*", "kernels/all"}, grpc: true},
