@@ -1,0 +1,179 @@
+// Package cluster says which tasks a cluster has, where they listen, and which of them a process is.
+//
+// A [Spec] maps the tasks of each job to addresses. It is written in one of the forms that TensorFlow's users know: the
+// flag of its server (ps|host:port;host:port,worker|host:port), JSON ({"ps": ["host:port"]}, where a job may also be an
+// object from task index to address), the TF_CONFIG environment variable, and a tensorflow.ServerDef in text form. A
+// [ServerDef] is a Spec together with the task to be.
+package cluster
+
+import (
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-ml/weft/device"
+	"github.com/weft-ml/weft/status"
+)
+
+// Spec says where the tasks of a cluster listen, by job.
+type Spec map[string]Job
+
+// Job is the addresses, "host:port", of the tasks of one job, by task index. Indices need not be dense: a task may know
+// only some of its peers.
+type Job map[int]string
+
+// Dense returns a job whose tasks 0, 1, … have the given addresses.
+func Dense(addresses ...string) Job {
+	job := make(Job, len(addresses))
+	for i, a := range addresses {
+		job[i] = a
+	}
+	return job
+}
+
+// Task names one task of a cluster.
+type Task struct {
+	Job   string
+	Index int
+}
+
+// String returns the task's name as it starts the names of its devices, "/job:worker/replica:0/task:1".
+func (t Task) String() string { return "/job:" + t.Job + "/replica:0/task:" + strconv.Itoa(t.Index) }
+
+// ParseTask reads the name of a task; a name without a replica means replica 0.
+func ParseTask(name string) (Task, error) {
+	spec, err := device.Parse(name)
+	switch {
+	case err != nil:
+		return Task{}, err
+	case spec.Job == "" || spec.Task == device.Unset || spec.Replica > 0 || spec.Type != "" || spec.ID != device.Unset:
+		return Task{}, status.InvalidArgumentf("'%s' is not the name of a task", name)
+	}
+	return Task{spec.Job, spec.Task}, nil
+}
+
+// FromJobs makes a Spec from the jobs of a message, which may name one twice: that is an error. Addresses are not
+// checked; see [Spec.Validate].
+func FromJobs(jobs iter.Seq2[string, map[int32]string]) (Spec, error) {
+	spec := Spec{}
+	for name, tasks := range jobs {
+		if _, ok := spec[name]; ok {
+			return nil, duplicateJob(name)
+		}
+		job := make(Job, len(tasks))
+		for i, address := range tasks {
+			job[int(i)] = address
+		}
+		spec[name] = job
+	}
+	return spec, nil
+}
+
+// Jobs returns the names of the jobs in order.
+func (s Spec) Jobs() []string { return slices.Sorted(maps.Keys(s)) }
+
+// Tasks returns all tasks, ordered by job and index.
+func (s Spec) Tasks() []Task {
+	var out []Task
+	for _, job := range s.Jobs() {
+		for _, i := range s[job].indices() {
+			out = append(out, Task{job, i})
+		}
+	}
+	return out
+}
+
+func (j Job) indices() []int { return slices.Sorted(maps.Keys(j)) }
+
+// Address returns where a task listens, "" if the cluster has no such task.
+func (s Spec) Address(t Task) string { return s[t.Job][t.Index] }
+
+// Clone returns a copy that shares nothing with s.
+func (s Spec) Clone() Spec {
+	out := make(Spec, len(s))
+	for name, job := range s {
+		out[name] = maps.Clone(job)
+	}
+	return out
+}
+
+// String writes the cluster as a flag where all jobs are dense, and as JSON otherwise.
+func (s Spec) String() string {
+	var jobs []string
+	for _, name := range s.Jobs() {
+		indices := s[name].indices()
+		tasks := make([]string, len(indices))
+		for pos, i := range indices {
+			if i != pos {
+				return s.json()
+			}
+			tasks[pos] = s[name][i]
+		}
+		jobs = append(jobs, name+"|"+strings.Join(tasks, ";"))
+	}
+	return strings.Join(jobs, ",")
+}
+
+// Validate checks names, indices and addresses, and that no two tasks share an address.
+func (s Spec) Validate() error {
+	if len(s) == 0 {
+		return status.InvalidArgumentf("the cluster has no jobs")
+	}
+	seen := map[string]Task{}
+	for _, name := range s.Jobs() {
+		if err := checkJob(name, s[name]); err != nil {
+			return err
+		}
+	}
+	for _, t := range s.Tasks() {
+		address := s.Address(t)
+		if other, ok := seen[address]; ok && !anyPort(address) {
+			return status.InvalidArgumentf("Tasks %v and %v of the cluster have the same address %q", other, t, address)
+		}
+		seen[address] = t
+	}
+	return nil
+}
+
+func checkJob(name string, job Job) error {
+	if parsed, err := device.Parse("/job:" + name); err != nil || parsed.Job != name {
+		return status.InvalidArgumentf("%q is not a valid job name: a letter followed by letters, digits and '_'", name)
+	}
+	if len(job) == 0 {
+		return status.InvalidArgumentf("Job %q has no tasks", name)
+	}
+	for _, i := range job.indices() {
+		if i < 0 || i > math.MaxInt32 {
+			return status.InvalidArgumentf("Task index %d of job %q is out of range", i, name)
+		}
+		if err := CheckAddress(job[i]); err != nil {
+			return status.From(err).Annotate(" (task %d of job %q)", i, name)
+		}
+	}
+	return nil
+}
+
+// CheckAddress reports whether an address has the form "host:port"; port 0 stands for one that the system chooses.
+func CheckAddress(address string) error {
+	colon := strings.LastIndexByte(address, ':')
+	if colon < 0 || strings.ContainsAny(address[:colon], "/, \t\n") {
+		return badAddress(address)
+	}
+	if _, err := strconv.ParseUint(address[colon+1:], 10, 16); err != nil {
+		return badAddress(address)
+	}
+	return nil
+}
+
+func badAddress(address string) error {
+	return status.InvalidArgumentf("Could not interpret %q as a host-port pair.", address)
+}
+
+func anyPort(address string) bool { return strings.HasSuffix(address, ":0") }
+
+func duplicateJob(name string) error {
+	return status.InvalidArgumentf("Duplicate job ID in cluster specification: %s", name)
+}

@@ -1,0 +1,159 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/weft-ml/weft/status"
+)
+
+// Parse reads a cluster from the text of a flag, in either form, and validates it:
+//
+//	ps|host:port;host:port,worker|host:port
+//	{"ps": ["host:port", "host:port"], "worker": {"3": "host:port"}}
+func Parse(text string) (Spec, error) {
+	text = strings.TrimSpace(text)
+	read := parseFlag
+	if strings.HasPrefix(text, "{") {
+		read = parseJSON
+	}
+	spec, err := read(text)
+	if err != nil {
+		return nil, err
+	}
+	return spec, spec.Validate()
+}
+
+func parseFlag(text string) (Spec, error) {
+	spec := Spec{}
+	for part := range strings.SplitSeq(text, ",") {
+		name, tasks, ok := strings.Cut(part, "|")
+		if !ok {
+			return nil, status.InvalidArgumentf("cannot read %q as a job of the cluster: want JOB|HOST:PORT;HOST:PORT", part)
+		}
+		name = strings.TrimSpace(name)
+		if _, ok := spec[name]; ok {
+			return nil, duplicateJob(name)
+		}
+		job := Job{}
+		for address := range strings.SplitSeq(tasks, ";") {
+			job[len(job)] = strings.TrimSpace(address)
+		}
+		spec[name] = job
+	}
+	return spec, nil
+}
+
+func parseJSON(text string) (Spec, error) {
+	var spec Spec
+	if err := json.Unmarshal([]byte(text), &spec); err != nil {
+		return nil, jsonError("the cluster", err)
+	}
+	return spec, nil
+}
+
+// jsonError keeps errors of ours and explains those of the decoder.
+func jsonError(what string, err error) error {
+	var ours *status.Error
+	if errors.As(err, &ours) {
+		return ours
+	}
+	return status.InvalidArgumentf("cannot read %s as JSON: %v", what, err)
+}
+
+// UnmarshalJSON reads {"job": tasks, …}, where tasks is a list of addresses or an object from index to address. It does
+// not check addresses.
+func (s *Spec) UnmarshalJSON(data []byte) error {
+	out := Spec{}
+	err := eachMember(data, func(name string, value json.RawMessage) error {
+		if _, ok := out[name]; ok {
+			return duplicateJob(name)
+		}
+		job, err := parseJob(name, value)
+		out[name] = job
+		return err
+	})
+	*s = out
+	return err
+}
+
+func parseJob(name string, value json.RawMessage) (Job, error) {
+	var dense []string
+	if err := json.Unmarshal(value, &dense); err == nil && dense != nil {
+		return Dense(dense...), nil
+	}
+	job := Job{}
+	err := eachMember(value, func(key string, value json.RawMessage) error {
+		index, err := strconv.ParseInt(key, 10, 32)
+		if err != nil || index < 0 {
+			return status.InvalidArgumentf("%q is not a task index (job %q)", key, name)
+		}
+		if _, ok := job[int(index)]; ok {
+			return status.InvalidArgumentf("Duplicate task ID in cluster specification: job %s, task %d", name, index)
+		}
+		var address string
+		if err := json.Unmarshal(value, &address); err != nil {
+			return status.InvalidArgumentf("the address of task %d of job %q is not a string", index, name)
+		}
+		job[int(index)] = address
+		return nil
+	})
+	var ours *status.Error
+	if err != nil && !errors.As(err, &ours) {
+		return nil, status.InvalidArgumentf("The tasks for job %q must be a list of addresses or an object from task index to address", name)
+	}
+	return job, err
+}
+
+// eachMember calls f for the members of a JSON object in order, also where a name is repeated, which a map would hide.
+func eachMember(data []byte, f func(name string, value json.RawMessage) error) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return errors.Join(errors.New("not an object"), err)
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		key, ok := name.(string)
+		if !ok {
+			return errors.New("not an object")
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return err
+		}
+		if err := f(key, value); err != nil {
+			return err
+		}
+	}
+	if _, err := dec.Token(); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// MarshalJSON writes a dense job as a list and a sparse one as an object.
+func (j Job) MarshalJSON() ([]byte, error) {
+	dense := make([]string, 0, len(j))
+	for pos, i := range j.indices() {
+		if i != pos {
+			return json.Marshal(map[int]string(j))
+		}
+		dense = append(dense, j[i])
+	}
+	return json.Marshal(dense)
+}
+
+func (s Spec) json() string {
+	out, err := json.Marshal(map[string]Job(s))
+	if err != nil { // cannot happen: the jobs are strings by number
+		return err.Error()
+	}
+	return string(out)
+}

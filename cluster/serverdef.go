@@ -1,0 +1,133 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/device"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/status"
+)
+
+// ServerDef says which task of which cluster a process is to be.
+type ServerDef struct {
+	Cluster    Spec
+	Job        string
+	Task       int // index in the job
+	Port       int // to listen on, where it is not the one that Cluster gives; 0 otherwise
+	CPUDevices int // number of CPU devices; 0 means 1
+	// Filters limits which devices of the others a task may see, by task; see tensorflow.ClusterDeviceFilters.
+	Filters map[Task][]string
+	// DefaultSessionConfig is a serialized tensorflow.ConfigProto with what sessions get that do not say otherwise.
+	DefaultSessionConfig []byte
+}
+
+// Self returns the task to be.
+func (d *ServerDef) Self() Task { return Task{d.Job, d.Task} }
+
+// maxCPUDevices bounds how many devices one task may have, against a typing error that would make millions.
+const maxCPUDevices = 1024
+
+// Validate checks the cluster and that it has the task.
+func (d *ServerDef) Validate() error {
+	if err := d.Cluster.Validate(); err != nil {
+		return err
+	}
+	job, ok := d.Cluster[d.Job]
+	if !ok {
+		return status.InvalidArgumentf("Job %q was not defined in cluster: its jobs are %s",
+			d.Job, strings.Join(d.Cluster.Jobs(), ", "))
+	}
+	if _, ok := job[d.Task]; !ok {
+		return status.InvalidArgumentf("Task %d was not defined in job %q: its tasks are %s", d.Task, d.Job, job.ranges())
+	}
+	if d.Port < 0 || d.Port > 65535 {
+		return status.InvalidArgumentf("%d is not a port", d.Port)
+	}
+	if d.CPUDevices < 0 || d.CPUDevices > maxCPUDevices {
+		return status.InvalidArgumentf("a task cannot have %d CPU devices: at most %d", d.CPUDevices, maxCPUDevices)
+	}
+	for task, filters := range d.Filters {
+		if err := CheckFilters(filters); err != nil {
+			return status.From(err).Annotate(" (for %v)", task)
+		}
+	}
+	return nil
+}
+
+// ranges writes the indices of a job as "0-3, 7".
+func (j Job) ranges() string {
+	var out []string
+	indices := j.indices()
+	for lo := 0; lo < len(indices); {
+		hi := lo
+		for hi+1 < len(indices) && indices[hi+1] == indices[hi]+1 {
+			hi++
+		}
+		if lo == hi {
+			out = append(out, fmt.Sprint(indices[lo]))
+		} else {
+			out = append(out, fmt.Sprintf("%d-%d", indices[lo], indices[hi]))
+		}
+		lo = hi + 1
+	}
+	return strings.Join(out, ", ")
+}
+
+// CheckFilters validates device filters: partial device names such as "/job:ps".
+func CheckFilters(filters []string) error {
+	for _, f := range filters {
+		if _, err := device.Parse(f); err != nil {
+			return status.InvalidArgumentf("Invalid device filter: '%s'", f)
+		}
+	}
+	return nil
+}
+
+// ParseServerDef reads a tensorflow.ServerDef in text form and validates it.
+func ParseServerDef(text []byte) (ServerDef, error) {
+	var m pb.ServerDef
+	if err := prototext.Unmarshal(text, &m); err != nil {
+		return ServerDef{}, status.InvalidArgumentf("cannot read the ServerDef: %v", err)
+	}
+	if m.Protocol != "" && m.Protocol != "grpc" {
+		return ServerDef{}, status.InvalidArgumentf("a ServerDef with protocol %q cannot be served: only \"grpc\"", m.Protocol)
+	}
+	if m.Replica != 0 {
+		return ServerDef{}, status.InvalidArgumentf("a ServerDef with replica %d cannot be served: only replica 0", m.Replica)
+	}
+	spec, err := FromJobs(func(yield func(string, map[int32]string) bool) {
+		for _, job := range m.GetCluster().GetJob() {
+			if !yield(job.GetName(), job.GetTasks()) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return ServerDef{}, err
+	}
+	def := ServerDef{Cluster: spec, Job: m.JobName, Task: int(m.TaskIndex), Port: int(m.Port), Filters: filtersOf(&m)}
+	if config := m.GetDefaultSessionConfig(); config != nil {
+		def.CPUDevices = int(config.DeviceCount["CPU"])
+		if def.DefaultSessionConfig, err = proto.Marshal(config); err != nil {
+			return def, status.InvalidArgumentf("default_session_config: %v", err)
+		}
+	}
+	return def, def.Validate()
+}
+
+func filtersOf(m *pb.ServerDef) map[Task][]string {
+	var out map[Task][]string
+	for _, job := range m.GetClusterDeviceFilters().GetJobs() {
+		for index, task := range job.GetTasks() {
+			if out == nil {
+				out = map[Task][]string{}
+			}
+			out[Task{job.GetName(), int(index)}] = task.GetDeviceFilters()
+		}
+	}
+	return out
+}

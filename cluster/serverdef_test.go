@@ -1,0 +1,131 @@
+package cluster_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/status"
+)
+
+const serverDef = `
+	cluster {
+	  job { name: "ps" tasks { key: 0 value: "a:1" } tasks { key: 2 value: "b:2" } }
+	  job { name: 'worker' tasks: { key: 1, value: "c:3" } }
+	}
+	job_name: "worker"
+	task_index: 1
+	default_session_config { device_count { key: "CPU" value: 3 } allow_soft_placement: true }
+	protocol: "grpc"
+	port: 4000
+	cluster_device_filters {
+	  jobs { name: "worker" tasks { key: 1 value { device_filters: "/job:ps" } } }
+	}`
+
+func TestParseServerDef(t *testing.T) {
+	def, err := cluster.ParseServerDef([]byte(serverDef))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config pb.ConfigProto
+	if err := proto.Unmarshal(def.DefaultSessionConfig, &config); err != nil || !config.AllowSoftPlacement {
+		t.Errorf("session config %v, %v: want soft placement", &config, err)
+	}
+	def.DefaultSessionConfig = nil
+	want := cluster.ServerDef{
+		Cluster: cluster.Spec{"ps": {0: "a:1", 2: "b:2"}, "worker": {1: "c:3"}},
+		Job:     "worker", Task: 1, Port: 4000, CPUDevices: 3,
+		Filters: map[cluster.Task][]string{{Job: "worker", Index: 1}: {"/job:ps"}},
+	}
+	if !reflect.DeepEqual(def, want) {
+		t.Errorf("got %+v\nwant %+v", def, want)
+	}
+	if got := def.Self().String(); got != "/job:worker/replica:0/task:1" {
+		t.Errorf("Self() = %s", got)
+	}
+}
+
+func TestParseServerDefRejects(t *testing.T) {
+	ps := `cluster { job { name: "ps" tasks { key: 0 value: "a:1" } tasks { key: 1 value: "a:2" } tasks { key: 5 value: "a:3" } } } `
+	for _, tt := range []struct{ text, want string }{
+		{"", "the cluster has no jobs"},
+		{"nonsense: 1", "cannot read the ServerDef"},
+		{ps + `job_name: "worker"`, `Job "worker" was not defined in cluster: its jobs are ps`},
+		{ps + `job_name: "ps" task_index: 3`, `Task 3 was not defined in job "ps": its tasks are 0-1, 5`},
+		{ps + `job_name: "ps" protocol: "grpc+verbs"`, `protocol "grpc+verbs"`},
+		{ps + `job_name: "ps" replica: 1`, "only replica 0"},
+		{ps + `job_name: "ps" port: 70000`, "70000 is not a port"},
+		{ps + `job_name: "ps" default_session_config { device_count { key: "CPU" value: -1 } }`, "-1 CPU devices"},
+		{ps + `job_name: "ps" cluster_device_filters { jobs { name: "ps" tasks { key: 0 value { device_filters: "garbage" } } } }`,
+			"Invalid device filter: 'garbage' (for /job:ps/replica:0/task:0)"},
+		{`cluster { job { name: "ps" } job { name: "ps" } } job_name: "ps"`, "Duplicate job ID in cluster specification: ps"},
+	} {
+		_, err := cluster.ParseServerDef([]byte(tt.text))
+		if status.CodeOf(err) != status.InvalidArgument || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: got %v (%v), want InvalidArgument with %q", tt.text, err, status.CodeOf(err), tt.want)
+		}
+	}
+}
+
+func TestParseTFConfig(t *testing.T) {
+	chief := cluster.Spec{"chief": cluster.Dense("a:1"), "worker": {3: "b:1"}}
+	for _, tt := range []struct {
+		text string
+		want cluster.ServerDef
+	}{
+		{`{"cluster": {"chief": ["a:1"], "worker": {"3": "b:1"}}, "task": {"type": "worker", "index": 3}, "environment": "cloud"}`,
+			cluster.ServerDef{Cluster: chief, Job: "worker", Task: 3}},
+		{`{"cluster": {"chief": ["a:1"], "worker": {"3": "b:1"}}, "task": {"type": "worker", "index": "3"}}`,
+			cluster.ServerDef{Cluster: chief, Job: "worker", Task: 3}},
+		{`{"cluster": {"master": ["a:1"]}, "task": {"type": "master"}}`,
+			cluster.ServerDef{Cluster: cluster.Spec{"master": cluster.Dense("a:1")}, Job: "master"}},
+	} {
+		got, err := cluster.ParseTFConfig(tt.text)
+		if err != nil || !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: got %+v, %v; want %+v", tt.text, got, err, tt.want)
+		}
+	}
+}
+
+func TestParseTFConfigRejects(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{``, "cannot read TF_CONFIG as JSON"},
+		{`[]`, "cannot read TF_CONFIG as JSON"},
+		{`{}`, `must have "cluster" and "task"`},
+		{`{"cluster": {"ps": ["a:1"]}}`, `must have "cluster" and "task"`},
+		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": "x"}}`, "the task index"},
+		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": -1}}`, "the task index"},
+		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "evaluator", "index": 0}}`, `Job "evaluator" was not defined in cluster`},
+		{`{"cluster": {"ps": ["a"]}, "task": {"type": "ps", "index": 0}}`, "as a host-port pair"},
+		{`{"cluster": {"ps": 1}, "task": {"type": "ps", "index": 0}}`, "The tasks for job"},
+	} {
+		_, err := cluster.ParseTFConfig(tt.text)
+		if status.CodeOf(err) != status.InvalidArgument || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v (%v), want InvalidArgument with %q", tt.text, err, status.CodeOf(err), tt.want)
+		}
+	}
+}
+
+func FuzzParseTFConfig(f *testing.F) {
+	f.Add(`{"cluster": {"chief": ["a:1"], "worker": {"3": "b:1"}}, "task": {"type": "worker", "index": "3"}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		def, err := cluster.ParseTFConfig(text)
+		if err == nil && def.Cluster.Address(def.Self()) == "" {
+			t.Errorf("%q was accepted without an address for its task", text)
+		}
+	})
+}
+
+func FuzzParseServerDef(f *testing.F) {
+	f.Add([]byte(serverDef))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		def, err := cluster.ParseServerDef(text)
+		if err == nil && def.Cluster.Address(def.Self()) == "" {
+			t.Errorf("%q was accepted without an address for its task", text)
+		}
+	})
+}
