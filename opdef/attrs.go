@@ -86,8 +86,8 @@ func (a Attrs) Funcs(name string) []Func { v, _ := a[name].([]Func); return v }
 // Clone returns a copy that can be added to; the values are shared.
 func (a Attrs) Clone() Attrs { return maps.Clone(a) }
 
-// emptyList returns a list of no values of the given list kind.
-func emptyList(kind string) any {
+// EmptyList returns a list without elements of the given kind, such as "list(int)", or nil for a kind that is no list.
+func EmptyList(kind string) any {
 	switch kind {
 	case "list(string)":
 		return []string{}
@@ -179,7 +179,7 @@ func (o *Op) CheckAttrs(node string, attrs Attrs) (Attrs, error) {
 			continue
 		}
 		if _, ok := v.(AnyList); ok && strings.HasPrefix(a.Kind, "list(") {
-			v = emptyList(a.Kind)
+			v = EmptyList(a.Kind)
 			out[a.Name] = v
 		}
 		if err := a.Check(v); err != nil {

@@ -228,7 +228,7 @@ func parseList(kind, s string) (any, error) {
 		return parseEach[tensor.DType](kind, parts)
 	}
 	if len(parts) == 0 {
-		return emptyList("list(" + kind + ")"), nil
+		return EmptyList("list(" + kind + ")"), nil
 	}
 	return nil, fmt.Errorf("a list of %s has no default in this language", kind)
 }
