@@ -53,6 +53,8 @@ var policy = []rule{
 	{pkg: "internal/pbconv", may: with(graphs, "cluster", "internal/pb")},
 	{pkg: "internal/message", may: with(values, "internal/pb")},
 
+	{pkg: "internal/requestid", may: []string{"status"}},
+
 	// Passes and the executor.
 	{pkg: "internal/optimize", may: graphs, pure: true},
 	{pkg: "internal/place", may: with(graphs, "kernel"), pure: true},
