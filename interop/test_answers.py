@@ -1,0 +1,52 @@
+"""The same graph gives the same answers on a cluster as in a TensorFlow session in this process."""
+import itertools
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from interop import graphs
+from interop.clustertest import ClusterTest
+
+
+class Answers(ClusterTest):
+    """Where the placer puts it."""
+
+    jobs = {"worker": 1}
+
+    def place(self):
+        return tf.device(None)
+
+    def check(self, build):
+        with tf.Graph().as_default():
+            fetches, feed = build()
+            with tf.Session() as local:
+                want = local.run(fetches, feed)
+        with tf.Graph().as_default(), self.place():
+            fetches, feed = build()
+            with tf.Session(self.cluster.target()) as remote:
+                got = remote.run(fetches, feed)
+        for fetch, a, b in zip(fetches, got, want):
+            if isinstance(b, bytes) or b.dtype.kind in "Obiu":
+                np.testing.assert_array_equal(a, b, fetch.name)
+            else:
+                self.assertEqual((a.dtype, a.shape), (b.dtype, b.shape), fetch.name)
+                np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5, err_msg=fetch.name)
+
+
+class ScatteredAnswers(Answers):
+    """Each operation on another task than the one before, so that nearly every tensor crosses between two."""
+
+    jobs = {"ps": 1, "worker": 2}
+    mixes = ["weft", "tf-master", "tf-worker", "tf-ps"]
+
+    def place(self):
+        tasks = itertools.cycle(["/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"])
+        return tf.device(lambda op: next(tasks))
+
+
+def add_test(build):
+    setattr(Answers, f"test_{build.__name__}", lambda self: self.check(build))
+
+
+for graph in graphs.GRAPHS:
+    add_test(graph)

@@ -1,0 +1,72 @@
+"""The programs of examples/python, each in processes of its own as users start them."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from interop import cluster
+from interop.clustertest import ClusterTest
+
+EXAMPLES = cluster.ROOT / "examples" / "python"
+
+
+def start(program, *flags):
+    """Starts a program; finish waits for it and returns what it printed."""
+    return subprocess.Popen(
+        [sys.executable, program, *flags], cwd=EXAMPLES, env=dict(os.environ, **cluster.QUIET), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+class ExampleTest(ClusterTest):
+    cpu_devices = 2
+
+    def finish(self, process):
+        out, _ = process.communicate(timeout=150)
+        self.assertEqual(process.returncode, 0, out[-2000:])
+        return out
+
+    def run_example(self, program, *flags):
+        return self.finish(start(program, "--target=" + self.cluster.target(), *flags))
+
+    def start_workers(self, program, *flags):
+        hosts = [f"--{job}_hosts=" + ",".join(self.cluster.spec[job]) for job in ("ps", "worker")]
+        for i in range(2):
+            yield start(program, *hosts, f"--task_index={i}", "--target=" + self.cluster.target("worker", i), *flags)
+
+    def accuracy(self, out):
+        return float(re.findall(r"(?:test|training) accuracy : ([0-9.]+)", out)[-1])
+
+
+class Examples(ExampleTest):
+    def test_hello(self):
+        self.assertIn("Hello, distributed TensorFlow!", self.run_example("hello.py"))
+
+    def test_a_plus_b(self):
+        self.assertEqual(self.run_example("a_plus_b.py").split()[-1], "2")
+        self.assertEqual(self.run_example("a_plus_b.py", "--nosoft").split()[-1], "2")
+
+    def test_in_graph(self):
+        for mode, steps in ("async", 400), ("sync", 200):
+            out = self.run_example("in_graph.py", "--mode=" + mode)
+            self.assertIn(f"step : {steps} ", out)
+            self.assertGreater(self.accuracy(out), 0.85, out)
+
+    def test_between_graph(self):
+        for out in map(self.finish, list(self.start_workers("between_graph.py", "--train_steps=600"))):
+            self.assertRegex(out, r"job : worker/\d step : \d+ ,training accuracy : ")
+            self.assertGreater(self.accuracy(out), 0.95, out)
+
+
+class HookExamples(ExampleTest):
+    """Needs queues, accumulators, checkpoints and SavedModels."""
+
+    mixes = ["tf"]
+
+    def test_sync_replicas(self):
+        with tempfile.TemporaryDirectory() as out:
+            chief, other = self.start_workers("sync_replicas.py", "--last_step=100", "--save_steps=50", "--model_dir=" + out)
+            text = self.finish(chief)
+            self.assertGreater(self.accuracy(text), 0.9, text)
+            self.finish(other)
+            self.assertLessEqual({"ckpt", "saved_at_end", "saved_later"}, set(os.listdir(out)))

@@ -1,0 +1,93 @@
+"""What a session on a remote master promises."""
+import threading
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from interop.clustertest import ClusterTest, run_at_once
+
+
+class Sessions(ClusterTest):
+    mixes = ["weft", "tf-worker", "tf-ps"]
+
+    def test_hello(self):
+        self.assertEqual(self.session().run(tf.constant("Hello, distributed TensorFlow!")), b"Hello, distributed TensorFlow!")
+
+    def test_graph_grows_between_steps(self):
+        sess = self.session()
+        x = tf.placeholder(tf.float32, [2])
+        y = x
+        for i in range(4):
+            with tf.device("/job:worker/task:%d" % (i % 2)):
+                y = y * 2.0
+            np.testing.assert_array_equal(sess.run(y, {x: [1.0, -1.0]}), np.array([1.0, -1.0]) * 2.0 ** (i + 1))
+
+    def test_fed_tensors_replace_computed_ones(self):
+        x = tf.placeholder(tf.float32, [])
+        with tf.device("/job:ps/task:0"):
+            y = x * 2.0
+        with tf.device("/job:worker/task:1"):
+            z = y + 1.0
+        self.assertEqual(self.session().run([z, y], {y: 10.0}), [11.0, 10.0])
+
+    def test_two_masters_share_variables(self):
+        with tf.device("/job:ps/task:0"):
+            v = tf.get_variable("shared", [2], initializer=tf.zeros_initializer(), use_resource=False)
+            add = tf.assign_add(v, [1.0, 2.0])
+        first, second = self.session(0), self.session(1)
+        first.run(v.initializer)
+        first.run(add)
+        np.testing.assert_array_equal(second.run(add), [2.0, 4.0])
+
+    def test_reset_forgets_a_container_and_ends_sessions(self):
+        with tf.Graph().as_default() as g, g.container("box"), tf.device("/job:ps/task:0"):
+            v = tf.get_variable("boxed", [], initializer=tf.ones_initializer(), use_resource=False)
+        before = tf.Session(self.cluster.target(), graph=g)
+        before.run(v.initializer)
+        self.assertEqual(before.run(v), 1.0)
+        tf.Session.reset(self.cluster.target(), containers=["box"])
+        self.assert_raises(tf.errors.AbortedError, "is not found", v, session=before)
+        self.assertRaises(tf.errors.AbortedError, before.close)
+        self.assert_raises(tf.errors.FailedPreconditionError, "uninitialized", v, session=self.session(graph=g))
+
+    def test_errors_name_the_operation_and_leave_the_session_usable(self):
+        x = tf.placeholder(tf.float32, name="x")
+        with tf.device("/job:ps/task:0"):
+            product = tf.matmul(x, tf.ones([3, 2]), name="product")
+        never = tf.get_variable("never", [1], use_resource=False)
+        sess = self.session()
+        kind = tf.errors.InvalidArgumentError
+        self.assert_raises(kind, "Matrix size-incompatible", product, {x: np.ones((2, 4))}, session=sess)
+        self.assert_raises(kind, "node product", product, {x: np.ones((2, 4))}, session=sess)
+        self.assert_raises(kind, "You must feed a value for placeholder tensor 'x'", product, session=sess)
+        self.assert_raises(tf.errors.FailedPreconditionError, "never", never, session=sess)
+        np.testing.assert_array_equal(sess.run(product, {x: np.ones((1, 3))}), [[3.0, 3.0]])
+
+    def test_many_clients_at_once(self):
+        wrong = []
+
+        def client(i):
+            with tf.Graph().as_default(), tf.Session(self.cluster.target("worker", i % 2)) as sess:
+                x = tf.placeholder(tf.float32, [])
+                with tf.device("/job:ps/task:0"):
+                    y = x * 3.0
+                wrong.extend(k for k in range(10) if sess.run(y, {x: i + k}) != 3.0 * (i + k))
+
+        run_at_once(client, 20)
+        self.assertEqual(wrong, [])
+
+
+class LateTasks(ClusterTest):
+    def test_a_session_waits_for_a_task_that_starts_later(self):
+        self.cluster.kill("ps", 0)
+        answers = []
+        with tf.device("/job:ps/task:0"):
+            y = tf.constant(3.0) * 2.0
+        sess = self.session()
+        client = threading.Thread(target=lambda: answers.append(sess.run(y)), daemon=True)
+        client.start()
+        client.join(1)
+        self.assertEqual(answers, [])
+        self.cluster.start("ps", 0)
+        client.join(60)
+        self.assertEqual(answers, [6.0])

@@ -1,0 +1,15 @@
+"""One task of a cluster, served by TensorFlow itself: python -m interop.tfserver CLUSTER_JSON JOB TASK CPU_DEVICES"""
+import json
+import sys
+
+import tensorflow as tf
+
+
+def main():
+    cluster, job, task, cpu_devices = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    config = tf.compat.v1.ConfigProto(device_count={"CPU": cpu_devices})
+    tf.distribute.Server(cluster, job_name=job, task_index=task, protocol="grpc", config=config).join()
+
+
+if __name__ == "__main__":
+    main()
