@@ -52,7 +52,6 @@ var policy = []rule{
 	{pkg: "internal/pb/*"},
 	{pkg: "internal/pbconv", may: with(graphs, "cluster", "internal/pb")},
 	{pkg: "internal/message", may: with(values, "internal/pb")},
-
 	{pkg: "internal/requestid", may: []string{"status"}},
 
 	// Passes and the executor.
@@ -63,8 +62,9 @@ var policy = []rule{
 	{pkg: "internal/executor", may: with(graphs, "kernel", "internal/invariants", "internal/parallel")},
 
 	// Roles: neither imports the other.
-	{pkg: "internal/worker", may: with(roles, "internal/executor", "internal/rendezvous")},
-	{pkg: "internal/master", may: with(roles, "internal/optimize", "internal/place", "internal/partition")},
+	{pkg: "internal/worker", may: with(roles, "internal/partition", "internal/executor", "internal/function", "internal/rendezvous",
+		"internal/requestid")},
+	{pkg: "internal/master", may: with(roles, "internal/optimize", "internal/place", "internal/partition", "internal/requestid")},
 	{pkg: "internal/rpc", may: with(formats, "cluster", "internal/message", "internal/invariants"), grpc: true},
 
 	// The client, which links no kernel and no executor, and what is built on it.
