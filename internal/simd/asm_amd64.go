@@ -1,0 +1,117 @@
+package simd
+
+// init adds the assembly to the kernels.
+func init() {
+	init32()
+	init64()
+}
+
+func init32() {
+	neg.f32.asm = levels[func(dst, src *float32, n int)]{neg32AVX2, neg32AVX512}
+	abs.f32.asm = levels[func(dst, src *float32, n int)]{abs32AVX2, abs32AVX512}
+	square.f32.asm = levels[func(dst, src *float32, n int)]{square32AVX2, square32AVX512}
+	sqrt.f32.asm = levels[func(dst, src *float32, n int)]{sqrt32AVX2, sqrt32AVX512}
+	rsqrt.f32.asm = levels[func(dst, src *float32, n int)]{rsqrt32AVX2, rsqrt32AVX512}
+	reciprocal.f32.asm = levels[func(dst, src *float32, n int)]{reciprocal32AVX2, reciprocal32AVX512}
+	relu.f32.asm = levels[func(dst, src *float32, n int)]{relu32AVX2, relu32AVX512}
+	exp.f32.asm = levels[func(dst, src *float32, n int)]{exp32AVX2, exp32AVX512}
+	log.f32.asm = levels[func(dst, src *float32, n int)]{log32AVX2, log32AVX512}
+	tanh.f32.asm = levels[func(dst, src *float32, n int)]{tanh32AVX2, tanh32AVX512}
+	sigmoid.f32.asm = levels[func(dst, src *float32, n int)]{sigmoid32AVX2, sigmoid32AVX512}
+	add.f32.asm = levels[func(dst, a, b *float32, n int)]{add32AVX2, add32AVX512}
+	sub.f32.asm = levels[func(dst, a, b *float32, n int)]{sub32AVX2, sub32AVX512}
+	mul.f32.asm = levels[func(dst, a, b *float32, n int)]{mul32AVX2, mul32AVX512}
+	div.f32.asm = levels[func(dst, a, b *float32, n int)]{div32AVX2, div32AVX512}
+	maximum.f32.asm = levels[func(dst, a, b *float32, n int)]{max32AVX2, max32AVX512}
+	minimum.f32.asm = levels[func(dst, a, b *float32, n int)]{min32AVX2, min32AVX512}
+	squaredDifference.f32.asm = levels[func(dst, a, b *float32, n int)]{squaredDifference32AVX2, squaredDifference32AVX512}
+	reluGrad.f32.asm = levels[func(dst, a, b *float32, n int)]{reluGrad32AVX2, reluGrad32AVX512}
+	tanhGrad.f32.asm = levels[func(dst, a, b *float32, n int)]{tanhGrad32AVX2, tanhGrad32AVX512}
+	sigmoidGrad.f32.asm = levels[func(dst, a, b *float32, n int)]{sigmoidGrad32AVX2, sigmoidGrad32AVX512}
+	addScalar.f32.asm = levels[func(dst, a *float32, n int, b float32)]{addScalar32AVX2, addScalar32AVX512}
+	mulScalar.f32.asm = levels[func(dst, a *float32, n int, b float32)]{mulScalar32AVX2, mulScalar32AVX512}
+	divScalar.f32.asm = levels[func(dst, a *float32, n int, b float32)]{divScalar32AVX2, divScalar32AVX512}
+	maxScalar.f32.asm = levels[func(dst, a *float32, n int, b float32)]{maxScalar32AVX2, maxScalar32AVX512}
+	minScalar.f32.asm = levels[func(dst, a *float32, n int, b float32)]{minScalar32AVX2, minScalar32AVX512}
+	scalarSub.f32.asm = levels[func(dst, a *float32, n int, b float32)]{scalarSub32AVX2, scalarSub32AVX512}
+	scalarDiv.f32.asm = levels[func(dst, a *float32, n int, b float32)]{scalarDiv32AVX2, scalarDiv32AVX512}
+
+	linears.f32 = linear[float32]{
+		axpy:  levels[func(y, x *float32, n int, a float32)]{axpy32AVX2, axpy32AVX512},
+		axpby: levels[func(dst, x, y *float32, n int, a, b float32)]{axpby32AVX2, axpby32AVX512},
+		axpy4: levels[func(y, x0, x1, x2, x3 *float32, n int, a *[4]float32)]{axpy432AVX2, axpy432AVX512},
+	}
+	sum.f32.asm = levels[func(a *float32, n int) float32]{sum32AVX2, sum32AVX512}
+	largest.f32.asm = levels[func(a *float32, n int) float32]{maxOf32AVX2, maxOf32AVX512}
+	least.f32.asm = levels[func(a *float32, n int) float32]{minOf32AVX2, minOf32AVX512}
+	dot.f32.asm = levels[func(a, b *float32, n int) float32]{dot32AVX2, dot32AVX512}
+	columns.f32 = columnKernels[float32]{
+		sum: levels[func(acc, x *float32, stride, rows, cols int)]{sumColumns32AVX2, sumColumns32AVX512},
+		add: levels[func(dst, x, v *float32, stride, rows, cols int)]{addRow32AVX2, addRow32AVX512},
+		mul: levels[func(dst, x, v *float32, stride, rows, cols int)]{mulRow32AVX2, mulRow32AVX512},
+	}
+	update.f32 = updateKernels[float32]{
+		momentum:         levels[func(w, acc, g *float32, n int, p *[2]float32)]{momentum32AVX2, momentum32AVX512},
+		momentumNesterov: levels[func(w, acc, g *float32, n int, p *[2]float32)]{momentumNesterov32AVX2, momentumNesterov32AVX512},
+		adagrad:          levels[func(w, acc, g *float32, n int, p *[3]float32)]{adagrad32AVX2, adagrad32AVX512},
+		adam:             levels[func(w, m, v, g *float32, n int, p *[4]float32)]{adam32AVX2, adam32AVX512},
+		adamNesterov:     levels[func(w, m, v, g *float32, n int, p *[4]float32)]{adamNesterov32AVX2, adamNesterov32AVX512},
+		rmsProp:          levels[func(w, ms, mom, g *float32, n int, p *[4]float32)]{rmsProp32AVX2, rmsProp32AVX512},
+		rmsPropCentered:  levels[func(w, ms, mom, mg, g *float32, n int, p *[4]float32)]{rmsPropCentered32AVX2, rmsPropCentered32AVX512},
+	}
+	expSum = expSums{
+		store: levels[func(dst, src *float32, n int, sub float32) float32]{expSubSum32AVX2, expSubSum32AVX512},
+		sum:   levels[func(src *float32, n int, sub float32) float32]{sumExpSub32AVX2, sumExpSub32AVX512},
+	}
+}
+
+func init64() {
+	neg.f64.asm = levels[func(dst, src *float64, n int)]{neg64AVX2, neg64AVX512}
+	abs.f64.asm = levels[func(dst, src *float64, n int)]{abs64AVX2, abs64AVX512}
+	square.f64.asm = levels[func(dst, src *float64, n int)]{square64AVX2, square64AVX512}
+	sqrt.f64.asm = levels[func(dst, src *float64, n int)]{sqrt64AVX2, sqrt64AVX512}
+	rsqrt.f64.asm = levels[func(dst, src *float64, n int)]{rsqrt64AVX2, rsqrt64AVX512}
+	reciprocal.f64.asm = levels[func(dst, src *float64, n int)]{reciprocal64AVX2, reciprocal64AVX512}
+	relu.f64.asm = levels[func(dst, src *float64, n int)]{relu64AVX2, relu64AVX512}
+	add.f64.asm = levels[func(dst, a, b *float64, n int)]{add64AVX2, add64AVX512}
+	sub.f64.asm = levels[func(dst, a, b *float64, n int)]{sub64AVX2, sub64AVX512}
+	mul.f64.asm = levels[func(dst, a, b *float64, n int)]{mul64AVX2, mul64AVX512}
+	div.f64.asm = levels[func(dst, a, b *float64, n int)]{div64AVX2, div64AVX512}
+	maximum.f64.asm = levels[func(dst, a, b *float64, n int)]{max64AVX2, max64AVX512}
+	minimum.f64.asm = levels[func(dst, a, b *float64, n int)]{min64AVX2, min64AVX512}
+	squaredDifference.f64.asm = levels[func(dst, a, b *float64, n int)]{squaredDifference64AVX2, squaredDifference64AVX512}
+	reluGrad.f64.asm = levels[func(dst, a, b *float64, n int)]{reluGrad64AVX2, reluGrad64AVX512}
+	tanhGrad.f64.asm = levels[func(dst, a, b *float64, n int)]{tanhGrad64AVX2, tanhGrad64AVX512}
+	sigmoidGrad.f64.asm = levels[func(dst, a, b *float64, n int)]{sigmoidGrad64AVX2, sigmoidGrad64AVX512}
+	addScalar.f64.asm = levels[func(dst, a *float64, n int, b float64)]{addScalar64AVX2, addScalar64AVX512}
+	mulScalar.f64.asm = levels[func(dst, a *float64, n int, b float64)]{mulScalar64AVX2, mulScalar64AVX512}
+	divScalar.f64.asm = levels[func(dst, a *float64, n int, b float64)]{divScalar64AVX2, divScalar64AVX512}
+	maxScalar.f64.asm = levels[func(dst, a *float64, n int, b float64)]{maxScalar64AVX2, maxScalar64AVX512}
+	minScalar.f64.asm = levels[func(dst, a *float64, n int, b float64)]{minScalar64AVX2, minScalar64AVX512}
+	scalarSub.f64.asm = levels[func(dst, a *float64, n int, b float64)]{scalarSub64AVX2, scalarSub64AVX512}
+	scalarDiv.f64.asm = levels[func(dst, a *float64, n int, b float64)]{scalarDiv64AVX2, scalarDiv64AVX512}
+
+	linears.f64 = linear[float64]{
+		axpy:  levels[func(y, x *float64, n int, a float64)]{axpy64AVX2, axpy64AVX512},
+		axpby: levels[func(dst, x, y *float64, n int, a, b float64)]{axpby64AVX2, axpby64AVX512},
+		axpy4: levels[func(y, x0, x1, x2, x3 *float64, n int, a *[4]float64)]{axpy464AVX2, axpy464AVX512},
+	}
+	sum.f64.asm = levels[func(a *float64, n int) float64]{sum64AVX2, sum64AVX512}
+	largest.f64.asm = levels[func(a *float64, n int) float64]{maxOf64AVX2, maxOf64AVX512}
+	least.f64.asm = levels[func(a *float64, n int) float64]{minOf64AVX2, minOf64AVX512}
+	dot.f64.asm = levels[func(a, b *float64, n int) float64]{dot64AVX2, dot64AVX512}
+	columns.f64 = columnKernels[float64]{
+		sum: levels[func(acc, x *float64, stride, rows, cols int)]{sumColumns64AVX2, sumColumns64AVX512},
+		add: levels[func(dst, x, v *float64, stride, rows, cols int)]{addRow64AVX2, addRow64AVX512},
+		mul: levels[func(dst, x, v *float64, stride, rows, cols int)]{mulRow64AVX2, mulRow64AVX512},
+	}
+	update.f64 = updateKernels[float64]{
+		momentum:         levels[func(w, acc, g *float64, n int, p *[2]float64)]{momentum64AVX2, momentum64AVX512},
+		momentumNesterov: levels[func(w, acc, g *float64, n int, p *[2]float64)]{momentumNesterov64AVX2, momentumNesterov64AVX512},
+		adagrad:          levels[func(w, acc, g *float64, n int, p *[3]float64)]{adagrad64AVX2, adagrad64AVX512},
+		adam:             levels[func(w, m, v, g *float64, n int, p *[4]float64)]{adam64AVX2, adam64AVX512},
+		adamNesterov:     levels[func(w, m, v, g *float64, n int, p *[4]float64)]{adamNesterov64AVX2, adamNesterov64AVX512},
+		rmsProp:          levels[func(w, ms, mom, g *float64, n int, p *[4]float64)]{rmsProp64AVX2, rmsProp64AVX512},
+		rmsPropCentered:  levels[func(w, ms, mom, mg, g *float64, n int, p *[4]float64)]{rmsPropCentered64AVX2, rmsPropCentered64AVX512},
+	}
+}

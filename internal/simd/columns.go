@@ -1,0 +1,81 @@
+package simd
+
+import "unsafe"
+
+// columnKernels go over the rows of a matrix; stride is in bytes.
+type columnKernels[T Float] struct {
+	sum levels[func(acc, x *T, stride, rows, cols int)]
+	add levels[func(dst, x, v *T, stride, rows, cols int)]
+	mul levels[func(dst, x, v *T, stride, rows, cols int)]
+}
+
+var columns pair[columnKernels[float32], columnKernels[float64]]
+
+func columnsOf[T Float]() *columnKernels[T] {
+	if isFloat32[T]() {
+		return cast[columnKernels[T]](&columns.f32)
+	}
+	return cast[columnKernels[T]](&columns.f64)
+}
+
+// SumColumns: acc[j] += the sum over i of x[i*len(acc)+j]; x has whole rows of len(acc) elements.
+func SumColumns[T Float](acc, x []T) {
+	cols := len(acc)
+	if cols == 0 || len(x) == 0 {
+		return
+	}
+	l := Current()
+	if l == Generic {
+		for ; len(x) > 0; x = x[cols:] {
+			addGo(acc, acc, x[:cols])
+		}
+		return
+	}
+	k := columnsOf[T]().sum[l-1]
+	forRows(len(x)/cols, cols, func(row, rows, col, n int) {
+		k(&acc[col], &x[row*cols+col], cols*size[T](), rows, n)
+	})
+}
+
+// AddRow: dst[i*len(v)+j] = x[i*len(v)+j] + v[j] for whole rows of len(v) elements: a bias.
+func AddRow[T Float](dst, x, v []T) {
+	mapRows(dst, x, v, columnsOf[T]().add, addGo)
+}
+
+// MulRow: dst[i*len(v)+j] = x[i*len(v)+j] * v[j] for whole rows of len(v) elements.
+func MulRow[T Float](dst, x, v []T) {
+	mapRows(dst, x, v, columnsOf[T]().mul, mulGo)
+}
+
+func mapRows[T Float](dst, x, v []T, asm levels[func(dst, x, v *T, stride, rows, cols int)], pure func(dst, a, b []T)) {
+	cols := len(v)
+	if cols == 0 || len(dst) == 0 {
+		return
+	}
+	x = x[:len(dst)]
+	l := Current()
+	if l == Generic {
+		for i := 0; i < len(dst); i += cols {
+			pure(dst[i:i+cols], x[i:i+cols], v)
+		}
+		return
+	}
+	forRows(len(dst)/cols, cols, func(row, rows, col, n int) {
+		at := row*cols + col
+		asm[l-1](&dst[at], &x[at], &v[col], cols*size[T](), rows, n)
+	})
+}
+
+// forRows calls f for pieces of a matrix: some rows, or some columns of one row if rows are long.
+func forRows(rows, cols int, f func(row, rows, col, cols int)) {
+	step := max(1, piece/cols)
+	for r := 0; r < rows; r += step {
+		for c := 0; c < cols; c += piece {
+			f(r, min(step, rows-r), c, min(piece, cols-c))
+		}
+	}
+}
+
+func size[T Float]() int { return int(unsafe.Sizeof(T(0))) }
+
+func cast[To, From any](p *From) *To { return (*To)(unsafe.Pointer(p)) }

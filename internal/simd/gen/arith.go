@@ -1,0 +1,136 @@
+package main
+
+// arithmetic emits the maps of one, two and three slices that take a few instructions an element.
+func arithmetic(t *target) {
+	for _, u := range unaries {
+		t.stream(stream{
+			name: u.name, doc: u.doc, in: []string{"src"}, out: []string{"dst"}, consts: u.consts(t), temps: 2, unroll: 4,
+			body: func(t *target, x vars) { u.body(t, x.v["dst"], x.v["src"], x.temp) },
+		})
+	}
+	for _, b := range binaries {
+		t.stream(stream{
+			name: b.name, doc: "dst = " + b.doc, in: []string{"a", "b"}, out: []string{"dst"}, consts: b.consts(t),
+			temps: 2, unroll: 4,
+			body: func(t *target, x vars) { b.body(t, x.v["dst"], x.v["a"], x.v["b"], x.temp) },
+		})
+	}
+	for _, b := range scalars {
+		t.stream(stream{
+			name: b.name, doc: "dst = " + b.doc, in: []string{"a"}, out: []string{"dst"}, scalars: []string{"b"},
+			consts: b.consts(t), temps: 2, unroll: 4,
+			body: func(t *target, x vars) { b.body(t, x.v["dst"], x.v["a"], x.v["b"], x.temp) },
+		})
+	}
+	t.stream(stream{
+		name: "axpy", doc: "y += a*x", in: []string{"y", "x"}, out: []string{"y"}, scalars: []string{"a"}, unroll: 4,
+		body: func(t *target, x vars) { t.fma(x.v["y"], x.v["a"], x.v["x"]) },
+	})
+	t.stream(stream{
+		name: "axpby", doc: "dst = a*x + b*y", in: []string{"x", "y"}, out: []string{"dst"}, scalars: []string{"a", "b"},
+		unroll: 4,
+		body: func(t *target, x vars) {
+			t.mul(x.v["dst"], x.v["a"], x.v["x"])
+			t.fma(x.v["dst"], x.v["b"], x.v["y"])
+		},
+	})
+	t.stream(stream{
+		name: "axpy4", doc: "y += a[0]*x0 + a[1]*x1 + a[2]*x2 + a[3]*x3",
+		in: []string{"y", "x0", "x1", "x2", "x3"}, out: []string{"y"}, array: 4, unroll: 2,
+		body: func(t *target, x vars) {
+			for i, s := range []string{"x0", "x1", "x2", "x3"} {
+				t.fma(x.v["y"], x.p[i], x.v[s])
+			}
+		},
+	})
+}
+
+// binary is a map of two slices, or of a slice and a scalar.
+type binary struct {
+	name, doc string
+	consts    func(t *target) []uint64
+	body      func(t *target, dst, a, b vec, temp []vec)
+}
+
+func none(*target) []uint64  { return nil }
+func one(t *target) []uint64 { return []uint64{t.float(1)} }
+
+var binaries = []binary{
+	{"add", "a + b", none, func(t *target, dst, a, b vec, _ []vec) { t.add(dst, a, b) }},
+	{"sub", "a - b", none, func(t *target, dst, a, b vec, _ []vec) { t.sub(dst, a, b) }},
+	{"mul", "a * b", none, func(t *target, dst, a, b vec, _ []vec) { t.mul(dst, a, b) }},
+	{"div", "a / b", none, func(t *target, dst, a, b vec, _ []vec) { t.div(dst, a, b) }},
+	{"max", "max(a, b), not a number if either is", none, maximum},
+	{"min", "min(a, b), not a number if either is", none, minimum},
+	{"squaredDifference", "(a-b)^2", none, func(t *target, dst, a, b vec, _ []vec) {
+		t.sub(dst, a, b)
+		t.mul(dst, dst, dst)
+	}},
+	{"reluGrad", "a where b > 0, else 0*a", zeroOne, func(t *target, dst, a, b vec, temp []vec) {
+		t.keep(dst, greater, b, t.krf(0, temp[0]), t.krf(1, temp[1]), temp[0])
+		t.mul(dst, dst, a)
+	}},
+	{"tanhGrad", "a * (1 - b*b)", one, func(t *target, dst, a, b vec, temp []vec) {
+		t.mov(temp[0], t.kf(1))
+		t.fnma(temp[0], b, b)
+		t.mul(dst, a, temp[0])
+	}},
+	{"sigmoidGrad", "a * (1 - b) * b", one, func(t *target, dst, a, b vec, temp []vec) {
+		t.sub(temp[0], t.krf(1, temp[0]), b)
+		t.mul(temp[0], temp[0], a)
+		t.mul(dst, temp[0], b)
+	}},
+}
+
+var scalars = []binary{
+	{"addScalar", "a + b", none, binaries[0].body},
+	{"mulScalar", "a * b", none, binaries[2].body},
+	{"divScalar", "a / b", none, binaries[3].body},
+	{"maxScalar", "max(a, b), not a number if either is", none, maximum},
+	{"minScalar", "min(a, b), not a number if either is", none, minimum},
+	{"scalarSub", "b - a", none, func(t *target, dst, a, b vec, _ []vec) { t.sub(dst, b, a) }},
+	{"scalarDiv", "b / a", none, func(t *target, dst, a, b vec, _ []vec) { t.div(dst, b, a) }},
+}
+
+func zeroOne(t *target) []uint64 { return []uint64{0, t.float(1)} }
+
+// maximum and minimum: the instruction returns b if a is not a number.
+func maximum(t *target, dst, a, b vec, temp []vec) {
+	t.max(temp[0], a, b)
+	t.choose(temp[0], unordered, a, a, a, temp[1])
+	t.mov(dst, temp[0])
+}
+
+func minimum(t *target, dst, a, b vec, temp []vec) {
+	t.min(temp[0], a, b)
+	t.choose(temp[0], unordered, a, a, a, temp[1])
+	t.mov(dst, temp[0])
+}
+
+// unary is a map of one slice.
+type unary struct {
+	name, doc string
+	consts    func(t *target) []uint64
+	body      func(t *target, dst, src vec, temp []vec)
+}
+
+func signBit(t *target) uint64 { return 1 << (t.bits - 1) }
+
+var unaries = []unary{
+	{"neg", "dst = -src", func(t *target) []uint64 { return []uint64{signBit(t)} },
+		func(t *target, dst, src vec, _ []vec) { t.xor(dst, src, t.k(signBit(t))) }},
+	{"abs", "dst = |src|", func(t *target) []uint64 { return []uint64{signBit(t) - 1} },
+		func(t *target, dst, src vec, _ []vec) { t.and(dst, src, t.k(signBit(t)-1)) }},
+	{"square", "dst = src^2", none, func(t *target, dst, src vec, _ []vec) { t.mul(dst, src, src) }},
+	{"sqrt", "dst = sqrt(src)", none, func(t *target, dst, src vec, _ []vec) { t.sqrt(dst, src) }},
+	{"reciprocal", "dst = 1/src", one, func(t *target, dst, src vec, temp []vec) {
+		t.div(dst, t.krf(1, temp[0]), src)
+	}},
+	{"rsqrt", "dst = 1/sqrt(src)", one, func(t *target, dst, src vec, temp []vec) {
+		t.sqrt(temp[1], src)
+		t.div(dst, t.krf(1, temp[0]), temp[1])
+	}},
+	{"relu", "dst = max(src, 0), not a number where src is not",
+		func(*target) []uint64 { return []uint64{0} },
+		func(t *target, dst, src vec, temp []vec) { t.max(dst, t.krf(0, temp[0]), src) }},
+}

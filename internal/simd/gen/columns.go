@@ -1,0 +1,132 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// columns emits kernels over the rows of a matrix x, row-major with stride bytes from row to row, that combine each
+// row with a vector of cols elements. They go down panels of a few vectors, so that the vector stays in registers.
+func columns(t *target) {
+	t.panels("sumColumns", "acc[j] += the sum of column j of x", "func(acc, x *%[1]s, stride, rows, cols int)", "acc", sumPanel)
+	combine := "func(dst, x, v *%[1]s, stride, rows, cols int)"
+	t.panels("addRow", "dst[i][j] = x[i][j] + v[j]", combine, "v", mapPanel((*target).add))
+	t.panels("mulRow", "dst[i][j] = x[i][j] * v[j]", combine, "v", mapPanel((*target).mul))
+}
+
+// panels emits the loop over panels: four vectors wide while there are so many columns, then single vectors. The
+// panel's code may use R10 and R11; RDI is the vector, RSI x, R12 dst, RDX the stride, RBX the number of rows.
+func (t *target) panels(name, doc, params, vector string, panel func(t *target, width int, masked bool)) {
+	t.function(name, params, doc)
+	t.Load(t.Param(vector), reg.RDI)
+	t.Load(t.Param("x"), reg.RSI)
+	if vector != "acc" {
+		t.Load(t.Param("dst"), reg.R12)
+	}
+	t.Load(t.Param("stride"), reg.RDX)
+	t.Load(t.Param("rows"), reg.RBX)
+	t.Load(t.Param("cols"), reg.RCX)
+	next := func(width int) {
+		step := operand.U32(uint32(width * t.bytes()))
+		t.ADDQ(step, reg.RDI)
+		t.ADDQ(step, reg.RSI)
+		if vector != "acc" {
+			t.ADDQ(step, reg.R12)
+		}
+		t.SUBQ(operand.U32(uint32(width*t.lanes())), reg.RCX)
+	}
+	wide := operand.U32(uint32(4 * t.lanes()))
+	t.Label("wide")
+	t.CMPQ(reg.RCX, wide)
+	t.JL(operand.LabelRef("narrow"))
+	panel(t, 4, false)
+	next(4)
+	t.JMP(operand.LabelRef("wide"))
+	t.Label("narrow")
+	t.TESTQ(reg.RCX, reg.RCX)
+	t.JLE(operand.LabelRef("done"))
+	t.lastMask(reg.RCX, t.regs[15], reg.RAX)
+	panel(t, 1, true)
+	next(1)
+	t.JMP(operand.LabelRef("narrow"))
+	t.Label("done")
+	t.ret()
+}
+
+func (t *target) at(base reg.Register, i int) operand.Mem {
+	return operand.Mem{Base: base, Disp: i * t.bytes()}
+}
+
+// sumPanel adds up width vectors down the rows, several rows at a time into accumulators of their own.
+func sumPanel(t *target, width int, masked bool) {
+	rows := 8 / width
+	label := func(s string) string { return s + map[int]string{1: "1", 4: "4"}[width] }
+	acc := func(r, i int) vec { return t.regs[r*width+i] }
+	x := t.regs[8]
+	row := func(r int) {
+		for i := range width {
+			t.load(x, t.at(reg.R10, i), masked)
+			t.add(acc(r, i), acc(r, i), x)
+		}
+		t.ADDQ(reg.RDX, reg.R10)
+	}
+	t.MOVQ(reg.RSI, reg.R10)
+	t.MOVQ(reg.RBX, reg.R11)
+	for r := range rows {
+		for i := range width {
+			t.zero(acc(r, i))
+		}
+	}
+	t.SUBQ(operand.U32(uint32(rows)), reg.R11)
+	t.JL(operand.LabelRef(label("rest")))
+	t.Label(label("rows"))
+	for r := range rows {
+		row(r)
+	}
+	t.SUBQ(operand.U32(uint32(rows)), reg.R11)
+	t.JGE(operand.LabelRef(label("rows")))
+	t.Label(label("rest"))
+	t.ADDQ(operand.U32(uint32(rows)), reg.R11)
+	t.JZ(operand.LabelRef(label("end")))
+	t.Label(label("row"))
+	row(0)
+	t.DECQ(reg.R11)
+	t.JNZ(operand.LabelRef(label("row")))
+	t.Label(label("end"))
+	for n := rows / 2; n > 0; n /= 2 {
+		for r := range n {
+			for i := range width {
+				t.add(acc(r, i), acc(r, i), acc(r+n, i))
+			}
+		}
+	}
+	for i := range width {
+		t.load(x, t.at(reg.RDI, i), masked)
+		t.add(x, x, acc(0, i))
+		t.store(t.at(reg.RDI, i), x, masked)
+	}
+}
+
+// mapPanel combines width vectors of each row with those of v.
+func mapPanel(op func(t *target, dst, a vec, b operand.Op)) func(t *target, width int, masked bool) {
+	return func(t *target, width int, masked bool) {
+		label := map[int]string{1: "row1", 4: "row4"}[width]
+		for i := range width {
+			t.load(t.regs[i], t.at(reg.RDI, i), masked)
+		}
+		t.XORQ(reg.R10, reg.R10)
+		t.MOVQ(reg.RBX, reg.R11)
+		t.Label(label)
+		for i := range width {
+			x := t.regs[4+i]
+			m := operand.Mem{Base: reg.RSI, Index: reg.R10, Scale: 1, Disp: i * t.bytes()}
+			t.load(x, m, masked)
+			op(t, x, x, t.regs[i])
+			m.Base = reg.R12
+			t.store(m, x, masked)
+		}
+		t.ADDQ(reg.RDX, reg.R10)
+		t.DECQ(reg.R11)
+		t.JNZ(operand.LabelRef(label))
+	}
+}

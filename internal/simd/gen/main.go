@@ -1,0 +1,86 @@
+// Gen writes the assembly of the vector packages with avo:
+//
+//	go -C internal/simd/gen run . -root ../../..
+//
+// It is a module of its own so that nobody else depends on avo. One kernel is described once, as a sequence of
+// operations on vectors (target.go), and emitted for every instruction set and element type that it is listed for.
+package main
+
+import (
+	"flag"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+// source is one generated assembly file with its Go declarations.
+type source struct {
+	pkg  string // directory below internal
+	name string // file name without _amd64.s
+	isa  isa
+	emit func(*target)
+	bits []int // element types
+}
+
+func sources() []source {
+	var s []source
+	for _, isa := range []isa{avx512, avx2} {
+		both, single := []int{32, 64}, []int{32}
+		s = append(s,
+			source{"simd", "arith_" + isa.String(), isa, arithmetic, both},
+			source{"simd", "reduce_" + isa.String(), isa, reductions, both},
+			source{"simd", "columns_" + isa.String(), isa, columns, both},
+			source{"simd", "update_" + isa.String(), isa, updates, both},
+			source{"simd", "transcend_" + isa.String(), isa, transcendental, single},
+		)
+	}
+	return s
+}
+
+func main() {
+	root := flag.String("root", "../../..", "root of the repository")
+	flag.Parse()
+	for _, s := range sources() {
+		if err := s.write(filepath.Join(*root, "internal", s.pkg)); err != nil {
+			log.Fatalf("%s/%s: %v", s.pkg, s.name, err)
+		}
+	}
+}
+
+func (s source) write(dir string) error {
+	asm, stubs, err := s.print()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, s.name+"_amd64.s"), asm, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, s.name+"_amd64.go"), stubs, 0o644)
+}
+
+// print returns the assembly and the declarations of its functions.
+func (s source) print() (asm, stubs []byte, err error) {
+	ctx := build.NewContext()
+	for _, bits := range s.bits {
+		t := newTarget(ctx, s.isa, bits)
+		s.emit(t)
+		t.finish()
+	}
+	file, err := ctx.Result()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return nil, nil, err
+	}
+	cfg := printer.Config{Name: "internal/simd/gen", Pkg: filepath.Base(s.pkg)}
+	if asm, err = printer.NewGoAsm(cfg).Print(file); err != nil {
+		return nil, nil, err
+	}
+	stubs, err = printer.NewStubs(cfg).Print(file)
+	return asm, stubs, err
+}

@@ -1,0 +1,316 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+type isa int
+
+const (
+	avx2   isa = iota // AVX2 and FMA
+	avx512            // AVX-512 F, DQ, BW and VL
+)
+
+func (i isa) String() string { return [...]string{"avx2", "avx512"}[i] }
+
+// suffix is the end of the names of functions for the instruction set.
+func (i isa) suffix() string { return [...]string{"AVX2", "AVX512"}[i] }
+
+type vec = reg.VecPhysical
+
+// target emits kernels for one instruction set and element type. Its operations take the destination first and the
+// sources in Intel's order.
+type target struct {
+	*build.Context
+	isa   isa
+	bits  int // of an element
+	regs  []vec
+	mask  reg.Register // AVX2: the register that holds the mask of the last vector
+	table operand.Mem  // constants, each a vector of 32 bytes
+	slot  map[uint64]int
+	order []uint64
+	held  map[uint64]vec // constants that the current function keeps in registers
+	mxcsr operand.Mem
+}
+
+func newTarget(ctx *build.Context, isa isa, bits int) *target {
+	t := &target{Context: ctx, isa: isa, bits: bits, slot: map[uint64]int{}}
+	n := 16
+	if isa == avx512 {
+		n = 32
+	}
+	for i := range n {
+		if isa == avx512 {
+			t.regs = append(t.regs, zmm[i])
+		} else {
+			t.regs = append(t.regs, ymm[i])
+		}
+	}
+	name := fmt.Sprintf("vectors%d", bits)
+	t.table = operand.Mem{Symbol: operand.Symbol{Name: name, Static: true}, Base: reg.StaticBase}
+	t.constant(^uint64(0)) // the first two entries are the window that AVX2 takes its masks from
+	t.constant(0)
+	return t
+}
+
+// finish writes the table of constants.
+func (t *target) finish() {
+	t.StaticGlobal(t.table.Symbol.Name)
+	t.DataAttributes(attr.RODATA | attr.NOPTR)
+	for _, v := range t.order {
+		if t.bits == 32 {
+			v |= v << 32
+		}
+		for range 4 {
+			t.AppendDatum(operand.U64(v))
+		}
+	}
+}
+
+// constant returns the place of a vector of v, the bits of an element.
+func (t *target) constant(v uint64) operand.Mem {
+	if t.bits == 32 {
+		v &= math.MaxUint32
+	}
+	i, ok := t.slot[v]
+	if !ok {
+		i = len(t.order)
+		t.slot[v] = i
+		t.order = append(t.order, v)
+	}
+	return t.table.Offset(32 * i)
+}
+
+// float returns the bits of v as an element.
+func (t *target) float(v float64) uint64 {
+	if t.bits == 32 {
+		return uint64(math.Float32bits(float32(v)))
+	}
+	return math.Float64bits(v)
+}
+
+// bytes is the size of a vector, lanes its number of elements.
+func (t *target) bytes() int { return [...]int{32, 64}[t.isa] }
+func (t *target) lanes() int { return t.bytes() * 8 / t.bits }
+
+// function starts a function named name, element type, instruction set. It treats denormal numbers as zero, as
+// TensorFlow's kernels do: arithmetic on them is a hundred times slower on many processors.
+func (t *target) function(name, params string, doc string) {
+	t.Function(fmt.Sprintf("%s%d%s", name, t.bits, t.isa.suffix()))
+	t.Attributes(attr.NOSPLIT)
+	t.SignatureExpr(fmt.Sprintf(params, t.elem()))
+	t.Doc(fmt.Sprintf("%s%d%s: %s.", name, t.bits, t.isa.suffix(), doc))
+	t.Pragma("noescape")
+	t.mxcsr = t.AllocLocal(8)
+	t.held = map[uint64]vec{}
+	t.STMXCSR(t.mxcsr)
+	t.MOVL(t.mxcsr, reg.EAX)
+	t.ORL(operand.U32(0x8040), reg.EAX) // flush to zero, denormals are zero
+	t.MOVL(reg.EAX, t.mxcsr.Offset(4))
+	t.LDMXCSR(t.mxcsr.Offset(4))
+}
+
+func (t *target) ret() {
+	t.LDMXCSR(t.mxcsr)
+	t.VZEROUPPER()
+	t.RET()
+}
+
+func (t *target) elem() string { return fmt.Sprintf("float%d", t.bits) }
+
+// hold keeps constants in registers for the rest of the function, as far as regs goes.
+func (t *target) hold(regs []vec, values ...uint64) {
+	for i, v := range values {
+		if i == len(regs) {
+			return
+		}
+		t.broadcast(regs[i], t.constant(v))
+		t.held[v] = regs[i]
+	}
+}
+
+// k is a constant as the last source of an operation: its register, or else its place in memory.
+func (t *target) k(v uint64) operand.Op {
+	if r, ok := t.held[v]; ok {
+		return r
+	}
+	if t.isa == avx512 {
+		panic("AVX-512 functions hold all their constants")
+	}
+	return t.constant(v)
+}
+
+// kf is k of a number.
+func (t *target) kf(v float64) operand.Op { return t.k(t.float(v)) }
+
+// kr is a constant as a register; tmp is loaded with it unless it is held.
+func (t *target) kr(v uint64, tmp vec) vec {
+	if r, ok := t.held[v]; ok {
+		return r
+	}
+	t.VMOVUPS(t.k(v), tmp)
+	return tmp
+}
+
+func (t *target) krf(v float64, tmp vec) vec { return t.kr(t.float(v), tmp) }
+
+func (t *target) broadcast(dst vec, m operand.Op) {
+	if t.bits == 32 {
+		t.VBROADCASTSS(m, dst)
+	} else {
+		t.VBROADCASTSD(m, dst)
+	}
+}
+
+// broadcastParam fills dst with a parameter of element type.
+func (t *target) broadcastParam(dst vec, name string) {
+	p, err := t.Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	t.broadcast(dst, p.Addr)
+}
+
+// pick calls the operation for the element type.
+func (t *target) pick(single, double func(...operand.Op), ops ...operand.Op) {
+	if t.bits == 32 {
+		single(ops...)
+	} else {
+		double(ops...)
+	}
+}
+
+func (t *target) add(dst, a vec, b operand.Op) { t.pick(t.VADDPS, t.VADDPD, b, a, dst) }
+func (t *target) sub(dst, a vec, b operand.Op) { t.pick(t.VSUBPS, t.VSUBPD, b, a, dst) }
+func (t *target) mul(dst, a vec, b operand.Op) { t.pick(t.VMULPS, t.VMULPD, b, a, dst) }
+func (t *target) div(dst, a vec, b operand.Op) { t.pick(t.VDIVPS, t.VDIVPD, b, a, dst) }
+func (t *target) sqrt(dst vec, a operand.Op)   { t.pick(t.VSQRTPS, t.VSQRTPD, a, dst) }
+
+// max and min return b if either source is not a number or both are zeros.
+func (t *target) max(dst, a vec, b operand.Op) { t.pick(t.VMAXPS, t.VMAXPD, b, a, dst) }
+func (t *target) min(dst, a vec, b operand.Op) { t.pick(t.VMINPS, t.VMINPD, b, a, dst) }
+
+// fma: dst += a*b. fnma: dst -= a*b. horner: dst = dst*a + b.
+func (t *target) fma(dst, a vec, b operand.Op)  { t.pick(t.VFMADD231PS, t.VFMADD231PD, b, a, dst) }
+func (t *target) fnma(dst, a vec, b operand.Op) { t.pick(t.VFNMADD231PS, t.VFNMADD231PD, b, a, dst) }
+func (t *target) horner(dst, a vec, b operand.Op) {
+	t.pick(t.VFMADD213PS, t.VFMADD213PD, b, a, dst)
+}
+
+func (t *target) and(dst, a vec, b operand.Op) { t.VANDPS(b, a, dst) }
+func (t *target) or(dst, a vec, b operand.Op)  { t.VORPS(b, a, dst) }
+func (t *target) xor(dst, a vec, b operand.Op) { t.VXORPS(b, a, dst) }
+func (t *target) zero(dst vec)                 { t.VXORPS(dst, dst, dst) }
+func (t *target) mov(dst vec, a operand.Op)    { t.VMOVUPS(a, dst) }
+
+// Comparison predicates, false if a source is not a number except for unordered.
+const (
+	less      = 0x11
+	greater   = 0x1e
+	unordered = 0x03
+	equal     = 0x00
+)
+
+// choose sets dst to yes where a compares with b as pred says and leaves it alone elsewhere. tmp is overwritten.
+func (t *target) choose(dst vec, pred int, a vec, b operand.Op, yes, tmp vec) {
+	p := operand.U8(pred)
+	if t.isa == avx512 {
+		t.pick(t.VCMPPS, t.VCMPPD, p, b, a, reg.K2)
+		t.pick(t.VMOVAPS, t.VMOVAPD, yes, reg.K2, dst)
+		return
+	}
+	t.pick(t.VCMPPS, t.VCMPPD, p, b, a, tmp)
+	if t.bits == 32 {
+		t.VBLENDVPS(tmp, yes, dst, dst)
+	} else {
+		t.VBLENDVPD(tmp, yes, dst, dst)
+	}
+}
+
+// keep sets dst to a where x compares with y as pred says and to zero elsewhere. tmp is overwritten.
+func (t *target) keep(dst vec, pred int, x vec, y operand.Op, a, tmp vec) {
+	p := operand.U8(pred)
+	if t.isa == avx512 {
+		t.pick(t.VCMPPS, t.VCMPPD, p, y, x, reg.K2)
+		t.pick3(t.VMOVAPS_Z, t.VMOVAPD_Z, a, reg.K2, dst)
+		return
+	}
+	t.pick(t.VCMPPS, t.VCMPPD, p, y, x, tmp)
+	t.VANDPS(a, tmp, dst)
+}
+
+// load and store move a vector; masked, only the elements that lastMask selects, and the others read as zero.
+func (t *target) load(dst vec, m operand.Mem, masked bool) {
+	switch {
+	case !masked:
+		t.VMOVUPS(m, dst)
+	case t.isa == avx512:
+		t.pick3(t.VMOVUPS_Z, t.VMOVUPD_Z, m, reg.K1, dst)
+	default:
+		t.pick3(t.VMASKMOVPS, t.VMASKMOVPD, m, t.mask, dst)
+	}
+}
+
+func (t *target) store(m operand.Mem, src vec, masked bool) {
+	switch {
+	case !masked:
+		t.VMOVUPS(src, m)
+	case t.isa == avx512:
+		t.pick(t.VMOVUPS, t.VMOVUPD, src, reg.K1, m)
+	default:
+		t.pick3(t.VMASKMOVPS, t.VMASKMOVPD, src, t.mask, m)
+	}
+}
+
+func (t *target) pick3(single, double func(a, b, c operand.Op), a, b, c operand.Op) {
+	if t.bits == 32 {
+		single(a, b, c)
+	} else {
+		double(a, b, c)
+	}
+}
+
+// lastMask selects the first n elements of a vector, all if n is larger; scratch is overwritten. AVX-512 keeps the
+// mask in K1, AVX2 in r.
+func (t *target) lastMask(n reg.Register, r vec, scratch reg.Register) {
+	if t.isa == avx512 {
+		t.MOVQ(operand.I32(-1), scratch)
+		t.BZHIQ(n, scratch, scratch)
+		t.KMOVW(scratch.(reg.GP).As32(), reg.K1)
+		return
+	}
+	t.mask = r
+	t.MOVQ(operand.U32(uint32(t.lanes())), scratch)
+	t.CMPQ(n, scratch)
+	t.CMOVQLT(n, scratch)
+	t.NEGQ(scratch)
+	t.LEAQ(t.table.Offset(32), reg.R13)
+	t.VMOVUPS(operand.Mem{Base: reg.R13, Index: scratch, Scale: uint8(t.bits / 8)}, r)
+}
+
+// fillRest sets the elements of v that lastMask does not select to those of other.
+func (t *target) fillRest(v, other vec) {
+	switch {
+	case t.isa == avx512:
+		t.pick(t.VBLENDMPS, t.VBLENDMPD, v, other, reg.K1, v)
+	case t.bits == 32:
+		t.VBLENDVPS(t.mask, v, other, v)
+	default:
+		t.VBLENDVPD(t.mask, v, other, v)
+	}
+}
+
+// clearRest sets the elements of v that lastMask does not select to zero.
+func (t *target) clearRest(v vec) {
+	if t.isa == avx512 {
+		t.pick3(t.VMOVAPS_Z, t.VMOVAPD_Z, v, reg.K1, v)
+	} else {
+		t.VANDPS(v, t.mask.(vec), v)
+	}
+}

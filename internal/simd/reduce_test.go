@@ -1,0 +1,130 @@
+package simd
+
+import (
+	"math"
+	"testing"
+)
+
+func near(got, want, tolerance float64) bool { return math.Abs(got-want) <= tolerance }
+
+func TestReductions(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		testReductions[float32](t, 1e-6)
+		testReductions[float64](t, 1e-14)
+	})
+}
+
+func testReductions[T Float](t *testing.T, tolerance float64) {
+	for _, n := range lengths {
+		a, b := random[T](n, -5, 4), random[T](n+1, -1, 2)[1:]
+		var sum, dot, magnitude float64
+		largest, least := math.Inf(-1), math.Inf(1)
+		for i, x := range a {
+			sum += float64(x)
+			dot += float64(x) * float64(b[i])
+			magnitude += math.Abs(float64(x))
+			largest, least = max(largest, float64(x)), min(least, float64(x))
+		}
+		if got := Sum(a); !near(float64(got), sum, tolerance*magnitude) {
+			t.Errorf("Sum[%T] of %d = %v, want %v", T(0), n, got, sum)
+		}
+		if got := Dot(a, b); !near(float64(got), dot, 2*tolerance*magnitude) {
+			t.Errorf("Dot[%T] of %d = %v, want %v", T(0), n, got, dot)
+		}
+		if got := MaxOf(a); float64(got) != largest {
+			t.Errorf("MaxOf[%T] of %d = %v, want %v", T(0), n, got, largest)
+		}
+		if got := MinOf(a); float64(got) != least {
+			t.Errorf("MinOf[%T] of %d = %v, want %v", T(0), n, got, least)
+		}
+	}
+}
+
+func TestSumOfManyElements(t *testing.T) {
+	x := make([]float32, 1<<24+3)
+	for i := range x {
+		x[i] = 0.1
+	}
+	want := float64(float32(0.1)) * float64(len(x))
+	atLevels(t, func(t *testing.T) {
+		if got := Sum(x); math.Abs(float64(got)/want-1) > 1e-6 {
+			t.Errorf("sum of %d times 0.1 = %v, want %v", len(x), got, want)
+		}
+	})
+}
+
+func TestColumns(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		testColumns[float32](t, 2e-6)
+		testColumns[float64](t, 1e-14)
+	})
+}
+
+func testColumns[T Float](t *testing.T, tolerance float64) {
+	for _, cols := range []int{1, 5, 8, 16, 31, 64, 67, 128, 200, piece + 9} {
+		for _, rows := range []int{0, 1, 2, 7, 33, 300} {
+			if rows*cols > 1<<19 {
+				continue
+			}
+			x, v := random[T](rows*cols, -2, 2), random[T](cols+1, -2, 2)[1:]
+			acc, check := guarded[T](cols, 1, 1)
+			SumColumns(acc, x)
+			check(t)
+			sum, checkSum := guarded[T](rows*cols, 0, 0)
+			AddRow(sum, x, v)
+			checkSum(t)
+			product, checkProduct := guarded[T](rows*cols, 0, 0)
+			MulRow(product, x, v)
+			checkProduct(t)
+			for j := range cols {
+				want := 1.0
+				for i := range rows {
+					at := i*cols + j
+					want += float64(x[at])
+					if sum[at] != x[at]+v[j] || product[at] != x[at]*v[j] {
+						t.Fatalf("AddRow or MulRow[%T] of %d rows and %d columns is wrong at %d, %d", T(0), rows, cols, i, j)
+					}
+				}
+				if !near(float64(acc[j]), want, tolerance*float64(rows+1)) {
+					t.Fatalf("SumColumns[%T] of %d rows and %d columns = %v at %d, want %v", T(0), rows, cols, acc[j], j, want)
+				}
+			}
+		}
+	}
+}
+
+func TestSoftmax(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		testSoftmax[float32](t, 1e-6)
+		testSoftmax[float64](t, 1e-14)
+	})
+}
+
+func testSoftmax[T Float](t *testing.T, tolerance float64) {
+	for _, n := range lengths[1:] {
+		x := random[T](n, -60, 60)
+		largest, sum := math.Inf(-1), 0.0
+		for _, v := range x {
+			largest = max(largest, float64(v))
+		}
+		for _, v := range x {
+			sum += math.Exp(float64(v) - largest)
+		}
+		soft, check := guarded[T](n, 0, 0)
+		Softmax(soft, x)
+		check(t)
+		logs, check := guarded[T](n, 0, 0)
+		LogSoftmax(logs, x)
+		check(t)
+		for i, v := range x {
+			want := math.Exp(float64(v)-largest) / sum
+			if !near(float64(soft[i]), want, tolerance) {
+				t.Fatalf("Softmax[%T] of %d = %v at %d, want %v", v, n, soft[i], i, want)
+			}
+			want = float64(v) - largest - math.Log(sum)
+			if !near(float64(logs[i]), want, tolerance*130) {
+				t.Fatalf("LogSoftmax[%T] of %d = %v at %d, want %v", v, n, logs[i], i, want)
+			}
+		}
+	}
+}

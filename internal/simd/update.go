@@ -1,0 +1,159 @@
+package simd
+
+import "math"
+
+// The steps of the optimizers: w are the weights, g is the gradient, the other slices are the state, all updated in
+// place. The formulas are those of TensorFlow's Apply ops.
+
+// SGD: w -= rate*g.
+func SGD[T Float](w, g []T, rate T) { Axpy(w, -rate, g) }
+
+type updateKernels[T Float] struct {
+	momentum, momentumNesterov levels[func(w, acc, g *T, n int, p *[2]T)]
+	adagrad                    levels[func(w, acc, g *T, n int, p *[3]T)]
+	adam, adamNesterov         levels[func(w, m, v, g *T, n int, p *[4]T)]
+	rmsProp                    levels[func(w, ms, mom, g *T, n int, p *[4]T)]
+	rmsPropCentered            levels[func(w, ms, mom, mg, g *T, n int, p *[4]T)]
+}
+
+var update pair[updateKernels[float32], updateKernels[float64]]
+
+func updateOf[T Float]() *updateKernels[T] {
+	if isFloat32[T]() {
+		return cast[updateKernels[T]](&update.f32)
+	}
+	return cast[updateKernels[T]](&update.f64)
+}
+
+// Momentum: acc = momentum*acc + g; then w -= rate*acc, or with Nesterov's form w -= rate*(g + momentum*acc).
+func Momentum[T Float](w, acc, g []T, rate, momentum T, nesterov bool) {
+	acc, g = acc[:len(w)], g[:len(w)]
+	l := Current()
+	if l == Generic {
+		momentumGo(w, acc, g, rate, momentum, nesterov)
+		return
+	}
+	k := updateOf[T]()
+	f := k.momentum[l-1]
+	if nesterov {
+		f = k.momentumNesterov[l-1]
+	}
+	p := [2]T{rate, momentum}
+	for i := 0; i < len(w); i += piece {
+		f(&w[i], &acc[i], &g[i], min(piece, len(w)-i), &p)
+	}
+}
+
+// Adagrad: acc += g² unless frozen; w -= rate*g/(√acc + epsilon).
+func Adagrad[T Float](w, acc, g []T, rate, epsilon T, frozen bool) {
+	acc, g = acc[:len(w)], g[:len(w)]
+	p := [3]T{rate, epsilon, 1}
+	if frozen {
+		p[2] = 0
+	}
+	l := Current()
+	if l == Generic {
+		adagradGo(w, acc, g, &p)
+		return
+	}
+	f := updateOf[T]().adagrad[l-1]
+	for i := 0; i < len(w); i += piece {
+		f(&w[i], &acc[i], &g[i], min(piece, len(w)-i), &p)
+	}
+}
+
+// AdamRates are the factors of a step of Adam. Rate is the learning rate with the correction for the number of steps
+// in it: rate * √(1 - beta2^t) / (1 - beta1^t).
+type AdamRates[T Float] struct {
+	Rate, Beta1, Beta2, Epsilon T
+	Nesterov                    bool
+}
+
+// Adam: m += (g-m)*(1-beta1); v += (g²-v)*(1-beta2); w -= rate*m/(√v + epsilon), where Nesterov's form has
+// beta1*m + (1-beta1)*g in place of m.
+func Adam[T Float](w, m, v, g []T, r AdamRates[T]) {
+	m, v, g = m[:len(w)], v[:len(w)], g[:len(w)]
+	p := [4]T{r.Rate, 1 - r.Beta1, 1 - r.Beta2, r.Epsilon}
+	l := Current()
+	if l == Generic {
+		adamGo(w, m, v, g, &p, r.Nesterov)
+		return
+	}
+	k := updateOf[T]()
+	f := k.adam[l-1]
+	if r.Nesterov {
+		f = k.adamNesterov[l-1]
+	}
+	for i := 0; i < len(w); i += piece {
+		f(&w[i], &m[i], &v[i], &g[i], min(piece, len(w)-i), &p)
+	}
+}
+
+// RMSPropRates are the factors of a step of RMSProp.
+type RMSPropRates[T Float] struct{ Rate, Rho, Momentum, Epsilon T }
+
+// RMSProp: ms += (g²-ms)*(1-rho); mom = momentum*mom + rate*g/√(ms + epsilon); w -= mom. The centered form, for mg
+// other than nil, has mg += (g-mg)*(1-rho) and ms - mg² in place of ms under the root.
+func RMSProp[T Float](w, ms, mom, mg, g []T, r RMSPropRates[T]) {
+	ms, mom, g = ms[:len(w)], mom[:len(w)], g[:len(w)]
+	p := [4]T{r.Rate, 1 - r.Rho, r.Momentum, r.Epsilon}
+	l := Current()
+	switch {
+	case l == Generic:
+		rmsPropGo(w, ms, mom, mg, g, &p)
+	case mg == nil:
+		f := updateOf[T]().rmsProp[l-1]
+		for i := 0; i < len(w); i += piece {
+			f(&w[i], &ms[i], &mom[i], &g[i], min(piece, len(w)-i), &p)
+		}
+	default:
+		mg = mg[:len(w)]
+		f := updateOf[T]().rmsPropCentered[l-1]
+		for i := 0; i < len(w); i += piece {
+			f(&w[i], &ms[i], &mom[i], &mg[i], &g[i], min(piece, len(w)-i), &p)
+		}
+	}
+}
+
+func momentumGo[T Float](w, acc, g []T, rate, momentum T, nesterov bool) {
+	for i, x := range g {
+		acc[i] = momentum*acc[i] + x
+		if nesterov {
+			w[i] -= rate * (x + momentum*acc[i])
+		} else {
+			w[i] -= rate * acc[i]
+		}
+	}
+}
+
+func adagradGo[T Float](w, acc, g []T, p *[3]T) {
+	for i, x := range g {
+		acc[i] += p[2] * x * x
+		w[i] -= p[0] * x / (T(math.Sqrt(float64(acc[i]))) + p[1])
+	}
+}
+
+func adamGo[T Float](w, m, v, g []T, p *[4]T, nesterov bool) {
+	for i, x := range g {
+		m[i] += (x - m[i]) * p[1]
+		v[i] += (x*x - v[i]) * p[2]
+		step := m[i]
+		if nesterov {
+			step += (x - m[i]) * p[1]
+		}
+		w[i] -= p[0] * step / (T(math.Sqrt(float64(v[i]))) + p[3])
+	}
+}
+
+func rmsPropGo[T Float](w, ms, mom, mg, g []T, p *[4]T) {
+	for i, x := range g {
+		ms[i] += (x*x - ms[i]) * p[1]
+		d := ms[i] + p[3]
+		if mg != nil {
+			mg[i] += (x - mg[i]) * p[1]
+			d -= mg[i] * mg[i]
+		}
+		mom[i] = p[2]*mom[i] + p[0]*x/T(math.Sqrt(float64(d)))
+		w[i] -= mom[i]
+	}
+}
