@@ -38,6 +38,9 @@ func (k *Key) At(at FrameIter) string {
 	return k.prefix + strconv.FormatUint(at.Frame, 10) + ":" + strconv.FormatInt(at.Iter, 10)
 }
 
+// Prefix returns the text of the key up to the frame, which is the same in all executions of its node.
+func (k *Key) Prefix() string { return k.prefix }
+
 // ParseKey reads the text of a key and returns its parts; it does not look at the frame, as TensorFlow does not.
 func ParseKey(text string) (*Key, error) {
 	parts := strings.Split(text, ";")
