@@ -55,6 +55,7 @@ var policy = []rule{
 	{pkg: "internal/requestid", may: []string{"status"}},
 
 	// Passes and the executor.
+	{pkg: "internal/graphtext", may: graphs}, // graphs as text, for the tests of the passes
 	{pkg: "internal/optimize", may: graphs, pure: true},
 	{pkg: "internal/place", may: with(graphs, "kernel"), pure: true},
 	{pkg: "internal/partition", may: graphs, pure: true},
