@@ -116,4 +116,3 @@ func setFlag(def *opdef.Def, name string) error {
 	}
 	return fmt.Errorf("op %s: unknown flag %q", def.Name, name)
 }
-
