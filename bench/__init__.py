@@ -1,0 +1,1 @@
+"""Weft and TensorFlow's server side by side, end to end. Run it with make bench."""
