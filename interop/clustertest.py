@@ -6,8 +6,8 @@ import tensorflow.compat.v1 as tf
 
 from interop import cluster
 
-tf.disable_v2_behavior()
 tf.logging.set_verbosity(tf.logging.ERROR)
+tf.disable_v2_behavior()
 
 # Who serves which task. Clients connect to worker 0, whose master then drives the step.
 MIXES = {
