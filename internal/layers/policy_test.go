@@ -18,7 +18,10 @@ var (
 	values  = []string{"status", "tensor", "device"}
 	ops     = with(values, "opdef")
 	graphs  = with(ops, "graph")
-	kernels = with(ops, "kernel", "internal/invariants", "internal/parallel", "internal/simd")
+	vector  = []string{"internal/invariants", "internal/parallel", "internal/simd", "internal/tile"}
+	numeric = slices.Concat(values, vector, []string{"internal/dtypes", "internal/ints", "internal/strided", "internal/gemm",
+		"internal/conv", "internal/elementwise"})
+	kernels = with(numeric, "opdef", "kernel")
 	clients = with(graphs, "op", "gradients", "cluster")
 	formats = with(values, "internal/pb", "internal/pbconv")
 	roles   = with(graphs, "kernel", "cluster", "internal/pb", "internal/pbconv", "internal/message", "internal/invariants")
@@ -36,10 +39,19 @@ var policy = []rule{
 	{pkg: "graph", may: ops},
 	{pkg: "kernel", may: with(ops, "internal/invariants")},
 
-	// Kernels: families import neither the graph nor each other.
+	// Vector code, which knows slices and not tensors.
 	{pkg: "internal/parallel"},
 	{pkg: "internal/simd"},
 	{pkg: "internal/simd/*", may: []string{"internal/simd"}},
+	{pkg: "internal/tile", may: vector},
+	{pkg: "internal/gemm", may: vector},
+	{pkg: "internal/conv", may: with(vector, "internal/gemm")},
+
+	// What families of kernels share, and the families, which import neither the graph nor each other.
+	{pkg: "internal/dtypes", may: []string{"tensor"}},
+	{pkg: "internal/ints", may: values},
+	{pkg: "internal/strided", may: with(values, vector...)},
+	{pkg: "internal/elementwise", may: with(values, "kernel", "internal/invariants", "internal/parallel", "internal/simd")},
 	{pkg: "kernels/all", may: []string{"kernels/*"}},
 	{pkg: "kernels/*", may: kernels},
 
@@ -60,6 +72,7 @@ var policy = []rule{
 	{pkg: "internal/place", may: with(graphs, "kernel"), pure: true},
 	{pkg: "internal/partition", may: graphs, pure: true},
 	{pkg: "internal/rendezvous", may: with(values, "kernel", "internal/invariants")},
+	{pkg: "internal/function", may: with(graphs, "kernel", "internal/executor", "internal/optimize", "internal/invariants")},
 	{pkg: "internal/executor", may: with(graphs, "kernel", "internal/invariants", "internal/parallel")},
 
 	// Roles: neither imports the other.
