@@ -107,8 +107,12 @@ func (t *target) function(name, params string, doc string) {
 	t.SignatureExpr(fmt.Sprintf(params, t.elem()))
 	t.Doc(fmt.Sprintf("%s%d%s: %s.", name, t.bits, t.isa.suffix(), doc))
 	t.Pragma("noescape")
-	t.mxcsr = t.AllocLocal(8)
 	t.held = map[uint64]vec{}
+	t.denormalsAreZero()
+}
+
+func (t *target) denormalsAreZero() {
+	t.mxcsr = t.AllocLocal(8)
 	t.STMXCSR(t.mxcsr)
 	t.MOVL(t.mxcsr, reg.EAX)
 	t.ORL(operand.U32(0x8040), reg.EAX) // flush to zero, denormals are zero

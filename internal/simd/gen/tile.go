@@ -1,0 +1,216 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Byte offsets in tile.Args.
+const (
+	argA = 8 * iota
+	argB
+	argC
+	argRowA
+	argStepA
+	argStepB
+	argK
+	argOuter
+	argNextA
+	argNextB
+	argRowC
+	argLast
+	argFlags
+	argBias
+)
+
+// Bits of tile.Args.Flags.
+const (
+	flagAdd  = 1
+	flagBias = 2
+	flagRelu = 4
+)
+
+// tileShape is the largest tile with a given number of vectors per row.
+type tileShape struct{ rows, vecs int }
+
+// tileShapes fill the registers: rows*vecs accumulators, vecs for a row of B and two for elements of A.
+func (t *target) tileShapes() []tileShape {
+	if t.isa == avx512 {
+		return []tileShape{{14, 1}, {14, 2}, {6, 4}}
+	}
+	return []tileShape{{6, 1}, {6, 2}}
+}
+
+// tiles emits the micro-kernels of matrix products: C (rows x vecs vectors) = or += the sum over k of A[.,k]*B[k,.].
+func tiles(t *target) {
+	for _, s := range t.tileShapes() {
+		for rows := 1; rows <= s.rows; rows++ {
+			t.tile(rows, s.vecs)
+		}
+	}
+}
+
+// tile emits one micro-kernel. AX points into A, BX into B, DI to the arguments.
+func (t *target) tile(rows, vecs int) {
+	name := fmt.Sprintf("tile%dx%dx%d%s", rows, vecs, t.bits, t.isa.suffix())
+	t.Function(name)
+	t.Attributes(attr.NOSPLIT)
+	t.SignatureExpr("func(args *byte)")
+	t.Doc(fmt.Sprintf("%s: a tile of %d rows and %d vectors of float%d.", name, rows, vecs, t.bits))
+	t.Pragma("noescape")
+	t.denormalsAreZero()
+	t.Load(t.Param("args"), reg.RDI)
+
+	n := len(t.regs)
+	acc := func(i, j int) vec { return t.regs[i*vecs+j] }
+	b := t.regs[n-2-vecs : n-2]
+	a := t.regs[n-2:]
+	for i := range rows * vecs {
+		t.zero(t.regs[i])
+	}
+	t.prefetchTile(rows, vecs)
+	t.MOVQ(t.arg(argA), reg.RAX)
+	t.MOVQ(t.arg(argB), reg.RBX)
+	t.MOVQ(t.arg(argStepA), reg.RDX)
+	t.MOVQ(t.arg(argStepB), reg.RSI)
+	t.MOVQ(t.arg(argOuter), reg.R14)
+	t.rowOffsets(rows)
+
+	t.Label("outer")
+	t.MOVQ(t.arg(argK), reg.RCX)
+	t.Label("inner")
+	for j := range vecs {
+		t.VMOVUPS(t.at(reg.RBX, j), b[j])
+	}
+	for i := range rows {
+		t.broadcast(a[i%2], rowOf(i))
+		for j := range vecs {
+			t.fma(acc(i, j), a[i%2], b[j])
+		}
+	}
+	t.ADDQ(reg.RDX, reg.RAX)
+	t.ADDQ(reg.RSI, reg.RBX)
+	t.DECQ(reg.RCX)
+	t.JNZ(operand.LabelRef("inner"))
+	t.ADDQ(t.arg(argNextA), reg.RAX)
+	t.ADDQ(t.arg(argNextB), reg.RBX)
+	t.DECQ(reg.R14)
+	t.JNZ(operand.LabelRef("outer"))
+
+	t.tileEnd(rows, vecs, acc, b, a)
+	t.ret()
+}
+
+func (t *target) arg(offset int) operand.Mem { return operand.Mem{Base: reg.RDI, Disp: offset} }
+
+// prefetchTile asks for the tile of C, which the end reads or overwrites.
+func (t *target) prefetchTile(rows, vecs int) {
+	t.MOVQ(t.arg(argC), reg.RAX)
+	t.MOVQ(t.arg(argRowC), reg.RSI)
+	for i := range rows {
+		for disp := 0; disp < vecs*t.bytes(); disp += 64 {
+			t.PREFETCHT0(operand.Mem{Base: reg.RAX, Disp: disp})
+		}
+		if i < rows-1 {
+			t.ADDQ(reg.RSI, reg.RAX)
+		}
+	}
+}
+
+// rowOffsets puts the odd multiples of the distance between rows of A, as far as rowOf needs them, into registers.
+func (t *target) rowOffsets(rows int) {
+	t.MOVQ(t.arg(argRowA), reg.R8)
+	for _, m := range []struct {
+		row         int
+		dst         reg.Register
+		base, index reg.Register
+		scale       uint8
+	}{
+		{3, reg.R9, reg.R8, reg.R8, 2},
+		{5, reg.R10, reg.R8, reg.R8, 4},
+		{7, reg.R11, reg.R9, reg.R8, 4},
+		{9, reg.R12, reg.R8, reg.R8, 8},
+		{11, reg.R13, reg.R9, reg.R8, 8},
+		{13, reg.R15, reg.R10, reg.R8, 8},
+	} {
+		if rows > m.row {
+			t.LEAQ(operand.Mem{Base: m.base, Index: m.index, Scale: m.scale}, m.dst)
+		}
+	}
+}
+
+// rowOf is the element of A in row i at AX.
+func rowOf(i int) operand.Mem {
+	odd := map[int]reg.Register{1: reg.R8, 3: reg.R9, 5: reg.R10, 7: reg.R11, 9: reg.R12, 11: reg.R13, 13: reg.R15}
+	m := operand.Mem{Base: reg.RAX}
+	if i == 0 {
+		return m
+	}
+	m.Scale = 1
+	for i%2 == 0 {
+		i /= 2
+		m.Scale *= 2
+	}
+	m.Index = odd[i]
+	return m
+}
+
+// tileEnd adds the old C, the bias and the rectifier as the flags say, and stores the tile. b and a are free by now.
+func (t *target) tileEnd(rows, vecs int, acc func(i, j int) vec, b, a []vec) {
+	tmp := a[0]
+	t.MOVQ(t.arg(argC), reg.RAX)
+	t.MOVQ(t.arg(argRowC), reg.RSI)
+	t.MOVQ(t.arg(argFlags), reg.RDX)
+	t.MOVQ(t.arg(argLast), reg.RCX)
+	t.lastMask(reg.RCX, a[1], reg.R8)
+	last := func(j int) bool { return j == vecs-1 }
+	each := func(f func(i, j int)) {
+		for i := range rows {
+			for j := range vecs {
+				f(i, j)
+			}
+		}
+	}
+	section := func(flag uint32, label string, body func()) {
+		t.TESTQ(operand.U32(flag), reg.RDX)
+		t.JZ(operand.LabelRef(label))
+		body()
+		t.Label(label)
+	}
+	walk := func(p reg.Register, f func(i, j int)) {
+		for i := range rows {
+			for j := range vecs {
+				f(i, j)
+			}
+			if i < rows-1 {
+				t.ADDQ(reg.RSI, p)
+			}
+		}
+	}
+	section(flagAdd, "noAdd", func() {
+		t.MOVQ(reg.RAX, reg.RBX)
+		walk(reg.RBX, func(i, j int) {
+			if last(j) {
+				t.load(tmp, t.at(reg.RBX, j), true)
+				t.add(acc(i, j), acc(i, j), tmp)
+			} else {
+				t.add(acc(i, j), acc(i, j), t.at(reg.RBX, j))
+			}
+		})
+	})
+	section(flagBias, "noBias", func() {
+		t.MOVQ(t.arg(argBias), reg.RBX)
+		for j := range vecs {
+			t.load(b[j], t.at(reg.RBX, j), last(j))
+		}
+		each(func(i, j int) { t.add(acc(i, j), acc(i, j), b[j]) })
+	})
+	section(flagRelu, "noRelu", func() {
+		t.zero(tmp)
+		each(func(i, j int) { t.max(acc(i, j), tmp, acc(i, j)) })
+	})
+	walk(reg.RAX, func(i, j int) { t.store(t.at(reg.RAX, j), acc(i, j), last(j)) })
+}
