@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func neg32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·neg32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -40,8 +40,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VXORPS    Z4, Z1, Z0
@@ -56,7 +59,7 @@ done:
 	RET
 
 // func abs32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·abs32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -93,8 +96,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VANDPS    Z4, Z1, Z0
@@ -109,7 +115,7 @@ done:
 	RET
 
 // func square32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·square32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -145,8 +151,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMULPS    Z1, Z1, Z0
@@ -161,7 +170,7 @@ done:
 	RET
 
 // func sqrt32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sqrt32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -197,8 +206,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VSQRTPS   Z1, Z0
@@ -213,7 +225,7 @@ done:
 	RET
 
 // func reciprocal32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·reciprocal32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -250,8 +262,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VDIVPS    Z1, Z4, Z0
@@ -266,7 +281,7 @@ done:
 	RET
 
 // func rsqrt32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rsqrt32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -307,8 +322,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VSQRTPS   Z1, Z3
@@ -324,7 +342,7 @@ done:
 	RET
 
 // func relu32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·relu32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -361,8 +379,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMAXPS    Z1, Z4, Z0
@@ -377,7 +398,7 @@ done:
 	RET
 
 // func add32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·add32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -418,8 +439,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
@@ -435,7 +459,7 @@ done:
 	RET
 
 // func sub32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sub32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -476,8 +500,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
@@ -493,7 +520,7 @@ done:
 	RET
 
 // func mul32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·mul32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -534,8 +561,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
@@ -551,7 +581,7 @@ done:
 	RET
 
 // func div32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·div32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -592,8 +622,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
@@ -609,7 +642,7 @@ done:
 	RET
 
 // func max32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·max32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -662,8 +695,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
@@ -682,7 +718,7 @@ done:
 	RET
 
 // func min32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·min32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -735,8 +771,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
@@ -755,7 +794,7 @@ done:
 	RET
 
 // func squaredDifference32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·squaredDifference32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -800,8 +839,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
@@ -818,7 +860,7 @@ done:
 	RET
 
 // func reluGrad32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·reluGrad32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -869,8 +911,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
@@ -888,7 +933,7 @@ done:
 	RET
 
 // func tanhGrad32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·tanhGrad32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -938,8 +983,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ         $-1, AX
-	BZHIQ        CX, AX, AX
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
 	KMOVW        AX, K1
 	VMOVUPS.Z    (SI)(R8*1), K1, Z1
 	VMOVUPS.Z    (DX)(R8*1), K1, Z2
@@ -957,7 +1005,7 @@ done:
 	RET
 
 // func sigmoidGrad32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sigmoidGrad32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1007,8 +1055,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
@@ -1026,7 +1077,7 @@ done:
 	RET
 
 // func addScalar32AVX512(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·addScalar32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1063,8 +1114,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VADDPS    Z4, Z1, Z0
@@ -1079,7 +1133,7 @@ done:
 	RET
 
 // func mulScalar32AVX512(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·mulScalar32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1116,8 +1170,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMULPS    Z4, Z1, Z0
@@ -1132,7 +1189,7 @@ done:
 	RET
 
 // func divScalar32AVX512(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·divScalar32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1169,8 +1226,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VDIVPS    Z4, Z1, Z0
@@ -1185,7 +1245,7 @@ done:
 	RET
 
 // func maxScalar32AVX512(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·maxScalar32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1234,8 +1294,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMAXPS    Z4, Z1, Z2
@@ -1253,7 +1316,7 @@ done:
 	RET
 
 // func minScalar32AVX512(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·minScalar32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1302,8 +1365,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMINPS    Z4, Z1, Z2
@@ -1321,7 +1387,7 @@ done:
 	RET
 
 // func scalarSub32AVX512(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·scalarSub32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1358,8 +1424,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VSUBPS    Z1, Z4, Z0
@@ -1374,7 +1443,7 @@ done:
 	RET
 
 // func scalarDiv32AVX512(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·scalarDiv32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1411,8 +1480,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VDIVPS    Z1, Z4, Z0
@@ -1427,7 +1499,7 @@ done:
 	RET
 
 // func axpy32AVX512(y *float32, x *float32, n int, a float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·axpy32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1468,8 +1540,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000010, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPS.Z   (DI)(R8*1), K1, Z0
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
@@ -1485,7 +1560,7 @@ done:
 	RET
 
 // func axpby32AVX512(dst *float32, x *float32, y *float32, n int, a float32, b float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·axpby32AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1532,8 +1607,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000010, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
 	VMOVUPS.Z   (DX)(R8*1), K1, Z2
@@ -1550,7 +1628,7 @@ done:
 	RET
 
 // func axpy432AVX512(y *float32, x0 *float32, x1 *float32, x2 *float32, x3 *float32, n int, p *[4]float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·axpy432AVX512(SB), NOSPLIT, $8-56
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1602,8 +1680,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000010, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPS.Z   (DI)(R8*1), K1, Z0
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
@@ -1647,7 +1728,7 @@ DATA vectors32<>+152(SB)/8, $0x3f8000003f800000
 GLOBL vectors32<>(SB), RODATA|NOPTR, $160
 
 // func neg64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·neg64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1684,8 +1765,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VXORPS    Z4, Z1, Z0
@@ -1700,7 +1784,7 @@ done:
 	RET
 
 // func abs64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·abs64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1737,8 +1821,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VANDPS    Z4, Z1, Z0
@@ -1753,7 +1840,7 @@ done:
 	RET
 
 // func square64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·square64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -1789,8 +1876,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMULPD    Z1, Z1, Z0
@@ -1805,7 +1895,7 @@ done:
 	RET
 
 // func sqrt64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sqrt64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -1841,8 +1931,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VSQRTPD   Z1, Z0
@@ -1857,7 +1950,7 @@ done:
 	RET
 
 // func reciprocal64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·reciprocal64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1894,8 +1987,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VDIVPD    Z1, Z4, Z0
@@ -1910,7 +2006,7 @@ done:
 	RET
 
 // func rsqrt64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rsqrt64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1951,8 +2047,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VSQRTPD   Z1, Z3
@@ -1968,7 +2067,7 @@ done:
 	RET
 
 // func relu64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·relu64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2005,8 +2104,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMAXPD    Z1, Z4, Z0
@@ -2021,7 +2123,7 @@ done:
 	RET
 
 // func add64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·add64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2062,8 +2164,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
@@ -2079,7 +2184,7 @@ done:
 	RET
 
 // func sub64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sub64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2120,8 +2225,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
@@ -2137,7 +2245,7 @@ done:
 	RET
 
 // func mul64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·mul64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2178,8 +2286,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
@@ -2195,7 +2306,7 @@ done:
 	RET
 
 // func div64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·div64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2236,8 +2347,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
@@ -2253,7 +2367,7 @@ done:
 	RET
 
 // func max64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·max64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2306,8 +2420,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
@@ -2326,7 +2443,7 @@ done:
 	RET
 
 // func min64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·min64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2379,8 +2496,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
@@ -2399,7 +2519,7 @@ done:
 	RET
 
 // func squaredDifference64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·squaredDifference64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2444,8 +2564,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
@@ -2462,7 +2585,7 @@ done:
 	RET
 
 // func reluGrad64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·reluGrad64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2513,8 +2636,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
@@ -2532,7 +2658,7 @@ done:
 	RET
 
 // func tanhGrad64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·tanhGrad64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2582,8 +2708,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ         $-1, AX
-	BZHIQ        CX, AX, AX
+	MOVQ         $0x00000008, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
 	KMOVW        AX, K1
 	VMOVUPD.Z    (SI)(R8*1), K1, Z1
 	VMOVUPD.Z    (DX)(R8*1), K1, Z2
@@ -2601,7 +2730,7 @@ done:
 	RET
 
 // func sigmoidGrad64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sigmoidGrad64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2651,8 +2780,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
@@ -2670,7 +2802,7 @@ done:
 	RET
 
 // func addScalar64AVX512(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·addScalar64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2707,8 +2839,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VADDPD    Z4, Z1, Z0
@@ -2723,7 +2858,7 @@ done:
 	RET
 
 // func mulScalar64AVX512(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·mulScalar64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2760,8 +2895,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMULPD    Z4, Z1, Z0
@@ -2776,7 +2914,7 @@ done:
 	RET
 
 // func divScalar64AVX512(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·divScalar64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2813,8 +2951,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VDIVPD    Z4, Z1, Z0
@@ -2829,7 +2970,7 @@ done:
 	RET
 
 // func maxScalar64AVX512(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·maxScalar64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2878,8 +3019,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMAXPD    Z4, Z1, Z2
@@ -2897,7 +3041,7 @@ done:
 	RET
 
 // func minScalar64AVX512(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·minScalar64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2946,8 +3090,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMINPD    Z4, Z1, Z2
@@ -2965,7 +3112,7 @@ done:
 	RET
 
 // func scalarSub64AVX512(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·scalarSub64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3002,8 +3149,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VSUBPD    Z1, Z4, Z0
@@ -3018,7 +3168,7 @@ done:
 	RET
 
 // func scalarDiv64AVX512(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·scalarDiv64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3055,8 +3205,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VDIVPD    Z1, Z4, Z0
@@ -3071,7 +3224,7 @@ done:
 	RET
 
 // func axpy64AVX512(y *float64, x *float64, n int, a float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·axpy64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3112,8 +3265,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000008, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPD.Z   (DI)(R8*1), K1, Z0
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
@@ -3129,7 +3285,7 @@ done:
 	RET
 
 // func axpby64AVX512(dst *float64, x *float64, y *float64, n int, a float64, b float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·axpby64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3176,8 +3332,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000008, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
 	VMOVUPD.Z   (DX)(R8*1), K1, Z2
@@ -3194,7 +3353,7 @@ done:
 	RET
 
 // func axpy464AVX512(y *float64, x0 *float64, x1 *float64, x2 *float64, x3 *float64, n int, p *[4]float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·axpy464AVX512(SB), NOSPLIT, $8-56
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3246,8 +3405,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000008, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPD.Z   (DI)(R8*1), K1, Z0
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1

@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func sumColumns32AVX512(acc *float32, x *float32, stride int, rows int, cols int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·sumColumns32AVX512(SB), NOSPLIT, $8-40
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -94,23 +94,26 @@ end4:
 	JMP     wide
 
 narrow:
-	TESTQ  CX, CX
-	JLE    done
-	MOVQ   $-1, AX
-	BZHIQ  CX, AX, AX
-	KMOVW  AX, K1
-	MOVQ   SI, R10
-	MOVQ   BX, R11
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	SUBQ   $0x00000008, R11
-	JL     rest1
+	TESTQ   CX, CX
+	JLE     done
+	MOVQ    $0x00000010, AX
+	CMPQ    CX, AX
+	CMOVQLT CX, AX
+	MOVQ    $-1, R13
+	BZHIQ   AX, R13, AX
+	KMOVW   AX, K1
+	MOVQ    SI, R10
+	MOVQ    BX, R11
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	SUBQ    $0x00000008, R11
+	JL      rest1
 
 rows1:
 	VMOVUPS.Z (R10), K1, Z8
@@ -173,7 +176,7 @@ done:
 	RET
 
 // func addRow32AVX512(dst *float32, x *float32, v *float32, stride int, rows int, cols int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·addRow32AVX512(SB), NOSPLIT, $8-48
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -222,8 +225,11 @@ row4:
 narrow:
 	TESTQ     CX, CX
 	JLE       done
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (DI), K1, Z0
 	XORQ      R10, R10
@@ -248,7 +254,7 @@ done:
 	RET
 
 // func mulRow32AVX512(dst *float32, x *float32, v *float32, stride int, rows int, cols int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·mulRow32AVX512(SB), NOSPLIT, $8-48
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -297,8 +303,11 @@ row4:
 narrow:
 	TESTQ     CX, CX
 	JLE       done
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (DI), K1, Z0
 	XORQ      R10, R10
@@ -333,7 +342,7 @@ DATA vectors32<>+56(SB)/8, $0x0000000000000000
 GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 
 // func sumColumns64AVX512(acc *float64, x *float64, stride int, rows int, cols int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·sumColumns64AVX512(SB), NOSPLIT, $8-40
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -424,23 +433,26 @@ end4:
 	JMP     wide
 
 narrow:
-	TESTQ  CX, CX
-	JLE    done
-	MOVQ   $-1, AX
-	BZHIQ  CX, AX, AX
-	KMOVW  AX, K1
-	MOVQ   SI, R10
-	MOVQ   BX, R11
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	SUBQ   $0x00000008, R11
-	JL     rest1
+	TESTQ   CX, CX
+	JLE     done
+	MOVQ    $0x00000008, AX
+	CMPQ    CX, AX
+	CMOVQLT CX, AX
+	MOVQ    $-1, R13
+	BZHIQ   AX, R13, AX
+	KMOVW   AX, K1
+	MOVQ    SI, R10
+	MOVQ    BX, R11
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	SUBQ    $0x00000008, R11
+	JL      rest1
 
 rows1:
 	VMOVUPD.Z (R10), K1, Z8
@@ -503,7 +515,7 @@ done:
 	RET
 
 // func addRow64AVX512(dst *float64, x *float64, v *float64, stride int, rows int, cols int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·addRow64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -552,8 +564,11 @@ row4:
 narrow:
 	TESTQ     CX, CX
 	JLE       done
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (DI), K1, Z0
 	XORQ      R10, R10
@@ -578,7 +593,7 @@ done:
 	RET
 
 // func mulRow64AVX512(dst *float64, x *float64, v *float64, stride int, rows int, cols int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·mulRow64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -627,8 +642,11 @@ row4:
 narrow:
 	TESTQ     CX, CX
 	JLE       done
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (DI), K1, Z0
 	XORQ      R10, R10

@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func sum32AVX512(a *float32, n int) float32
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·sum32AVX512(SB), NOSPLIT, $8-20
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -50,8 +50,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (DI)(R8*1), K1, Z8
 	VADDPS    Z8, Z0, Z0
@@ -81,7 +84,7 @@ done:
 	RET
 
 // func dot32AVX512(a *float32, b *float32, n int) float32
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·dot32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -137,8 +140,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000010, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPS.Z   (DI)(R8*1), K1, Z8
 	VMOVUPS.Z   (SI)(R8*1), K1, Z9
@@ -169,7 +175,7 @@ done:
 	RET
 
 // func maxOf32AVX512(a *float32, n int) float32
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·maxOf32AVX512(SB), NOSPLIT, $8-20
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -214,8 +220,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z5
 	VBLENDMPS Z5, Z7, K1, Z5
@@ -253,7 +262,7 @@ done:
 	RET
 
 // func minOf32AVX512(a *float32, n int) float32
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·minOf32AVX512(SB), NOSPLIT, $8-20
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -298,8 +307,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z5
 	VBLENDMPS Z5, Z7, K1, Z5
@@ -355,7 +367,7 @@ DATA vectors32<>+120(SB)/8, $0x7f8000007f800000
 GLOBL vectors32<>(SB), RODATA|NOPTR, $128
 
 // func sum64AVX512(a *float64, n int) float64
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE, SSE2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE, SSE2
 TEXT ·sum64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -402,8 +414,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (DI)(R8*1), K1, Z8
 	VADDPD    Z8, Z0, Z0
@@ -431,7 +446,7 @@ done:
 	RET
 
 // func dot64AVX512(a *float64, b *float64, n int) float64
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE, SSE2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE, SSE2
 TEXT ·dot64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -487,8 +502,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000008, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPD.Z   (DI)(R8*1), K1, Z8
 	VMOVUPD.Z   (SI)(R8*1), K1, Z9
@@ -517,7 +535,7 @@ done:
 	RET
 
 // func maxOf64AVX512(a *float64, n int) float64
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE, SSE2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE, SSE2
 TEXT ·maxOf64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -562,8 +580,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z5
 	VBLENDMPD Z5, Z7, K1, Z5
@@ -597,7 +618,7 @@ done:
 	RET
 
 // func minOf64AVX512(a *float64, n int) float64
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE, SSE2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE, SSE2
 TEXT ·minOf64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -642,8 +663,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z5
 	VBLENDMPD Z5, Z7, K1, Z5

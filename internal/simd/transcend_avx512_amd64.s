@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func exp32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·exp32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -76,8 +76,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ         $-1, AX
-	BZHIQ        CX, AX, AX
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
 	KMOVW        AX, K1
 	VMOVUPS.Z    (SI)(R8*1), K1, Z1
 	VMOVUPS      Z1, Z0
@@ -107,7 +110,7 @@ done:
 	RET
 
 // func log32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·log32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -210,8 +213,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ         $-1, AX
-	BZHIQ        CX, AX, AX
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
 	KMOVW        AX, K1
 	VMOVUPS.Z    (SI)(R8*1), K1, Z1
 	VMOVUPS      Z1, Z0
@@ -254,7 +260,7 @@ done:
 	RET
 
 // func tanh32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·tanh32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -344,8 +350,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ         $-1, AX
-	BZHIQ        CX, AX, AX
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
 	KMOVW        AX, K1
 	VMOVUPS.Z    (SI)(R8*1), K1, Z1
 	VMOVUPS      Z1, Z0
@@ -383,7 +392,7 @@ done:
 	RET
 
 // func sigmoid32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·sigmoid32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -463,8 +472,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ         $-1, AX
-	BZHIQ        CX, AX, AX
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
 	KMOVW        AX, K1
 	VMOVUPS.Z    (SI)(R8*1), K1, Z1
 	VMOVUPS      Z1, Z0
@@ -497,7 +509,7 @@ done:
 	RET
 
 // func expSubSum32AVX512(dst *float32, src *float32, n int, sub float32) float32
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·expSubSum32AVX512(SB), NOSPLIT, $8-36
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -574,8 +586,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ         $-1, AX
-	BZHIQ        CX, AX, AX
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
 	KMOVW        AX, K1
 	VMOVUPS.Z    (SI)(R8*1), K1, Z2
 	VSUBPS       Z1, Z2, Z2
@@ -616,7 +631,7 @@ done:
 	RET
 
 // func sumExpSub32AVX512(src *float32, n int, sub float32) float32
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·sumExpSub32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -690,8 +705,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ         $-1, AX
-	BZHIQ        CX, AX, AX
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
 	KMOVW        AX, K1
 	VMOVUPS.Z    (SI)(R8*1), K1, Z2
 	VSUBPS       Z1, Z2, Z2

@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func momentum32AVX512(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·momentum32AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -45,8 +45,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ         $-1, AX
-	BZHIQ        CX, AX, AX
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
 	KMOVW        AX, K1
 	VMOVUPS.Z    (DI)(R8*1), K1, Z0
 	VMOVUPS.Z    (SI)(R8*1), K1, Z1
@@ -65,7 +68,7 @@ done:
 	RET
 
 // func adam32AVX512(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adam32AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -130,8 +133,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000010, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPS.Z   (DI)(R8*1), K1, Z0
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
@@ -160,7 +166,7 @@ done:
 	RET
 
 // func momentumNesterov32AVX512(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·momentumNesterov32AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -206,8 +212,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ         $-1, AX
-	BZHIQ        CX, AX, AX
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
 	KMOVW        AX, K1
 	VMOVUPS.Z    (DI)(R8*1), K1, Z0
 	VMOVUPS.Z    (SI)(R8*1), K1, Z1
@@ -228,7 +237,7 @@ done:
 	RET
 
 // func adamNesterov32AVX512(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adamNesterov32AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -297,8 +306,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000010, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPS.Z   (DI)(R8*1), K1, Z0
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
@@ -329,7 +341,7 @@ done:
 	RET
 
 // func rmsProp32AVX512(w *float32, ms *float32, mom *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rmsProp32AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -392,8 +404,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000010, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPS.Z   (DI)(R8*1), K1, Z0
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
@@ -421,7 +436,7 @@ done:
 	RET
 
 // func rmsPropCentered32AVX512(w *float32, ms *float32, mom *float32, mg *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rmsPropCentered32AVX512(SB), NOSPLIT, $8-56
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -495,8 +510,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ         $-1, AX
-	BZHIQ        CX, AX, AX
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
 	KMOVW        AX, K1
 	VMOVUPS.Z    (DI)(R8*1), K1, Z0
 	VMOVUPS.Z    (SI)(R8*1), K1, Z1
@@ -529,7 +547,7 @@ done:
 	RET
 
 // func adagrad32AVX512(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagrad32AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -582,8 +600,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000010, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPS.Z   (DI)(R8*1), K1, Z0
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
@@ -617,7 +638,7 @@ DATA vectors32<>+56(SB)/8, $0x0000000000000000
 GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 
 // func momentum64AVX512(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·momentum64AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -659,8 +680,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ         $-1, AX
-	BZHIQ        CX, AX, AX
+	MOVQ         $0x00000008, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
 	KMOVW        AX, K1
 	VMOVUPD.Z    (DI)(R8*1), K1, Z0
 	VMOVUPD.Z    (SI)(R8*1), K1, Z1
@@ -679,7 +703,7 @@ done:
 	RET
 
 // func adam64AVX512(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adam64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -744,8 +768,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000008, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPD.Z   (DI)(R8*1), K1, Z0
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
@@ -774,7 +801,7 @@ done:
 	RET
 
 // func momentumNesterov64AVX512(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·momentumNesterov64AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -820,8 +847,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ         $-1, AX
-	BZHIQ        CX, AX, AX
+	MOVQ         $0x00000008, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
 	KMOVW        AX, K1
 	VMOVUPD.Z    (DI)(R8*1), K1, Z0
 	VMOVUPD.Z    (SI)(R8*1), K1, Z1
@@ -842,7 +872,7 @@ done:
 	RET
 
 // func adamNesterov64AVX512(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adamNesterov64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -911,8 +941,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000008, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPD.Z   (DI)(R8*1), K1, Z0
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
@@ -943,7 +976,7 @@ done:
 	RET
 
 // func rmsProp64AVX512(w *float64, ms *float64, mom *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rmsProp64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1006,8 +1039,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000008, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPD.Z   (DI)(R8*1), K1, Z0
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
@@ -1035,7 +1071,7 @@ done:
 	RET
 
 // func rmsPropCentered64AVX512(w *float64, ms *float64, mom *float64, mg *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rmsPropCentered64AVX512(SB), NOSPLIT, $8-56
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1109,8 +1145,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ         $-1, AX
-	BZHIQ        CX, AX, AX
+	MOVQ         $0x00000008, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
 	KMOVW        AX, K1
 	VMOVUPD.Z    (DI)(R8*1), K1, Z0
 	VMOVUPD.Z    (SI)(R8*1), K1, Z1
@@ -1143,7 +1182,7 @@ done:
 	RET
 
 // func adagrad64AVX512(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagrad64AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1196,8 +1235,11 @@ rest:
 	JZ   done
 
 single:
-	MOVQ        $-1, AX
-	BZHIQ       CX, AX, AX
+	MOVQ        $0x00000008, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
 	KMOVW       AX, K1
 	VMOVUPD.Z   (DI)(R8*1), K1, Z0
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1

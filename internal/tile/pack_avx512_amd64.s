@@ -3,17 +3,20 @@
 #include "textflag.h"
 
 // func packRows1x32AVX512(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·packRows1x32AVX512(SB), NOSPLIT, $0-48
-	MOVQ  dst+0(FP), DI
-	MOVQ  src+8(FP), SI
-	MOVQ  dstRow+16(FP), DX
-	MOVQ  srcRow+24(FP), BX
-	MOVQ  rows+32(FP), R11
-	MOVQ  last+40(FP), CX
-	MOVQ  $-1, AX
-	BZHIQ CX, AX, AX
-	KMOVW AX, K1
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    dstRow+16(FP), DX
+	MOVQ    srcRow+24(FP), BX
+	MOVQ    rows+32(FP), R11
+	MOVQ    last+40(FP), CX
+	MOVQ    $0x00000010, AX
+	CMPQ    CX, AX
+	CMOVQLT CX, AX
+	MOVQ    $-1, R13
+	BZHIQ   AX, R13, AX
+	KMOVW   AX, K1
 
 row:
 	VMOVUPS.Z (SI), K1, Z0
@@ -26,17 +29,20 @@ row:
 	RET
 
 // func packRows2x32AVX512(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·packRows2x32AVX512(SB), NOSPLIT, $0-48
-	MOVQ  dst+0(FP), DI
-	MOVQ  src+8(FP), SI
-	MOVQ  dstRow+16(FP), DX
-	MOVQ  srcRow+24(FP), BX
-	MOVQ  rows+32(FP), R11
-	MOVQ  last+40(FP), CX
-	MOVQ  $-1, AX
-	BZHIQ CX, AX, AX
-	KMOVW AX, K1
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    dstRow+16(FP), DX
+	MOVQ    srcRow+24(FP), BX
+	MOVQ    rows+32(FP), R11
+	MOVQ    last+40(FP), CX
+	MOVQ    $0x00000010, AX
+	CMPQ    CX, AX
+	CMOVQLT CX, AX
+	MOVQ    $-1, R13
+	BZHIQ   AX, R13, AX
+	KMOVW   AX, K1
 
 row:
 	VMOVUPS   (SI), Z0
@@ -51,17 +57,20 @@ row:
 	RET
 
 // func packRows4x32AVX512(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·packRows4x32AVX512(SB), NOSPLIT, $0-48
-	MOVQ  dst+0(FP), DI
-	MOVQ  src+8(FP), SI
-	MOVQ  dstRow+16(FP), DX
-	MOVQ  srcRow+24(FP), BX
-	MOVQ  rows+32(FP), R11
-	MOVQ  last+40(FP), CX
-	MOVQ  $-1, AX
-	BZHIQ CX, AX, AX
-	KMOVW AX, K1
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    dstRow+16(FP), DX
+	MOVQ    srcRow+24(FP), BX
+	MOVQ    rows+32(FP), R11
+	MOVQ    last+40(FP), CX
+	MOVQ    $0x00000010, AX
+	CMPQ    CX, AX
+	CMOVQLT CX, AX
+	MOVQ    $-1, R13
+	BZHIQ   AX, R13, AX
+	KMOVW   AX, K1
 
 row:
 	VMOVUPS   (SI), Z0
@@ -80,7 +89,7 @@ row:
 	RET
 
 // func packColumns32AVX512(dst *float32, src *float32, dstRow int, srcRow int, rows int, k int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
 TEXT ·packColumns32AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
@@ -106,8 +115,11 @@ block:
 	VXORPS    Z13, Z13, Z13
 	VXORPS    Z14, Z14, Z14
 	VXORPS    Z15, Z15, Z15
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	MOVQ      SI, R10
 	MOVQ      R9, R11
@@ -320,17 +332,20 @@ DATA vectors32<>+56(SB)/8, $0x0000000000000000
 GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 
 // func packRows1x64AVX512(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·packRows1x64AVX512(SB), NOSPLIT, $0-48
-	MOVQ  dst+0(FP), DI
-	MOVQ  src+8(FP), SI
-	MOVQ  dstRow+16(FP), DX
-	MOVQ  srcRow+24(FP), BX
-	MOVQ  rows+32(FP), R11
-	MOVQ  last+40(FP), CX
-	MOVQ  $-1, AX
-	BZHIQ CX, AX, AX
-	KMOVW AX, K1
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    dstRow+16(FP), DX
+	MOVQ    srcRow+24(FP), BX
+	MOVQ    rows+32(FP), R11
+	MOVQ    last+40(FP), CX
+	MOVQ    $0x00000008, AX
+	CMPQ    CX, AX
+	CMOVQLT CX, AX
+	MOVQ    $-1, R13
+	BZHIQ   AX, R13, AX
+	KMOVW   AX, K1
 
 row:
 	VMOVUPD.Z (SI), K1, Z0
@@ -343,17 +358,20 @@ row:
 	RET
 
 // func packRows2x64AVX512(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·packRows2x64AVX512(SB), NOSPLIT, $0-48
-	MOVQ  dst+0(FP), DI
-	MOVQ  src+8(FP), SI
-	MOVQ  dstRow+16(FP), DX
-	MOVQ  srcRow+24(FP), BX
-	MOVQ  rows+32(FP), R11
-	MOVQ  last+40(FP), CX
-	MOVQ  $-1, AX
-	BZHIQ CX, AX, AX
-	KMOVW AX, K1
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    dstRow+16(FP), DX
+	MOVQ    srcRow+24(FP), BX
+	MOVQ    rows+32(FP), R11
+	MOVQ    last+40(FP), CX
+	MOVQ    $0x00000008, AX
+	CMPQ    CX, AX
+	CMOVQLT CX, AX
+	MOVQ    $-1, R13
+	BZHIQ   AX, R13, AX
+	KMOVW   AX, K1
 
 row:
 	VMOVUPS   (SI), Z0
@@ -368,17 +386,20 @@ row:
 	RET
 
 // func packRows4x64AVX512(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·packRows4x64AVX512(SB), NOSPLIT, $0-48
-	MOVQ  dst+0(FP), DI
-	MOVQ  src+8(FP), SI
-	MOVQ  dstRow+16(FP), DX
-	MOVQ  srcRow+24(FP), BX
-	MOVQ  rows+32(FP), R11
-	MOVQ  last+40(FP), CX
-	MOVQ  $-1, AX
-	BZHIQ CX, AX, AX
-	KMOVW AX, K1
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    dstRow+16(FP), DX
+	MOVQ    srcRow+24(FP), BX
+	MOVQ    rows+32(FP), R11
+	MOVQ    last+40(FP), CX
+	MOVQ    $0x00000008, AX
+	CMPQ    CX, AX
+	CMOVQLT CX, AX
+	MOVQ    $-1, R13
+	BZHIQ   AX, R13, AX
+	KMOVW   AX, K1
 
 row:
 	VMOVUPS   (SI), Z0
@@ -397,7 +418,7 @@ row:
 	RET
 
 // func packColumns64AVX512(dst *float64, src *float64, dstRow int, srcRow int, rows int, k int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
 TEXT ·packColumns64AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
@@ -415,8 +436,11 @@ block:
 	VXORPS    Z5, Z5, Z5
 	VXORPS    Z6, Z6, Z6
 	VXORPS    Z7, Z7, Z7
-	MOVQ      $-1, AX
-	BZHIQ     CX, AX, AX
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
 	MOVQ      SI, R10
 	MOVQ      R9, R11

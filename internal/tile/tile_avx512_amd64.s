@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func tile1x1x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile1x1x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -41,8 +41,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -70,7 +73,7 @@ noRelu:
 	RET
 
 // func tile2x1x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile2x1x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -113,8 +116,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -149,7 +155,7 @@ noRelu:
 	RET
 
 // func tile3x1x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile3x1x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -197,8 +203,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -240,7 +249,7 @@ noRelu:
 	RET
 
 // func tile4x1x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile4x1x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -294,8 +303,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -344,7 +356,7 @@ noRelu:
 	RET
 
 // func tile5x1x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile5x1x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -403,8 +415,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -460,7 +475,7 @@ noRelu:
 	RET
 
 // func tile6x1x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile6x1x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -525,8 +540,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -589,7 +607,7 @@ noRelu:
 	RET
 
 // func tile7x1x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile7x1x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -659,8 +677,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -730,7 +751,7 @@ noRelu:
 	RET
 
 // func tile8x1x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile8x1x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -806,8 +827,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -884,7 +908,7 @@ noRelu:
 	RET
 
 // func tile9x1x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile9x1x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -965,8 +989,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -1050,7 +1077,7 @@ noRelu:
 	RET
 
 // func tile10x1x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile10x1x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -1137,8 +1164,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -1229,7 +1259,7 @@ noRelu:
 	RET
 
 // func tile11x1x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile11x1x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -1321,8 +1351,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -1420,7 +1453,7 @@ noRelu:
 	RET
 
 // func tile12x1x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile12x1x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -1518,8 +1551,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -1624,7 +1660,7 @@ noRelu:
 	RET
 
 // func tile13x1x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile13x1x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -1727,8 +1763,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -1840,7 +1879,7 @@ noRelu:
 	RET
 
 // func tile14x1x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile14x1x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -1949,8 +1988,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -2069,7 +2111,7 @@ noRelu:
 	RET
 
 // func tile1x2x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile1x2x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -2111,8 +2153,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -2145,7 +2190,7 @@ noRelu:
 	RET
 
 // func tile2x2x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile2x2x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -2195,8 +2240,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -2240,7 +2288,7 @@ noRelu:
 	RET
 
 // func tile3x2x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile3x2x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -2298,8 +2346,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -2354,7 +2405,7 @@ noRelu:
 	RET
 
 // func tile4x2x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile4x2x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -2421,8 +2472,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -2488,7 +2542,7 @@ noRelu:
 	RET
 
 // func tile5x2x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile5x2x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -2563,8 +2617,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -2641,7 +2698,7 @@ noRelu:
 	RET
 
 // func tile6x2x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile6x2x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -2725,8 +2782,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -2814,7 +2874,7 @@ noRelu:
 	RET
 
 // func tile7x2x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile7x2x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -2906,8 +2966,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -3006,7 +3069,7 @@ noRelu:
 	RET
 
 // func tile8x2x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile8x2x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -3107,8 +3170,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -3218,7 +3284,7 @@ noRelu:
 	RET
 
 // func tile9x2x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile9x2x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -3327,8 +3393,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -3449,7 +3518,7 @@ noRelu:
 	RET
 
 // func tile10x2x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile10x2x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -3567,8 +3636,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -3700,7 +3772,7 @@ noRelu:
 	RET
 
 // func tile11x2x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile11x2x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -3826,8 +3898,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -3970,7 +4045,7 @@ noRelu:
 	RET
 
 // func tile12x2x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile12x2x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -4105,8 +4180,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -4260,7 +4338,7 @@ noRelu:
 	RET
 
 // func tile13x2x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile13x2x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -4403,8 +4481,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -4569,7 +4650,7 @@ noRelu:
 	RET
 
 // func tile14x2x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile14x2x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -4721,8 +4802,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -4898,7 +4982,7 @@ noRelu:
 	RET
 
 // func tile1x4x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile1x4x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -4948,8 +5032,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -4992,7 +5079,7 @@ noRelu:
 	RET
 
 // func tile2x4x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile2x4x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -5056,8 +5143,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -5119,7 +5209,7 @@ noRelu:
 	RET
 
 // func tile3x4x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile3x4x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -5197,8 +5287,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -5279,7 +5372,7 @@ noRelu:
 	RET
 
 // func tile4x4x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile4x4x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -5372,8 +5465,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -5473,7 +5569,7 @@ noRelu:
 	RET
 
 // func tile5x4x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile5x4x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -5580,8 +5676,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -5700,7 +5799,7 @@ noRelu:
 	RET
 
 // func tile6x4x32AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile6x4x32AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -5822,8 +5921,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -5971,7 +6073,7 @@ DATA vectors32<>+56(SB)/8, $0x0000000000000000
 GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 
 // func tile1x1x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile1x1x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -6009,8 +6111,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -6038,7 +6143,7 @@ noRelu:
 	RET
 
 // func tile2x1x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile2x1x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -6081,8 +6186,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -6117,7 +6225,7 @@ noRelu:
 	RET
 
 // func tile3x1x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile3x1x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -6165,8 +6273,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -6208,7 +6319,7 @@ noRelu:
 	RET
 
 // func tile4x1x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile4x1x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -6262,8 +6373,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -6312,7 +6426,7 @@ noRelu:
 	RET
 
 // func tile5x1x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile5x1x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -6371,8 +6485,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -6428,7 +6545,7 @@ noRelu:
 	RET
 
 // func tile6x1x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile6x1x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -6493,8 +6610,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -6557,7 +6677,7 @@ noRelu:
 	RET
 
 // func tile7x1x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile7x1x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -6627,8 +6747,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -6698,7 +6821,7 @@ noRelu:
 	RET
 
 // func tile8x1x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile8x1x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -6774,8 +6897,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -6852,7 +6978,7 @@ noRelu:
 	RET
 
 // func tile9x1x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile9x1x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -6933,8 +7059,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -7018,7 +7147,7 @@ noRelu:
 	RET
 
 // func tile10x1x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile10x1x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -7105,8 +7234,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -7197,7 +7329,7 @@ noRelu:
 	RET
 
 // func tile11x1x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile11x1x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -7289,8 +7421,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -7388,7 +7523,7 @@ noRelu:
 	RET
 
 // func tile12x1x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile12x1x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -7486,8 +7621,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -7592,7 +7730,7 @@ noRelu:
 	RET
 
 // func tile13x1x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile13x1x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -7695,8 +7833,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -7808,7 +7949,7 @@ noRelu:
 	RET
 
 // func tile14x1x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile14x1x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -7917,8 +8058,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -8037,7 +8181,7 @@ noRelu:
 	RET
 
 // func tile1x2x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile1x2x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -8079,8 +8223,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -8113,7 +8260,7 @@ noRelu:
 	RET
 
 // func tile2x2x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile2x2x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -8163,8 +8310,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -8208,7 +8358,7 @@ noRelu:
 	RET
 
 // func tile3x2x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile3x2x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -8266,8 +8416,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -8322,7 +8475,7 @@ noRelu:
 	RET
 
 // func tile4x2x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile4x2x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -8389,8 +8542,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -8456,7 +8612,7 @@ noRelu:
 	RET
 
 // func tile5x2x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile5x2x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -8531,8 +8687,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -8609,7 +8768,7 @@ noRelu:
 	RET
 
 // func tile6x2x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile6x2x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -8693,8 +8852,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -8782,7 +8944,7 @@ noRelu:
 	RET
 
 // func tile7x2x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile7x2x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -8874,8 +9036,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -8974,7 +9139,7 @@ noRelu:
 	RET
 
 // func tile8x2x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile8x2x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -9075,8 +9240,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -9186,7 +9354,7 @@ noRelu:
 	RET
 
 // func tile9x2x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile9x2x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -9295,8 +9463,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -9417,7 +9588,7 @@ noRelu:
 	RET
 
 // func tile10x2x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile10x2x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -9535,8 +9706,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -9668,7 +9842,7 @@ noRelu:
 	RET
 
 // func tile11x2x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile11x2x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -9794,8 +9968,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -9938,7 +10115,7 @@ noRelu:
 	RET
 
 // func tile12x2x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile12x2x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -10073,8 +10250,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -10228,7 +10408,7 @@ noRelu:
 	RET
 
 // func tile13x2x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile13x2x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -10371,8 +10551,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -10537,7 +10720,7 @@ noRelu:
 	RET
 
 // func tile14x2x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile14x2x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -10689,8 +10872,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -10866,7 +11052,7 @@ noRelu:
 	RET
 
 // func tile1x4x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile1x4x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -10916,8 +11102,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -10960,7 +11149,7 @@ noRelu:
 	RET
 
 // func tile2x4x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile2x4x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -11024,8 +11213,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -11087,7 +11279,7 @@ noRelu:
 	RET
 
 // func tile3x4x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile3x4x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -11165,8 +11357,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -11247,7 +11442,7 @@ noRelu:
 	RET
 
 // func tile4x4x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile4x4x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -11340,8 +11535,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -11441,7 +11639,7 @@ noRelu:
 	RET
 
 // func tile5x4x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile5x4x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -11548,8 +11746,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
@@ -11668,7 +11869,7 @@ noRelu:
 	RET
 
 // func tile6x4x64AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tile6x4x64AVX512(SB), NOSPLIT, $8-8
 	STMXCSR    (SP)
 	MOVL       (SP), AX
@@ -11790,8 +11991,11 @@ inner:
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
-	MOVQ         $-1, R8
-	BZHIQ        CX, R8, R8
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
 	KMOVW        R8, K1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd

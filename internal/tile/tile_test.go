@@ -120,7 +120,7 @@ func TestPack(t *testing.T) {
 
 func testPack[T simd.Float](t *testing.T) {
 	k := Of[T]()
-	for _, n := range []int{1, 2, 7, 8, 16, 17, 40} {
+	for _, n := range []int{1, 2, 7, 8, 16, 17, 40, 270} {
 		src := random[T]((n + 64) * (n + 64))
 		srcRow := n + 64
 		for cols := 1; cols <= 4*k.Lanes; cols++ {

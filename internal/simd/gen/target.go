@@ -280,19 +280,19 @@ func (t *target) pick3(single, double func(a, b, c operand.Op), a, b, c operand.
 	}
 }
 
-// lastMask selects the first n elements of a vector, all if n is larger; scratch is overwritten. AVX-512 keeps the
-// mask in K1, AVX2 in r.
+// lastMask selects the first n elements of a vector, all if n is larger. AVX-512 keeps the mask in K1, AVX2 in r.
+// scratch and R13 are overwritten.
 func (t *target) lastMask(n reg.Register, r vec, scratch reg.Register) {
+	t.MOVQ(operand.U32(uint32(t.lanes())), scratch)
+	t.CMPQ(n, scratch)
+	t.CMOVQLT(n, scratch)
 	if t.isa == avx512 {
-		t.MOVQ(operand.I32(-1), scratch)
-		t.BZHIQ(n, scratch, scratch)
+		t.MOVQ(operand.I32(-1), reg.R13)
+		t.BZHIQ(scratch, reg.R13, scratch)
 		t.KMOVW(scratch.(reg.GP).As32(), reg.K1)
 		return
 	}
 	t.mask = r
-	t.MOVQ(operand.U32(uint32(t.lanes())), scratch)
-	t.CMPQ(n, scratch)
-	t.CMOVQLT(n, scratch)
 	t.NEGQ(scratch)
 	t.LEAQ(t.table.Offset(32), reg.R13)
 	t.VMOVUPS(operand.Mem{Base: reg.R13, Index: scratch, Scale: uint8(t.bits / 8)}, r)

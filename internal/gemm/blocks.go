@@ -1,0 +1,168 @@
+package gemm
+
+import (
+	"unsafe"
+
+	"github.com/weft-ml/weft/internal/simd"
+	"github.com/weft-ml/weft/internal/tile"
+)
+
+// Sizes of blocks, in elements of float32: a panel of B of depth blockK and a tile's width stays in the first-level
+// cache, a block of B of blockK x blockN and one of A of blockM x blockK in the second-level cache.
+const (
+	blockK     = 384
+	blockN     = 640
+	blockM     = 224
+	deepBlockK = 512 // instead of blockK, with deepBlockN, for products over a long k
+	deepBlockN = 512
+	deep       = 1024
+
+	// B is read in place, and not copied to panels, where a block has few rows and B is small.
+	directRows           = 160
+	directRowsTransposed = 1024 // with A transposed, which makes packing relatively dearer
+	directSize           = 512 << 10
+)
+
+// product is a multiplication in progress; C has contiguous rows. It is the body of a parallel loop over the cells of a
+// grid of partM x partN blocks.
+type product[T simd.Float] struct {
+	c, a, b      Matrix[T]
+	o            Options[T]
+	kern         *tile.Kernel[T]
+	partM, partN int
+	stepN        int // columns of a block
+}
+
+func (p *product[T]) Range(lo, hi int) {
+	s := scratchOf[T]()
+	for i := lo; i < hi; i++ {
+		row, col := i/p.partN, i%p.partN
+		p.block(s, p.c.Rows*row/p.partM, p.c.Rows*(row+1)/p.partM, col*p.stepN, min(p.c.Cols, (col+1)*p.stepN))
+	}
+	s.release()
+}
+
+// block computes the rows [m0, m1) and columns [n0, n1) of C.
+func (p *product[T]) block(s *scratch[T], m0, m1, n0, n1 int) {
+	w := worker[T]{product: p, scratch: s, m0: m0, m1: m1}
+	w.tiles = ceilDiv(m1-m0, p.kern.Rows)
+	k := p.a.Cols
+	w.packA = p.mustPackA(m1-m0, n1-n0)
+	w.direct = p.o.Alpha == 1 && p.b.ColStride == 1 && k*(n1-n0) <= directSize &&
+		(m1-m0 <= directRows || p.a.ColStride != 1 && m1-m0 <= directRowsTransposed)
+	depth, width := blockK, blockN
+	switch {
+	case w.direct:
+		depth, width = deepBlockK, n1-n0
+	case k >= deep:
+		depth, width = deepBlockK, deepBlockN
+	}
+	slices := ceilDiv(k, depth)
+	for j := n0; j < n1; j += width {
+		w.n0, w.n1 = j, min(n1, j+width)
+		for i := range slices {
+			w.k0, w.k1 = k*i/slices, k*(i+1)/slices
+			w.slice()
+		}
+	}
+}
+
+// mustPackA reports whether the rows of A have to be copied: where a multiple of the page size lies between them, they
+// would fall on the same few lines of the cache.
+func (p *product[T]) mustPackA(m, n int) bool {
+	stride := max(p.a.RowStride, p.a.ColStride) * int(unsafe.Sizeof(T(0)))
+	if stride%4096 != 0 {
+		return false
+	}
+	if p.a.ColStride == 1 {
+		return n > 128 && p.a.Cols >= 16
+	}
+	return m > 64 && n > 64
+}
+
+// worker computes one block; the fields give the part of it that is next.
+type worker[T simd.Float] struct {
+	*product[T]
+	*scratch[T]
+	m0, m1, n0, n1, k0, k1 int
+
+	tiles  int  // tiles from m0 to m1
+	packA  bool // A goes to panels
+	direct bool // B is read in place
+}
+
+// tileRow is the first row of tile i.
+func (w *worker[T]) tileRow(i int) int { return w.m0 + (w.m1-w.m0)*i/w.tiles }
+
+// slice adds the products over [k0, k1) to C, for the columns [n0, n1).
+func (w *worker[T]) slice() {
+	w.packPanels()
+	parts := ceilDiv(w.tiles*w.kern.Rows, blockM)
+	for i := range parts {
+		t0, t1 := w.tiles*i/parts, w.tiles*(i+1)/parts
+		if w.packA {
+			w.packTiles(t0, t1)
+		}
+		for j := w.n0; j < w.n1; j += w.kern.Width() {
+			w.panel(j, t0, t1)
+		}
+	}
+}
+
+// panel computes the tiles [t0, t1) of the columns from j on, as many as a tile has.
+func (w *worker[T]) panel(j, t0, t1 int) {
+	size := int(unsafe.Sizeof(T(0)))
+	vecs, last := w.kern.VecsFor(min(w.kern.Width(), w.n1-j))
+	g := &w.args
+	g.K, g.Outer = w.k1-w.k0, 1
+	g.Last = last
+	g.RowC = w.c.RowStride * size
+	if w.inPlace(j) {
+		g.StepB = w.b.RowStride * size
+	} else {
+		g.StepB = vecs * w.kern.Lanes * size
+	}
+	if !w.packA {
+		g.RowA, g.StepA = w.a.RowStride*size, w.a.ColStride*size
+	} else {
+		g.RowA, g.StepA = size, w.tileStride()*size
+	}
+	w.setFlags(j)
+	for t := t0; t < t1; t++ {
+		i, end := w.tileRow(t), w.tileRow(t+1)
+		if w.packA {
+			g.A = unsafe.Pointer(&w.bufA[(t-t0)*w.tileStride()*g.K])
+		} else {
+			g.A = unsafe.Pointer(&w.a.Data[w.a.at(i, w.k0)])
+		}
+		if w.inPlace(j) {
+			g.B = unsafe.Pointer(&w.b.Data[w.b.at(w.k0, j)])
+		} else {
+			g.B = unsafe.Pointer(&w.bufB[w.panelAt(j)])
+		}
+		g.C = unsafe.Pointer(&w.c.Data[w.c.at(i, j)])
+		w.kern.Run(g, end-i, vecs)
+	}
+}
+
+// setFlags sets what happens at the end of a tile: the first slice of k overwrites C unless there is a Beta, and the
+// last one adds the bias and rectifies.
+func (w *worker[T]) setFlags(j int) {
+	g := &w.args
+	g.Flags = 0
+	if w.k0 > 0 || w.o.Beta != 0 {
+		g.Flags |= tile.Add
+	}
+	if w.k1 < w.a.Cols {
+		return
+	}
+	if w.o.Bias != nil {
+		g.Flags |= tile.Bias
+		g.Bias = unsafe.Pointer(&w.o.Bias[j])
+	}
+	if w.o.Relu {
+		g.Flags |= tile.Relu
+	}
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
