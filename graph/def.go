@@ -1,6 +1,11 @@
 package graph
 
-import "github.com/weft-ml/weft/opdef"
+import (
+	"maps"
+	"slices"
+
+	"github.com/weft-ml/weft/opdef"
+)
 
 // Def is a graph as it is written down, in a file or a message: TensorFlow's GraphDef. It may be wrong in every way;
 // [Import] finds out.
@@ -36,4 +41,45 @@ type Versions struct {
 	Producer     int
 	MinConsumer  int
 	BadConsumers []int
+}
+
+// Def writes the graph down: nodes in the order of their IDs with complete attributes, the device they are assigned to or
+// else the one they request, and functions in the order of their names. Inputs that are not connected are left out.
+func (g *Graph) Def() *Def {
+	def := &Def{Versions: g.Versions, Nodes: make([]NodeDef, 0, g.NumNodes())}
+	for n := range g.Nodes() {
+		def.Nodes = append(def.Nodes, n.Def())
+	}
+	def.Library, def.Gradient = g.Library.defs()
+	return def
+}
+
+// Def writes the node down.
+func (n *Node) Def() NodeDef {
+	d := NodeDef{Name: n.Name, Op: n.Op.Name, Device: n.Device, Attrs: n.Attrs}
+	if n.Assigned != "" {
+		d.Device = n.Assigned
+	}
+	if k := len(n.in) + len(n.controlIn); k > 0 {
+		d.Inputs = make([]string, 0, k)
+	}
+	for _, in := range n.in {
+		if in.Node != nil {
+			d.Inputs = append(d.Inputs, in.String())
+		}
+	}
+	for _, src := range n.controlIn {
+		d.Inputs = append(d.Inputs, "^"+src.Name)
+	}
+	return d
+}
+
+func (l *Library) defs() ([]FunctionDef, map[string]string) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	var defs []FunctionDef
+	for _, name := range slices.Sorted(maps.Keys(l.functions)) {
+		defs = append(defs, l.functions[name].Def)
+	}
+	return defs, maps.Clone(l.gradient)
 }

@@ -10,8 +10,6 @@ package graph
 
 import (
 	"iter"
-	"maps"
-	"slices"
 
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -26,9 +24,10 @@ type Graph struct {
 	Versions Versions
 	Library  *Library // functions that nodes may call; never nil
 
-	ops    opdef.Lookup
-	nodes  []*Node // by ID; nil where a node was removed
-	byName map[string]*Node
+	ops     opdef.Lookup
+	options ImportOptions
+	nodes   []*Node // by ID; nil where a node was removed
+	byName  map[string]*Node
 }
 
 // Node is one operation of a graph. Its fields are read freely and changed only as their comments say.
@@ -44,8 +43,11 @@ type Node struct {
 	OutTypes []tensor.DType
 
 	in        []Output // data inputs by position; Node is nil where not connected yet
-	controlIn []*Node
-	out       []Edge // data and control edges to consumers
+	controlIn []*Node  // without repetitions
+	out       []Edge   // data and control edges to consumers
+
+	outIndex     map[consumer]int // position in out, for nodes of many consumers; nil until it is needed
+	controlIndex map[*Node]int    // position in controlIn, for nodes of many control inputs; nil until it is needed
 }
 
 // Output is output Index of a node.
@@ -64,9 +66,7 @@ type Edge struct {
 
 // New returns an empty graph whose operations are looked up in ops; functions of its library come first.
 func New(ops opdef.Lookup) *Graph {
-	g := &Graph{ops: ops, byName: map[string]*Node{}}
-	g.Library = &Library{functions: map[string]*Function{}, gradient: map[string]string{}}
-	return g
+	return &Graph{ops: ops, byName: map[string]*Node{}, Library: newLibrary()}
 }
 
 // Ops returns what the graph looks operations up in, functions not included.
@@ -111,21 +111,30 @@ func (g *Graph) NodeByID(id int) *Node {
 // Add adds a node without inputs. Its attributes are checked and completed with defaults.
 func (g *Graph) Add(name, op string, attrs opdef.Attrs) (*Node, error) {
 	if !LegalName(name) {
-		return nil, status.InvalidArgumentf("Illegal op name '%s'", name)
+		return nil, illegalName(name)
 	}
 	if g.byName[name] != nil {
-		return nil, status.InvalidArgumentf("Node '%s' is not unique", name)
+		return nil, notUnique(name)
 	}
-	def, ok := g.LookupOp(op)
+	n, err := newNode(g, name, op, attrs)
+	if err != nil {
+		return nil, err
+	}
+	g.insert(n)
+	return n, nil
+}
+
+// newNode returns a node that is in no graph yet.
+func newNode(ops opdef.Lookup, name, op string, attrs opdef.Attrs) (*Node, error) {
+	def, ok := ops.LookupOp(op)
 	if !ok {
-		return nil, status.NotFoundf("Op type not registered '%s' in binary running on this task, used by node '%s'. "+
-			"Make sure the Op and Kernel are registered in the binary running in this process.", op, name)
+		return nil, notRegistered(op, name)
 	}
 	attrs, err := def.CheckAttrs(name, attrs)
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{ID: len(g.nodes), Name: name, Op: def, Attrs: attrs}
+	n := &Node{Name: name, Op: def, Attrs: attrs}
 	if n.InTypes, err = def.InputTypes(attrs); err != nil {
 		return nil, status.AtNode(err, name)
 	}
@@ -133,81 +142,13 @@ func (g *Graph) Add(name, op string, attrs opdef.Attrs) (*Node, error) {
 		return nil, status.AtNode(err, name)
 	}
 	n.in = make([]Output, len(n.InTypes))
-	g.nodes = append(g.nodes, n)
-	g.byName[name] = n
 	return n, nil
 }
 
-// Connect makes output src the data input of dst at position in. The types must agree, except that a reference may be
-// taken where a value is wanted. An input that is connected already is connected anew.
-func (g *Graph) Connect(src Output, dst *Node, in int) error {
-	if in < 0 || in >= len(dst.in) {
-		return status.InvalidArgumentf("Node '%s' has %d inputs, not %d", dst.Name, len(dst.in), in+1)
-	}
-	if src.Index < 0 || src.Index >= len(src.Node.OutTypes) {
-		return status.InvalidArgumentf("Node '%s' (type: '%s', num of outputs: %d) does not have output %d",
-			src.Node.Name, src.Node.Op.Name, len(src.Node.OutTypes), src.Index)
-	}
-	have, want := src.Node.OutTypes[src.Index], dst.InTypes[in]
-	if have != want && (want.IsRef() || have.Base() != want) {
-		return status.InvalidArgumentf("Input %d of node %s was passed %v from %s:%d incompatible with expected %v.",
-			in, dst.Name, have, src.Node.Name, src.Index, want)
-	}
-	if old := dst.in[in]; old.Node != nil {
-		old.Node.removeOut(Edge{old.Node, old.Index, dst, in})
-	}
-	dst.in[in] = src
-	src.Node.out = append(src.Node.out, Edge{src.Node, src.Index, dst, in})
-	return nil
-}
-
-// ConnectControl makes dst run only after src. A second edge between the same nodes is not added.
-func (g *Graph) ConnectControl(src, dst *Node) {
-	if slices.Contains(dst.controlIn, src) {
-		return
-	}
-	dst.controlIn = append(dst.controlIn, src)
-	src.out = append(src.out, Edge{src, Control, dst, Control})
-}
-
-// DisconnectControl removes a control edge, if there is one.
-func (g *Graph) DisconnectControl(src, dst *Node) {
-	if i := slices.Index(dst.controlIn, src); i >= 0 {
-		dst.controlIn = slices.Delete(dst.controlIn, i, i+1)
-		src.removeOut(Edge{src, Control, dst, Control})
-	}
-}
-
-// Remove removes a node and all edges to and from it; inputs it was connected to stay open.
-func (g *Graph) Remove(n *Node) {
-	for i, in := range n.in {
-		if in.Node != nil {
-			in.Node.removeOut(Edge{in.Node, in.Index, n, i})
-		}
-	}
-	for _, c := range n.controlIn {
-		c.removeOut(Edge{c, Control, n, Control})
-	}
-	for _, e := range n.out {
-		switch {
-		case e.Dst == n:
-		case e.SrcOut == Control:
-			if i := slices.Index(e.Dst.controlIn, n); i >= 0 {
-				e.Dst.controlIn = slices.Delete(e.Dst.controlIn, i, i+1)
-			}
-		default:
-			e.Dst.in[e.DstIn] = Output{}
-		}
-	}
-	n.in, n.controlIn, n.out = nil, nil, nil
-	g.nodes[n.ID] = nil
-	delete(g.byName, n.Name)
-}
-
-func (n *Node) removeOut(e Edge) {
-	if i := slices.Index(n.out, e); i >= 0 {
-		n.out = slices.Delete(n.out, i, i+1)
-	}
+func (g *Graph) insert(n *Node) {
+	n.ID = len(g.nodes)
+	g.nodes = append(g.nodes, n)
+	g.byName[n.Name] = n
 }
 
 // NumInputs returns the number of data inputs.
@@ -247,57 +188,33 @@ func (g *Graph) Copy() *Graph { return g.CopyIf(func(*Node) bool { return true }
 // CopyIf is Copy for the nodes that keep returns true for, and the edges between these.
 func (g *Graph) CopyIf(keep func(*Node) bool) *Graph {
 	out := New(g.ops)
-	out.Versions, out.Library = g.Versions, g.Library
+	out.Versions, out.Library, out.options = g.Versions, g.Library, g.options
+	copies := make([]*Node, len(g.nodes)) // by ID in g
 	for n := range g.Nodes() {
 		if !keep(n) {
 			continue
 		}
 		c := &Node{
-			ID: len(out.nodes), Name: n.Name, Op: n.Op, Attrs: n.Attrs, Device: n.Device, Assigned: n.Assigned,
+			Name: n.Name, Op: n.Op, Attrs: n.Attrs, Device: n.Device, Assigned: n.Assigned,
 			InTypes: n.InTypes, OutTypes: n.OutTypes, in: make([]Output, len(n.in)),
 		}
-		out.nodes = append(out.nodes, c)
-		out.byName[c.Name] = c
+		copies[n.ID] = c
+		out.insert(c)
 	}
-	for _, c := range out.nodes {
-		n := g.byName[c.Name]
-		for i, in := range n.in {
-			if in.Node == nil {
-				continue
-			}
-			if src := out.byName[in.Node.Name]; src != nil {
-				c.in[i] = Output{src, in.Index}
-				src.out = append(src.out, Edge{src, in.Index, c, i})
+	for id, c := range copies {
+		if c == nil {
+			continue
+		}
+		for i, in := range g.nodes[id].in {
+			if in.Node != nil && copies[in.Node.ID] != nil {
+				c.setInput(i, Output{copies[in.Node.ID], in.Index})
 			}
 		}
-		for _, src := range n.controlIn {
-			if s := out.byName[src.Name]; s != nil {
-				out.ConnectControl(s, c)
+		for _, src := range g.nodes[id].controlIn {
+			if s := copies[src.ID]; s != nil {
+				c.addControl(s)
 			}
 		}
 	}
 	return out
 }
-
-// Library holds the functions of a graph. It is shared between copies of a graph and only grows.
-type Library struct {
-	functions map[string]*Function
-	gradient  map[string]string
-}
-
-// Function is a function of a library.
-type Function struct {
-	Def FunctionDef
-}
-
-// Lookup returns the function of the given name.
-func (l *Library) Lookup(name string) (*Function, bool) {
-	f, ok := l.functions[name]
-	return f, ok
-}
-
-// Gradient returns the name of the function that is the gradient of the given one, or "".
-func (l *Library) Gradient(name string) string { return l.gradient[name] }
-
-// Names returns the names of all functions in order.
-func (l *Library) Names() []string { return slices.Sorted(maps.Keys(l.functions)) }

@@ -3,6 +3,8 @@ package graph
 import (
 	"strconv"
 	"strings"
+
+	"github.com/weft-ml/weft/status"
 )
 
 func isAlnum(c byte) bool {
@@ -10,19 +12,33 @@ func isAlnum(c byte) bool {
 }
 
 // LegalName reports whether name is one that nodes may have: a letter, digit, "." or, for nodes that the runtime makes,
-// "_", followed by any of these and "/", "\", "-", ">".
+// "_", followed by any of these and "/", "-"; several such names are joined by ">", without the "_" in front.
 func LegalName(name string) bool {
-	if name == "" {
-		return false
-	}
-	for i := range len(name) {
-		c := name[i]
-		if isAlnum(c) || c == '.' || c == '_' || i > 0 && strings.IndexByte("/\\->", c) >= 0 {
-			continue
+	return strings.HasPrefix(name, "_") && legalRest(name[1:]) || legalExternalName(name)
+}
+
+// legalExternalName is LegalName without the names that only the runtime gives.
+func legalExternalName(name string) bool {
+	return name != "" && (isAlnum(name[0]) || name[0] == '.') && legalRest(name[1:])
+}
+
+func legalRest(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case isAlnum(c), c == '.', c == '_', c == '/', c == '-':
+		case c == '>':
+			return legalExternalName(s[i+1:])
+		default:
+			return false
 		}
-		return false
 	}
 	return true
+}
+
+// legalIndex reports whether s is an output index as inputs have it: digits without leading zeros.
+func legalIndex(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 31)
+	return err == nil && strconv.FormatUint(n, 10) == s
 }
 
 // ParseInput splits an input as nodes have it written: "node", "node:2" or "^node", whose index is Control.
@@ -36,6 +52,22 @@ func ParseInput(s string) (name string, index int) {
 		}
 	}
 	return s, 0
+}
+
+// checkInput reports what is wrong with an input as it is written, given the rule for names.
+func checkInput(input string, legal func(string) bool) error {
+	name, isControl := strings.CutPrefix(input, "^")
+	if !isControl {
+		before, index, hasIndex := strings.Cut(name, ":")
+		if hasIndex && !legalIndex(index) {
+			return status.InvalidArgumentf("Illegal op input name '%s'", input)
+		}
+		name = before
+	}
+	if !legal(name) {
+		return status.InvalidArgumentf("Illegal op input name '%s'", input)
+	}
+	return nil
 }
 
 // String writes the output as inputs are written: "node", or "node:2" for one other than the first.

@@ -1,10 +1,8 @@
 package opdef
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/weft-ml/weft/status"
@@ -157,34 +155,49 @@ func KindOf(v any) string {
 }
 
 // CheckAttrs returns attrs with the defaults of op added, after checking that every attribute of op is given, of its
-// kind, and an allowed value. Attributes whose names begin with an underscore are the runtime's and pass unchecked; any
-// other that op does not have is an error. node names the node in errors.
+// kind, and an allowed value. Attributes that op does not have pass unchecked, as they do in TensorFlow: those whose names
+// begin with an underscore are the runtime's, others may come from a newer client. The result may be attrs itself. node
+// names the node in errors.
 func (o *Op) CheckAttrs(node string, attrs Attrs) (Attrs, error) {
-	out := make(Attrs, len(attrs)+len(o.Attrs))
-	for name, v := range attrs {
-		if o.Attr(name) == nil && !strings.HasPrefix(name, "_") {
-			return nil, status.InvalidArgumentf("NodeDef mentions attr '%s' not in %v; NodeDef: {{node %s}}. (Check whether "+
-				"your GraphDef-interpreting binary is up to date with your GraphDef-generating binary.).", name, o, node)
+	out, copied := attrs, false
+	set := func(name string, v any) {
+		if !copied {
+			out, copied = make(Attrs, len(attrs)+len(o.Attrs)), true
+			maps.Copy(out, attrs)
 		}
 		out[name] = v
 	}
+	var missing []string
 	for i := range o.Attrs {
 		a := &o.Attrs[i]
-		v, given := out[a.Name]
-		if !given {
-			if a.Default == nil {
-				return nil, status.InvalidArgumentf("NodeDef missing attr '%s' from %v; NodeDef: {{node %s}}", a.Name, o, node)
-			}
-			out[a.Name] = a.Default
+		v, given := attrs[a.Name]
+		switch {
+		case given:
+		case a.Default == nil:
+			missing = append(missing, a.Name)
+			continue
+		default:
+			set(a.Name, a.Default)
 			continue
 		}
-		if _, ok := v.(AnyList); ok && strings.HasPrefix(a.Kind, "list(") {
+		if kind := KindOf(v); kind != a.Kind && listLen(v) == 0 && strings.HasPrefix(kind, "list(") && EmptyList(a.Kind) != nil {
 			v = EmptyList(a.Kind)
-			out[a.Name] = v
+			set(a.Name, v)
 		}
 		if err := a.Check(v); err != nil {
 			return nil, status.InvalidArgumentf("%w\n\t; NodeDef: {{node %s}}; %v", err, node, o)
 		}
+	}
+	if missing != nil {
+		plural := ""
+		if len(missing) > 1 {
+			plural = "s"
+		}
+		return nil, status.InvalidArgumentf("NodeDef missing attr%s '%s' from %v; NodeDef: {{node %s}}", plural,
+			strings.Join(missing, "', '"), o, node)
+	}
+	if out == nil {
+		out = Attrs{}
 	}
 	return out, nil
 }
@@ -192,37 +205,63 @@ func (o *Op) CheckAttrs(node string, attrs Attrs) (Attrs, error) {
 // Check reports why v cannot be the value of the attribute.
 func (a *Attr) Check(v any) error {
 	kind := KindOf(v)
-	if kind == "placeholder" {
+	switch {
+	case kind == "placeholder":
 		return nil
+	case kind == "list(any)" && EmptyList(a.Kind) == nil:
+		return status.InvalidArgumentf("AttrValue missing value with expected type '%s'\n\t for attr '%s'", a.Kind, a.Name)
+	case kind != a.Kind:
+		return status.InvalidArgumentf("AttrValue had value with type '%s' when '%s' expected\n\t for attr '%s'",
+			kind, a.Kind, a.Name)
 	}
-	if kind != a.Kind {
-		return status.InvalidArgumentf("AttrValue had value with type '%s' when '%s' expected for attr '%s'", kind, a.Kind, a.Name)
+	if err := a.checkTypes(v); err != nil {
+		return err
 	}
-	if a.Types != nil {
-		types, ok := v.([]tensor.DType)
-		if t, single := v.(tensor.DType); single {
-			types, ok = []tensor.DType{t}, true
-		}
-		for _, t := range types {
-			if ok && !slices.Contains(a.Types, t) {
-				return status.InvalidArgumentf("Value for attr '%s' of %v is not in the list of allowed values: %s",
-					a.Name, t, joinTypes(a.Types))
-			}
-		}
-	}
-	if a.Strings != nil {
-		vals, _ := v.([]string)
-		if s, ok := v.(string); ok {
-			vals = []string{s}
-		}
-		for _, s := range vals {
-			if !slices.Contains(a.Strings, s) {
-				return status.InvalidArgumentf("Value for attr '%s' of \"%s\" is not in the list of allowed values: \"%s\"",
-					a.Name, s, strings.Join(a.Strings, "\", \""))
-			}
-		}
+	if err := a.checkStrings(v); err != nil {
+		return err
 	}
 	return a.checkMin(v)
+}
+
+func (a *Attr) checkTypes(v any) error {
+	var types []tensor.DType
+	switch v := v.(type) {
+	case tensor.DType:
+		types = []tensor.DType{v}
+	case []tensor.DType:
+		types = v
+	}
+	for _, t := range types {
+		switch {
+		case t.IsRef() && t.Base().Valid():
+			return status.InvalidArgumentf("AttrValue must not have reference type value of %v\n\t for attr '%s'", t, a.Name)
+		case t == tensor.Invalid:
+			return status.InvalidArgumentf("AttrValue has invalid DataType\n\t for attr '%s'", a.Name)
+		case !t.Valid():
+			return status.InvalidArgumentf("AttrValue has invalid DataType enum: %d\n\t for attr '%s'", t, a.Name)
+		case a.Types != nil && !slices.Contains(a.Types, t):
+			return status.InvalidArgumentf("Value for attr '%s' of %v is not in the list of allowed values: %s",
+				a.Name, t, JoinTypes(a.Types))
+		}
+	}
+	return nil
+}
+
+func (a *Attr) checkStrings(v any) error {
+	if a.Strings == nil {
+		return nil
+	}
+	vals, _ := v.([]string)
+	if s, ok := v.(string); ok {
+		vals = []string{s}
+	}
+	for _, s := range vals {
+		if !slices.Contains(a.Strings, s) {
+			return status.InvalidArgumentf("Value for attr '%s' of \"%s\" is not in the list of allowed values: \"%s\"",
+				a.Name, s, strings.Join(a.Strings, "\", \""))
+		}
+	}
+	return nil
 }
 
 func (a *Attr) checkMin(v any) error {
@@ -263,64 +302,11 @@ func listLen(v any) int {
 	return 0
 }
 
-func joinTypes(types []tensor.DType) string {
+// JoinTypes prints types as TensorFlow lists them in errors.
+func JoinTypes(types []tensor.DType) string {
 	names := make([]string, len(types))
 	for i, t := range types {
 		names[i] = t.String()
 	}
 	return strings.Join(names, ", ")
-}
-
-// FormatAttr prints an attribute value in the short form that TensorFlow uses in summaries of nodes.
-func FormatAttr(v any) string {
-	switch v := v.(type) {
-	case string:
-		return strconv.Quote(v)
-	case float32:
-		return strconv.FormatFloat(float64(v), 'g', -1, 32)
-	case tensor.DType:
-		return v.Enum()
-	case tensor.Tensor:
-		return v.String()
-	case Func:
-		return v.Name + formatFuncAttrs(v.Attrs)
-	case Placeholder:
-		return "$" + string(v)
-	case []string:
-		return formatList(v)
-	case []int64:
-		return formatList(v)
-	case []float32:
-		return formatList(v)
-	case []bool:
-		return formatList(v)
-	case []tensor.DType:
-		return formatList(v)
-	case []tensor.PartialShape:
-		return formatList(v)
-	case []tensor.Tensor:
-		return formatList(v)
-	case []Func:
-		return formatList(v)
-	case AnyList:
-		return "[]"
-	default:
-		return fmt.Sprint(v)
-	}
-}
-
-func formatList[T any](vals []T) string {
-	parts := make([]string, len(vals))
-	for i, v := range vals {
-		parts[i] = FormatAttr(v)
-	}
-	return "[" + strings.Join(parts, ", ") + "]"
-}
-
-func formatFuncAttrs(attrs Attrs) string {
-	parts := make([]string, 0, len(attrs))
-	for _, name := range slices.Sorted(maps.Keys(attrs)) {
-		parts = append(parts, name+"="+FormatAttr(attrs[name]))
-	}
-	return "[" + strings.Join(parts, ", ") + "]"
 }

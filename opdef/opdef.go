@@ -18,8 +18,6 @@
 package opdef
 
 import (
-	"fmt"
-
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -152,8 +150,11 @@ func (a *Arg) Types(attrs Attrs) ([]tensor.DType, error) {
 	n := int64(1)
 	if a.NumberAttr != "" {
 		v, ok := attrs[a.NumberAttr].(int64)
-		if !ok || v < 0 || v > maxArgTensors {
+		if !ok || v < 0 {
 			return nil, status.InvalidArgumentf("argument '%s' needs the int attr '%s'", a.Name, a.NumberAttr)
+		}
+		if v > maxArgTensors {
+			return nil, status.InvalidArgumentf("Number of outputs is too big: %d", v)
 		}
 		n = v
 	}
@@ -178,6 +179,3 @@ func ArgRange(args []Arg, attrs Attrs, name string) (lo, hi int, err error) {
 	}
 	return 0, 0, status.InvalidArgumentf("no argument '%s'", name)
 }
-
-// String prints the signature as TensorFlow shows it in errors.
-func (o *Op) String() string { return fmt.Sprintf("Op<name=%s>", o.Name) }

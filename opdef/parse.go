@@ -97,7 +97,7 @@ func parseAttr(s string) (Attr, error) {
 		a.HasMin, a.Min = true, v
 	}
 	if strings.Contains(s, "=") && m[4] != "" {
-		v, err := parseValue(a.Kind, m[4])
+		v, err := ParseValue(a.Kind, m[4])
 		if err != nil {
 			return Attr{}, fmt.Errorf("default: %w", err)
 		}
@@ -112,9 +112,9 @@ func parseAttr(s string) (Attr, error) {
 // typeSets are the names for sets of types that TensorFlow's registration language has.
 var typeSets = map[string][]tensor.DType{
 	"numbertype": {
-		tensor.Float32, tensor.Float64, tensor.Int64, tensor.Int32, tensor.Uint8, tensor.Uint16, tensor.Int16, tensor.Int8,
-		tensor.Complex64, tensor.Complex128, tensor.QInt8, tensor.QUint8, tensor.QInt32, tensor.Float16, tensor.Uint32,
-		tensor.Uint64, tensor.BFloat16, tensor.QInt16, tensor.QUint16,
+		tensor.Float32, tensor.Float64, tensor.Int32, tensor.Uint8, tensor.Int16, tensor.Int8, tensor.Complex64,
+		tensor.Int64, tensor.QInt8, tensor.QUint8, tensor.QInt32, tensor.BFloat16, tensor.QInt16, tensor.QUint16,
+		tensor.Uint16, tensor.Complex128, tensor.Float16, tensor.Uint32, tensor.Uint64,
 	},
 	"realnumbertype": {
 		tensor.Float32, tensor.Float64, tensor.Int32, tensor.Uint8, tensor.Int16, tensor.Int8, tensor.Int64,
@@ -143,11 +143,15 @@ func (a *Attr) parseKind(kind string) error {
 			a.Kind, a.Strings = "string", append(a.Strings, s)
 			continue
 		}
-		dtype, ok := tensor.ParseDType(v)
+		set, ok := typeSets[v]
 		if !ok {
-			return fmt.Errorf("unknown type %s", v)
+			dtype, known := tensor.ParseDType(v)
+			if !known {
+				return fmt.Errorf("unknown type %s", v)
+			}
+			set = []tensor.DType{dtype}
 		}
-		a.Kind, a.Types = "type", append(a.Types, dtype)
+		a.Kind, a.Types = "type", append(a.Types, set...)
 	}
 	return nil
 }
@@ -159,7 +163,9 @@ func unquote(s string) (string, bool) {
 	return "", false
 }
 
-func parseValue(kind, s string) (any, error) {
+// ParseValue reads an attribute value of the given kind as definitions write defaults: 'text' in quotes, 3, 0.5, true,
+// float, [2,-1], [1,2,3].
+func ParseValue(kind, s string) (any, error) {
 	s = strings.TrimSpace(s)
 	if elem, ok := strings.CutPrefix(kind, "list("); ok {
 		return parseList(strings.TrimSuffix(elem, ")"), s)
@@ -236,7 +242,7 @@ func parseList(kind, s string) (any, error) {
 func parseEach[T any](kind string, parts []string) (any, error) {
 	out := make([]T, len(parts))
 	for i, p := range parts {
-		v, err := parseValue(kind, p)
+		v, err := ParseValue(kind, p)
 		if err != nil {
 			return nil, err
 		}

@@ -1,9 +1,7 @@
 package tensor
 
 import (
-	"fmt"
 	"reflect"
-	"strings"
 
 	"github.com/weft-ml/weft/status"
 )
@@ -181,25 +179,4 @@ func nest[T Elem](t *Tensor) any {
 		return out
 	}
 	return build(typ, t.shape, 0).Interface()
-}
-
-// String describes t by type and shape and shows its first values.
-func (t *Tensor) String() string {
-	if !t.Initialized() {
-		return "Tensor<uninitialized>"
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "Tensor<type: %v shape: %v values: %s>", t.dtype, t.shape, t.Summary(3))
-	return b.String()
-}
-
-// Summary prints the first elements of t in order, at most n, with "..." for the rest.
-func (t *Tensor) Summary(n int) string {
-	flat := *t
-	flat.shape = Shape{int64(t.NumElements())}
-	more := ""
-	if len(flat.shape) > 0 && flat.shape[0] > int64(n) {
-		flat, more = flat.Rows(0, n), "..."
-	}
-	return strings.TrimSuffix(fmt.Sprint(flat.Go()), "]") + more + "]"
 }

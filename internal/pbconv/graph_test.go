@@ -99,7 +99,9 @@ func TestAttrsKeepTheirTypes(t *testing.T) {
 }
 
 func TestAttrErrors(t *testing.T) {
-	list := func(l *pb.AttrValue_ListValue) *pb.AttrValue { return &pb.AttrValue{Value: &pb.AttrValue_List{List: l}} }
+	list := func(l *pb.AttrValue_ListValue) *pb.AttrValue {
+		return &pb.AttrValue{Value: &pb.AttrValue_List{List: l}}
+	}
 	deep := &pb.AttrValue{Value: &pb.AttrValue_I{I: 1}}
 	for range 200 {
 		deep = &pb.AttrValue{Value: &pb.AttrValue_Func{Func: &pb.NameAttrList{Attr: map[string]*pb.AttrValue{"f": deep}}}}

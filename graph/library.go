@@ -1,0 +1,114 @@
+package graph
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+)
+
+// Library holds the functions of a graph. It is shared between copies of a graph, which may be used at the same time, and
+// only grows.
+type Library struct {
+	mu        sync.RWMutex
+	functions map[string]*Function // guarded by mu
+	gradient  map[string]string    // guarded by mu; function → its gradient
+}
+
+// Function is a function of a library.
+type Function struct {
+	Def FunctionDef
+}
+
+func newLibrary() *Library {
+	return &Library{functions: map[string]*Function{}, gradient: map[string]string{}}
+}
+
+// Lookup returns the function of the given name.
+func (l *Library) Lookup(name string) (*Function, bool) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	f, ok := l.functions[name]
+	return f, ok
+}
+
+// Gradient returns the name of the function that is the gradient of the given one, or "".
+func (l *Library) Gradient(name string) string {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.gradient[name]
+}
+
+// Names returns the names of all functions in order.
+func (l *Library) Names() []string {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return slices.Sorted(maps.Keys(l.functions))
+}
+
+// Add adds functions and gradients, all or none. One that the library has already is ignored if it is the same and an error
+// if it is not; the name of an operation of ops cannot be a function's.
+func (l *Library) Add(functions []FunctionDef, gradient map[string]string, ops opdef.Lookup) error {
+	add, err := l.stage(functions, gradient, ops)
+	if err == nil {
+		l.commit(add)
+	}
+	return err
+}
+
+// addition is what a library is going to have.
+type addition struct {
+	functions map[string]*Function
+	gradient  map[string]string
+}
+
+// stage checks what is to be added. Only the caller adds to the library until it commits.
+func (l *Library) stage(functions []FunctionDef, gradient map[string]string, ops opdef.Lookup) (addition, error) {
+	add := addition{functions: make(map[string]*Function, len(functions)), gradient: gradient}
+	for i := range functions {
+		def := &functions[i]
+		name := def.Signature.Name
+		if name == "" {
+			return add, status.InvalidArgumentf("function %d of the library has no name", i)
+		}
+		old, ok := l.Lookup(name)
+		if !ok {
+			old, ok = add.functions[name]
+		}
+		if ok {
+			if !sameFunction(&old.Def, def) {
+				return add, status.InvalidArgumentf("Cannot add function '%s' because a different function with the same name "+
+					"already exists.", name)
+			}
+			continue
+		}
+		if _, isOp := ops.LookupOp(name); isOp {
+			return add, status.InvalidArgumentf("Cannot add function '%s' because an op with the same name already exists.", name)
+		}
+		add.functions[name] = &Function{Def: *def}
+	}
+	for name, grad := range gradient {
+		if old := l.Gradient(name); old != "" && old != grad {
+			return add, status.InvalidArgumentf("Cannot assign gradient function '%s' to '%s' because it already has gradient "+
+				"function '%s'", grad, name, old)
+		}
+	}
+	return add, nil
+}
+
+func (l *Library) commit(add addition) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.Copy(l.functions, add.functions)
+	maps.Copy(l.gradient, add.gradient)
+}
+
+// sameFunction reports whether two functions are written alike. Shape rules, which messages do not have, are left aside.
+func sameFunction(a, b *FunctionDef) bool {
+	x, y := *a, *b
+	x.Signature.Shape, y.Signature.Shape = nil, nil
+	return reflect.DeepEqual(&x, &y)
+}

@@ -1,0 +1,137 @@
+package opdef
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weft-ml/weft/tensor"
+)
+
+// String prints the operation as TensorFlow shows it in errors: its signature, attributes and flags.
+func (o *Op) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Op<name=%s; signature=%s -> %s", o.Name, formatArgs(o.Inputs), formatArgs(o.Outputs))
+	for i := range o.Attrs {
+		o.Attrs[i].format(&b)
+	}
+	for _, flag := range []struct {
+		name string
+		set  bool
+	}{
+		{"is_commutative", o.Commutative}, {"is_aggregate", o.Aggregate}, {"is_stateful", o.Stateful},
+		{"allows_uninitialized_input", o.AllowsUninitialized}, {"is_distributed_communication", o.Distributed},
+	} {
+		if flag.set {
+			b.WriteString("; " + flag.name + "=true")
+		}
+	}
+	b.WriteByte('>')
+	return b.String()
+}
+
+func formatArgs(args []Arg) string {
+	parts := make([]string, len(args))
+	for i, a := range args {
+		typ := a.TypeAttr + a.TypeListAttr
+		if a.DType != tensor.Invalid {
+			typ = a.DType.String()
+		}
+		if a.NumberAttr != "" {
+			typ = a.NumberAttr + "*" + typ
+		}
+		if a.IsRef {
+			typ = "Ref(" + typ + ")"
+		}
+		parts[i] = a.Name + ":" + typ
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (a *Attr) format(b *strings.Builder) {
+	fmt.Fprintf(b, "; attr=%s:%s", a.Name, a.Kind)
+	if a.Default != nil {
+		b.WriteString(",default=" + FormatAttr(a.Default))
+	}
+	if a.HasMin {
+		fmt.Fprintf(b, ",min=%d", a.Min)
+	}
+	switch {
+	case a.Types != nil:
+		b.WriteString(",allowed=" + FormatAttr(a.Types))
+	case a.Strings != nil:
+		b.WriteString(",allowed=" + FormatAttr(a.Strings))
+	}
+}
+
+// Format prints attributes in the order of their names, as TensorFlow does in summaries of nodes.
+func (a Attrs) Format() string {
+	parts := make([]string, 0, len(a))
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		parts = append(parts, name+"="+FormatAttr(a[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// FormatAttr prints an attribute value in the short form that TensorFlow uses in summaries of nodes.
+func FormatAttr(v any) string {
+	switch v := v.(type) {
+	case string:
+		return formatString(v)
+	case float32:
+		return tensor.FormatFloat(float64(v), 32)
+	case tensor.DType:
+		return v.Enum()
+	case tensor.Tensor:
+		return v.String()
+	case Func:
+		return v.Name + "[" + v.Attrs.Format() + "]"
+	case Placeholder:
+		return "$" + string(v)
+	case []string:
+		return formatList(v)
+	case []int64:
+		return formatList(v)
+	case []float32:
+		return formatList(v)
+	case []bool:
+		return formatList(v)
+	case []tensor.DType:
+		return formatList(v)
+	case []tensor.PartialShape:
+		return formatList(v)
+	case []tensor.Tensor:
+		return formatList(v)
+	case []Func:
+		return formatList(v)
+	case AnyList:
+		return "[]"
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// formatString keeps both ends of a long text.
+func formatString(s string) string {
+	s = tensor.Escape(s, false)
+	if len(s) >= 80 {
+		s = s[:10] + "..." + s[len(s)-10:]
+	}
+	return `"` + s + `"`
+}
+
+// formatList keeps both ends of a long list.
+func formatList[T any](vals []T) string {
+	parts := make([]string, 0, min(len(vals), 30))
+	for i, v := range vals {
+		if len(vals) >= 30 && i >= 5 && i < len(vals)-5 {
+			if i == 5 {
+				parts = append(parts, "...")
+			}
+			continue
+		}
+		parts = append(parts, FormatAttr(v))
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}

@@ -1,0 +1,199 @@
+package tensor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// String describes t by type and shape and shows its first values, as TensorFlow does in errors.
+func (t *Tensor) String() string {
+	if !t.Initialized() {
+		return "Tensor<uninitialized>"
+	}
+	return fmt.Sprintf("Tensor<type: %v shape: %v values: %s>", t.dtype, t.shape, t.Summary(3))
+}
+
+// Summary prints the first elements of t, at most n or all if n is negative, as TensorFlow's operations Print and Assert
+// do: rows in brackets, except for the outermost, and "..." for what is left out.
+func (t *Tensor) Summary(n int) string {
+	total := t.NumElements()
+	if n < 0 || n > total {
+		n = total
+	}
+	s := summarizer{shape: t.shape, limit: n, element: t.elementText()}
+	if len(t.shape) == 0 {
+		if n > 0 {
+			s.out.WriteString(s.element(0))
+		}
+	} else {
+		s.dim(0)
+	}
+	if total > n {
+		s.out.WriteString("...")
+	}
+	return s.out.String()
+}
+
+type summarizer struct {
+	out     strings.Builder
+	shape   Shape
+	limit   int
+	next    int // position of the next element
+	element func(i int) string
+}
+
+func (s *summarizer) dim(d int) {
+	if d == len(s.shape)-1 {
+		s.row(d)
+		return
+	}
+	for i := int64(0); i < s.shape[d] && s.next < s.limit; i++ {
+		s.out.WriteByte('[')
+		s.dim(d + 1)
+		s.out.WriteByte(']')
+	}
+}
+
+func (s *summarizer) row(d int) {
+	for i := range s.shape[d] {
+		if s.next >= s.limit {
+			if d > 0 {
+				s.out.WriteString("...")
+			}
+			return
+		}
+		if i > 0 {
+			s.out.WriteByte(' ')
+		}
+		s.out.WriteString(s.element(s.next))
+		s.next++
+	}
+}
+
+// elementText returns what prints element i.
+func (t *Tensor) elementText() func(i int) string {
+	switch t.dtype {
+	case Float32:
+		return eachText(t, func(v float32) string { return FormatFloat(float64(v), 32) })
+	case Float64:
+		return eachText(t, func(v float64) string { return FormatFloat(v, 64) })
+	case Float16:
+		return eachText(t, func(v Half) string { return FormatFloat(float64(v.Float32()), 32) })
+	case BFloat16:
+		return eachText(t, func(v BFloat) string { return FormatFloat(float64(v.Float32()), 32) })
+	case String:
+		return eachText(t, func(v string) string { return Escape(v, true) })
+	case Bool:
+		return eachText(t, func(v bool) string { return strconv.Itoa(boolToInt(v)) })
+	case Uint64:
+		return eachText(t, func(v uint64) string { return strconv.FormatUint(v, 10) })
+	case Int64:
+		return eachText(t, func(v int64) string { return strconv.FormatInt(v, 10) })
+	case Resource:
+		return eachText(t, (*Handle).String)
+	default:
+		return t.narrowText()
+	}
+}
+
+func (t *Tensor) narrowText() func(i int) string {
+	switch t.dtype {
+	case Int32:
+		return eachText(t, intText[int32])
+	case Int16:
+		return eachText(t, intText[int16])
+	case Int8:
+		return eachText(t, intText[int8])
+	case Uint32:
+		return eachText(t, intText[uint32])
+	case Uint16:
+		return eachText(t, intText[uint16])
+	case Uint8:
+		return eachText(t, intText[uint8])
+	case QInt32:
+		return eachText(t, intText[QI32])
+	case QInt16:
+		return eachText(t, intText[QI16])
+	case QInt8:
+		return eachText(t, intText[QI8])
+	case QUint16:
+		return eachText(t, intText[QU16])
+	case QUint8:
+		return eachText(t, intText[QU8])
+	case Int4:
+		return eachText(t, intText[Nibble])
+	case Uint4:
+		return eachText(t, intText[UNibble])
+	default:
+		return func(int) string { return "?" }
+	}
+}
+
+func eachText[T Elem](t *Tensor, text func(T) string) func(i int) string {
+	vals := Values[T](t)
+	return func(i int) string { return text(vals[i]) }
+}
+
+func intText[T ~int8 | ~int16 | ~int32 | ~uint8 | ~uint16 | ~uint32](v T) string {
+	return strconv.FormatInt(int64(v), 10)
+}
+
+// String prints the handle as TensorFlow does.
+func (h *Handle) String() string {
+	if h == nil {
+		h = &Handle{}
+	}
+	var elems strings.Builder
+	for _, e := range h.Elems {
+		fmt.Fprintf(&elems, "DType enum: %d, Shape: %v, ", e.DType, e.Shape)
+	}
+	return fmt.Sprintf("<ResourceHandle(name=%q, device=%q, container=%q, type=%q, dtype and shapes : \"[ %s ]\")>",
+		h.Name, h.Device, h.Container, h.TypeName, elems.String())
+}
+
+// FormatFloat prints a number of 32 or 64 bits as TensorFlow does: with 6 digits, or 15 for 64 bits, where these tell it
+// from its neighbours, and otherwise with 9 or 17.
+func FormatFloat(v float64, bits int) string {
+	short, long := 6, 9
+	if bits == 64 {
+		short, long = 15, 17
+	}
+	switch s := strconv.FormatFloat(v, 'g', short, bits); s {
+	case "NaN":
+		return "nan"
+	case "+Inf":
+		return "inf"
+	case "-Inf":
+		return "-inf"
+	default:
+		if back, err := strconv.ParseFloat(s, bits); err == nil && back == v {
+			return s
+		}
+		return strconv.FormatFloat(v, 'g', long, bits)
+	}
+}
+
+// Escape prints text as a C string without its quotes. Bytes that are not ASCII are left as they are if keepUTF8 is set, and
+// otherwise written in octal.
+func Escape(s string, keepUTF8 bool) string {
+	var b strings.Builder
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\r':
+			b.WriteString(`\r`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c == '"', c == '\'', c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < 0x20, c == 0x7f, c > 0x7f && !keepUTF8:
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
