@@ -1,0 +1,214 @@
+package optimize
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+const (
+	// maxConstant is the most bytes of a constant that folding makes, as in TensorFlow.
+	maxConstant = 10 << 20
+	// maxGrowth is the most bytes of a constant that is larger than what it is computed from: constants travel to the task
+	// that runs them, and a large one is sooner computed there.
+	maxGrowth = 100 << 10
+	// maxFolded is the most bytes of all constants that are folded in one graph.
+	maxFolded = 128 << 20
+)
+
+// foldConstants replaces what can be computed from constants alone by constants. The nodes that had to run before it, by
+// control edges to it or to the constants it was computed from, have to run before its replacement.
+func foldConstants(g *graph.Graph, o *Options) error {
+	if o.Eval == nil {
+		return nil
+	}
+	order, err := g.InOrder()
+	if err != nil {
+		return err
+	}
+	f := &folder{g: g, eval: o.Eval, known: map[*graph.Node]constant{}}
+	var folded []*graph.Node
+	for _, n := range order {
+		switch {
+		case n.Op.Name == "Const":
+			if v := n.Attrs.Tensor("value"); v != nil {
+				f.known[n] = constant{values: []tensor.Tensor{*v}, deps: f.deps(n)}
+			}
+		case f.fold(n):
+			folded = append(folded, n)
+		}
+	}
+	for _, n := range folded {
+		if err := f.replace(n); err != nil {
+			return err
+		}
+	}
+	f.drop(order)
+	return nil
+}
+
+// constant is a node whose outputs are known.
+type constant struct {
+	values []tensor.Tensor
+	deps   []*graph.Node // what has to run first, in order of discovery
+	folded bool          // computed by the folder, which owns the values
+}
+
+type folder struct {
+	g     *graph.Graph
+	eval  func(*graph.Node, []tensor.Tensor) ([]tensor.Tensor, error)
+	known map[*graph.Node]constant
+	bytes int64 // of the values that were folded
+}
+
+// fold computes a node, if it is to be.
+func (f *folder) fold(n *graph.Node) bool {
+	if !foldable(n) || len(n.OutEdges()) == 0 { // a node without consumers is there to be run
+		return false
+	}
+	if _, isFunction := f.g.Library.Lookup(n.Op.Name); isFunction {
+		return false
+	}
+	inputs := make([]tensor.Tensor, n.NumInputs())
+	size := int64(0)
+	for i, in := range n.Inputs() {
+		c, ok := f.known[in.Node]
+		if !ok || in.Index >= len(c.values) {
+			return false
+		}
+		inputs[i] = c.values[in.Index]
+		size += inputs[i].ByteSize()
+	}
+	limit := min(max(size, maxGrowth), maxConstant)
+	if !fits(n, inputs, limit) {
+		return false
+	}
+	values, err := f.eval(n, inputs)
+	if err != nil || len(values) != len(n.OutTypes) || !f.accept(n, values, limit) {
+		for i := range values {
+			values[i].Release()
+		}
+		return false
+	}
+	f.known[n] = constant{values: values, deps: f.deps(n), folded: true}
+	return true
+}
+
+// accept checks what was computed: the shape rule may have known less than the kernel.
+func (f *folder) accept(n *graph.Node, values []tensor.Tensor, limit int64) bool {
+	sum := int64(0)
+	for i := range values {
+		size := values[i].ByteSize()
+		if values[i].DType() != n.OutTypes[i] || size > limit {
+			return false
+		}
+		sum += size
+	}
+	if f.bytes+sum > maxFolded {
+		return false
+	}
+	f.bytes += sum
+	return true
+}
+
+// deps returns the nodes, none of them constant, that have to run before n.
+func (f *folder) deps(n *graph.Node) []*graph.Node {
+	var out []*graph.Node
+	seen := map[*graph.Node]bool{}
+	add := func(src *graph.Node) {
+		nodes := []*graph.Node{src}
+		if c, ok := f.known[src]; ok {
+			nodes = c.deps
+		}
+		for _, d := range nodes {
+			if !seen[d] {
+				seen[d] = true
+				out = append(out, d)
+			}
+		}
+	}
+	for _, in := range n.Inputs() {
+		add(in.Node)
+	}
+	for _, src := range n.ControlInputs() {
+		add(src)
+	}
+	return out
+}
+
+// replace makes constants the inputs of the consumers of a folded node that are not folded themselves.
+func (f *folder) replace(n *graph.Node) error {
+	c := f.known[n]
+	made := make([]*graph.Node, len(c.values))
+	for _, e := range slices.Clone(n.OutEdges()) {
+		if f.known[e.Dst].folded {
+			continue
+		}
+		if e.IsControl() {
+			for _, d := range c.deps {
+				f.g.ConnectControl(d, e.Dst)
+			}
+			continue
+		}
+		if made[e.SrcOut] == nil {
+			var err error
+			if made[e.SrcOut], err = f.constant(n, e.SrcOut); err != nil {
+				return err
+			}
+		}
+		if err := f.g.Connect(made[e.SrcOut].Out(0), e.Dst, e.DstIn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *folder) constant(n *graph.Node, i int) (*graph.Node, error) {
+	c := f.known[n]
+	made, err := addConstant(f.g, n, i, c.values[i].Retain())
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range c.deps {
+		f.g.ConnectControl(d, made)
+	}
+	return made, nil
+}
+
+// drop removes the folded nodes, gives up what was computed for them, and removes the constants that only they consumed.
+func (f *folder) drop(order []*graph.Node) {
+	for _, n := range order {
+		c, ok := f.known[n]
+		if !ok || !c.folded && !f.onlyFolded(n.OutEdges()) {
+			continue
+		}
+		f.g.Remove(n)
+		for i := range c.values {
+			if c.folded {
+				c.values[i].Release()
+			}
+		}
+	}
+}
+
+func (f *folder) onlyFolded(edges []graph.Edge) bool {
+	for _, e := range edges {
+		if !f.known[e.Dst].folded {
+			return false
+		}
+	}
+	return len(edges) > 0
+}
+
+// addConstant adds the constant that stands for output i of a node, on its device.
+func addConstant(g *graph.Graph, n *graph.Node, i int, value tensor.Tensor) (*graph.Node, error) {
+	name := n.Name + "__cf__" + strconv.Itoa(i)
+	made, err := g.Add(unusedName(g, name), "Const", opdef.Attrs{"dtype": value.DType(), "value": value})
+	if err == nil {
+		made.Device, made.Assigned = n.Device, n.Assigned
+	}
+	return made, err
+}

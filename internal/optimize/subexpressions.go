@@ -1,0 +1,147 @@
+package optimize
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"hash/fnv"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// mergeSubexpressions makes one node of those that compute the same: the same operation, attributes and device, the same
+// inputs, in any order for commutative operations, and the same control inputs. The first in order of dependence stays.
+// See Click, "Global code motion, global value numbering", PLDI 1995.
+func mergeSubexpressions(g *graph.Graph, _ *Options) error {
+	order, err := g.InOrder()
+	if err != nil {
+		return err
+	}
+	seen := map[uint64][]expression{}
+	for _, n := range order {
+		if !mergeable(n) {
+			continue
+		}
+		e := newExpression(n)
+		key := e.hash()
+		at := slices.IndexFunc(seen[key], e.equal)
+		if at < 0 {
+			seen[key] = append(seen[key], e)
+			continue
+		}
+		if err := takeOver(g, seen[key][at].node, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergeable reports whether a second node that looks the same would compute the same.
+func mergeable(n *graph.Node) bool {
+	switch n.Op.Name {
+	case "Placeholder", "PlaceholderV2", "PlaceholderWithDefault": // may be fed, each with its own value
+		return false
+	}
+	isRef := func(t tensor.DType) bool { return t.IsRef() }
+	return !n.Op.Stateful && !slices.ContainsFunc(n.InTypes, isRef) && !slices.ContainsFunc(n.OutTypes, isRef)
+}
+
+// takeOver gives the consumers of n to its equal.
+func takeOver(g *graph.Graph, equal, n *graph.Node) error {
+	for _, e := range slices.Clone(n.OutEdges()) {
+		if e.IsControl() {
+			g.ConnectControl(equal, e.Dst)
+			continue
+		}
+		if err := g.Connect(equal.Out(e.SrcOut), e.Dst, e.DstIn); err != nil {
+			return err
+		}
+	}
+	g.Remove(n)
+	return nil
+}
+
+// expression is a node with its inputs in an order that does not depend on how they were written.
+type expression struct {
+	node     *graph.Node
+	device   string
+	inputs   []graph.Output
+	controls []*graph.Node
+}
+
+func newExpression(n *graph.Node) expression {
+	e := expression{node: n, device: cmp.Or(n.Assigned, n.Device), inputs: n.Inputs(), controls: slices.Clone(n.ControlInputs())}
+	slices.SortFunc(e.controls, func(a, b *graph.Node) int { return cmp.Compare(a.ID, b.ID) })
+	if n.Op.Commutative {
+		e.inputs = slices.Clone(e.inputs)
+		slices.SortFunc(e.inputs, func(a, b graph.Output) int {
+			return cmp.Or(cmp.Compare(a.Node.ID, b.Node.ID), cmp.Compare(a.Index, b.Index))
+		})
+	}
+	return e
+}
+
+// hash is the same for equal expressions. It looks at tensors, the large ones of which would otherwise be compared with
+// each other, and at no other attributes.
+func (e *expression) hash() uint64 {
+	h := fnv.New64a()
+	var word [8]byte
+	number := func(v int) {
+		binary.LittleEndian.PutUint64(word[:], uint64(v))
+		h.Write(word[:])
+	}
+	h.Write([]byte(e.node.Op.Name))
+	h.Write([]byte(e.device))
+	for _, in := range e.inputs {
+		if in.Node != nil {
+			number(in.Node.ID)
+		}
+		number(in.Index)
+	}
+	for _, c := range e.controls {
+		number(c.ID)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.node.Attrs)) {
+		if t, ok := e.node.Attrs[name].(tensor.Tensor); ok {
+			number(int(t.DType()))
+			h.Write(t.Bytes())
+		}
+	}
+	return h.Sum64()
+}
+
+func (e *expression) equal(f expression) bool {
+	return e.node.Op == f.node.Op && e.device == f.device && slices.Equal(e.inputs, f.inputs) &&
+		slices.Equal(e.controls, f.controls) && maps.EqualFunc(e.node.Attrs, f.node.Attrs, sameAttr)
+}
+
+func sameAttr(a, b any) bool {
+	x, ok := a.(tensor.Tensor)
+	if !ok {
+		if _, lists := a.([]tensor.Tensor); lists {
+			return false
+		}
+		return reflect.DeepEqual(a, b)
+	}
+	y, ok := b.(tensor.Tensor)
+	return ok && sameTensor(&x, &y)
+}
+
+// sameTensor reports whether two tensors are the same bit for bit: 0 and -0 are not. Handles and variants never are.
+func sameTensor(a, b *tensor.Tensor) bool {
+	if a.DType() != b.DType() || !a.Shape().Equal(b.Shape()) {
+		return false
+	}
+	switch a.DType() {
+	case tensor.String:
+		return slices.Equal(tensor.Values[string](a), tensor.Values[string](b))
+	case tensor.Resource, tensor.Variant:
+		return false
+	default:
+		return bytes.Equal(a.Bytes(), b.Bytes())
+	}
+}
