@@ -1,0 +1,78 @@
+package philox
+
+import (
+	"math"
+
+	"github.com/weft-ml/weft/tensor"
+)
+
+// tiny takes the place of uniform numbers below it, whose logarithm would be too large or infinite.
+const tiny = 1.0e-7
+
+// Normal32 makes two samples of the standard normal distribution of two words, by the Box–Muller transform.
+func Normal32(x0, x1 uint32) (float32, float32) {
+	u := max(Unit32(x0), tiny)
+	radius := float32(math.Sqrt(float64(-2 * log32(u))))
+	sin, cos := sincos32(float32(2 * math.Pi * float64(Unit32(x1))))
+	return sin * radius, cos * radius
+}
+
+// Normal64 makes two samples of the standard normal distribution of four words, by the Box–Muller transform.
+func Normal64(x0, x1, x2, x3 uint32) (float64, float64) {
+	u := max(Unit64(x0, x1), tiny)
+	radius := math.Sqrt(-2 * log64(u))
+	sin, cos := sincos64(2 * math.Pi * Unit64(x2, x3))
+	return sin * radius, cos * radius
+}
+
+func normals32(x *[4]uint32) (out [4]float32) {
+	out[0], out[1] = Normal32(x[0], x[1])
+	out[2], out[3] = Normal32(x[2], x[3])
+	return out
+}
+
+func normals64(x *[4]uint32) (out [4]float64) {
+	out[0], out[1] = Normal64(x[0], x[1], x[2], x[3])
+	return out
+}
+
+// Standard normal distributions.
+var (
+	NormalHalf    = narrowed(NormalFloat32, tensor.HalfOf)
+	NormalBFloat  = narrowed(NormalFloat32, tensor.BFloatOf)
+	NormalFloat32 = outputs(4, 80, func(x *[4]uint32, out []float32) {
+		v := normals32(x)
+		copy(out, v[:])
+	})
+	NormalFloat64 = outputs(2, 80, func(x *[4]uint32, out []float64) {
+		v := normals64(x)
+		copy(out, v[:])
+	})
+)
+
+// limit is where the truncated normal distributions end, in standard deviations.
+const limit = 2
+
+// Standard normal distributions without samples two standard deviations or more from the mean.
+var (
+	TruncatedHalf    = narrowed(TruncatedFloat32, tensor.HalfOf)
+	TruncatedBFloat  = narrowed(TruncatedFloat32, tensor.BFloatOf)
+	TruncatedFloat32 = rejecting(4, 100, normals32, 4, func(v float32) bool { return -limit < v && v < limit })
+	TruncatedFloat64 = rejecting(2, 100, normals64, 2, func(v float64) bool { return -limit < v && v < limit })
+)
+
+// narrowed is a distribution whose samples are those of d, rounded.
+func narrowed[T any](d *Distribution[float32], round func(float32) T) *Distribution[T] {
+	return &Distribution[T]{Group: d.Group, Stride: d.Stride, Cost: d.Cost + 10, Fill: func(g Generator, out []T) {
+		var block [1024]float32
+		for len(out) > 0 {
+			n := min(len(block), len(out))
+			d.Fill(g, block[:n])
+			for i, v := range block[:n] {
+				out[i] = round(v)
+			}
+			g.Skip(uint64(n/d.Group) * d.Stride)
+			out = out[n:]
+		}
+	}}
+}

@@ -1,0 +1,66 @@
+// Package philox makes the random numbers that TensorFlow makes from the same seeds, bit for bit.
+//
+// A [Generator] is Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011): a function of a
+// key and a counter, so that any part of a stream can be made without the parts before it. A [Distribution] says how the
+// outputs of a generator become samples. Samples come in groups, each from its own place in the stream, which is why a
+// tensor is the same whatever the number of cores that fill it.
+package philox
+
+import "math/bits"
+
+// Generator is a place in a stream of random numbers. Copies are independent of each other.
+type Generator struct {
+	counter [4]uint32
+	key     [2]uint32
+}
+
+// New returns the beginning of the stream for a pair of seeds: the first is the key, the second the upper half of the
+// counter.
+func New(seed, seed2 uint64) Generator { return At(seed, 0, seed2) }
+
+// At returns the place in the stream of a key that a 128-bit counter gives.
+func At(key, counterLow, counterHigh uint64) Generator {
+	return Generator{
+		counter: [4]uint32{uint32(counterLow), uint32(counterLow >> 32), uint32(counterHigh), uint32(counterHigh >> 32)},
+		key:     [2]uint32{uint32(key), uint32(key >> 32)},
+	}
+}
+
+// Key returns the key.
+func (g *Generator) Key() uint64 { return uint64(g.key[1])<<32 | uint64(g.key[0]) }
+
+// Counter returns the counter.
+func (g *Generator) Counter() (low, high uint64) {
+	return uint64(g.counter[1])<<32 | uint64(g.counter[0]), uint64(g.counter[3])<<32 | uint64(g.counter[2])
+}
+
+// Skip goes n outputs ahead.
+func (g *Generator) Skip(n uint64) {
+	low, high := g.Counter()
+	low, carry := bits.Add64(low, n, 0)
+	high += carry
+	g.counter = [4]uint32{uint32(low), uint32(low >> 32), uint32(high), uint32(high >> 32)}
+}
+
+// The constants of the generator.
+const (
+	mul0, mul1   = 0xD2511F53, 0xCD9E8D57
+	weyl0, weyl1 = 0x9E3779B9, 0xBB67AE85
+	rounds       = 10
+)
+
+// Next returns the output at this place and goes one ahead.
+func (g *Generator) Next() [4]uint32 {
+	c0, c1, c2, c3 := g.counter[0], g.counter[1], g.counter[2], g.counter[3]
+	k0, k1 := g.key[0], g.key[1]
+	for range rounds {
+		p0, p1 := uint64(mul0)*uint64(c0), uint64(mul1)*uint64(c2)
+		c0, c1, c2, c3 = uint32(p1>>32)^c1^k0, uint32(p1), uint32(p0>>32)^c3^k1, uint32(p0)
+		k0, k1 = k0+weyl0, k1+weyl1
+	}
+	if g.counter[0]++; g.counter[0] == 0 {
+		g.counter[0]--
+		g.Skip(1)
+	}
+	return [4]uint32{c0, c1, c2, c3}
+}
