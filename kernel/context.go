@@ -26,6 +26,7 @@ type Context struct {
 	Device *Device
 	Node   string
 	At     FrameIter
+	Depth  int // how many function calls the node is nested in
 
 	// Dead is set for kernels that run on dead inputs (they forward deadness across devices), and may be set by a kernel to
 	// make its outputs dead.

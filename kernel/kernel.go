@@ -94,6 +94,7 @@ type Device struct {
 type Step struct {
 	ID         int64
 	Context    context.Context // done when the step is over or cancelled; its cause is the reason
+	Cancel     func(error)     // ends the rest of the step because of an error: its context and its rendezvous; may be nil
 	Rendezvous Rendezvous
 	Resources  *Resources // dropped at the end of the step: stacks, tensor arrays
 	Session    string     // handle of the session, "" outside of one

@@ -1,0 +1,212 @@
+package executor
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// node is a compiled node. Slots and counts are places in the state of an iteration of the node's frame.
+type node struct {
+	kind     kind
+	transfer bool // runs when dead, and may have outputs without value
+	refs     bool // an input is, or comes from, a reference
+	numIn    int32
+	in       int32 // slot of the first input
+	count    int32
+	numOut   int
+	edges    []edge
+	kern     kernel.Kernel
+	async    kernel.Async // kern, if it is one
+	cost     atomic.Int64 // average time of a call in nanoseconds; 0 before the first
+
+	name, op string
+	inTypes  []tensor.DType
+	outTypes []tensor.DType
+	unused   []bool   // outputs without consumers
+	sources  []string // what each input is connected to, if refs
+
+	value    tensor.Tensor   // of a constant
+	indexes  []tensor.Tensor // of a Merge: its second output, for each input
+	index    int             // of an argument or result
+	child    *frameInfo      // that an Enter node enters
+	toAll    bool            // an Enter node's value goes to all iterations
+	uninitOK bool            // references may be to variables without a value
+	peers    bool            // talks to other tasks
+}
+
+// edge is an outgoing edge of a node.
+type edge struct {
+	dst   *node
+	count int32 // of dst
+	slot  int32 // of dst's input; control for a control edge
+	out   int32 // output of the source
+	last  bool  // no later edge has this output
+	merge bool  // dst is a Merge
+}
+
+const control = -1
+
+// count is how many inputs of a node have not arrived, and how many that have are dead. Of a Merge, pending is twice the
+// number of control inputs that have not arrived, plus one until a live input has.
+type count struct{ pending, dead int32 }
+
+// frameInfo is what is known of a frame before it runs.
+type frameInfo struct {
+	index    int
+	name     string
+	hash     uint64
+	parent   *frameInfo // nil for the root
+	slots    int        // inputs of all nodes
+	initial  []count    // of all nodes
+	enters   int        // nodes that enter it
+	parallel int        // most iterations that run at the same time
+}
+
+func (e *Executor) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.Kernel, error)) error {
+	layout, err := assignFrames(g)
+	if err != nil {
+		return err
+	}
+	e.frames = layout.frames
+	e.nodes = make([]node, g.NumNodes())
+	byID := make([]*node, g.NumIDs())
+	i := 0
+	for gn := range g.Nodes() {
+		n := &e.nodes[i]
+		byID[gn.ID] = n
+		i++
+		if err := n.compile(gn, newKernel); err != nil {
+			return status.AtNode(err, gn.Name)
+		}
+		n.place(gn, layout)
+	}
+	for gn := range g.Nodes() {
+		byID[gn.ID].connect(gn, byID)
+	}
+	e.findRoots()
+	return nil
+}
+
+func (n *node) compile(gn *graph.Node, newKernel func(*graph.Node) (kernel.Kernel, error)) error {
+	n.name, n.op = gn.Name, gn.Op.Name
+	n.inTypes, n.outTypes = gn.InTypes, gn.OutTypes
+	n.numIn, n.numOut = int32(gn.NumInputs()), len(gn.OutTypes)
+	n.uninitOK, n.peers = gn.Op.AllowsUninitialized, gn.Op.Distributed
+	n.transfer = transfers[n.op]
+	n.kind = kinds[n.op]
+	for i, in := range gn.Inputs() {
+		if in.Node == nil {
+			return status.InvalidArgumentf("Input %d of node %s is not connected", i, gn.Name)
+		}
+		if in.DType().IsRef() {
+			n.refs = true
+		}
+	}
+	if n.refs {
+		for _, in := range gn.Inputs() {
+			n.sources = append(n.sources, in.String())
+		}
+	}
+	if n.kind != compute {
+		return n.compileKnown(gn.Attrs)
+	}
+	var err error
+	n.kern, err = newKernel(gn)
+	n.async, _ = n.kern.(kernel.Async)
+	return err
+}
+
+// compileKnown reads the attributes of operations that have no kernel here.
+func (n *node) compileKnown(attrs opdef.Attrs) error {
+	switch n.kind {
+	case constant:
+		value := attrs.Tensor("value")
+		if value == nil || value.DType() != attrs.Type("dtype") {
+			return status.InvalidArgumentf("Const value and dtype of '%s' do not match", n.name)
+		}
+		n.value = value.Retain()
+	case merge:
+		for i := range n.numIn {
+			n.indexes = append(n.indexes, tensor.Scalar(i))
+		}
+	case arg, retval:
+		n.index = attrs.Int("index")
+	case enter:
+		n.toAll = attrs.Bool("is_constant")
+	default:
+	}
+	return nil
+}
+
+// place gives the node its slots and its count.
+func (n *node) place(gn *graph.Node, l *frameLayout) {
+	f := l.runsIn[gn.ID]
+	n.in, n.count = int32(f.slots), int32(len(f.initial))
+	f.slots += gn.NumInputs()
+	pending := int32(gn.NumInputs() + len(gn.ControlInputs()))
+	if n.kind == merge {
+		pending = 1 + 2*int32(len(gn.ControlInputs()))
+	}
+	f.initial = append(f.initial, count{pending: pending})
+	if n.kind == enter {
+		n.child = l.leadsTo[gn.ID]
+		n.child.enters++
+		if parallel := gn.Attrs.Int("parallel_iterations"); n.child.parallel == 0 {
+			n.child.parallel = max(parallel, 1)
+		}
+	}
+}
+
+// connect makes the edges of the node, those of each output together and in order.
+func (n *node) connect(gn *graph.Node, byID []*node) {
+	n.edges = make([]edge, 0, len(gn.OutEdges()))
+	for _, ge := range gn.OutEdges() {
+		dst := byID[ge.Dst.ID]
+		e := edge{dst: dst, count: dst.count, slot: control, out: control, merge: dst.kind == merge}
+		if !ge.IsControl() {
+			e.slot, e.out = dst.in+int32(ge.DstIn), int32(ge.SrcOut)
+		}
+		n.edges = append(n.edges, e)
+	}
+	slices.SortStableFunc(n.edges, func(a, b edge) int { return cmp.Compare(uint32(a.out), uint32(b.out)) })
+	n.unused = make([]bool, n.numOut)
+	for i := range n.unused {
+		n.unused[i] = true
+	}
+	for i := range n.edges {
+		e := &n.edges[i]
+		if e.out == control {
+			break
+		}
+		n.unused[e.out] = false
+		e.last = i+1 == len(n.edges) || n.edges[i+1].out != e.out
+	}
+}
+
+// findRoots lists the nodes that are ready when a run begins, those first that wait for others.
+func (e *Executor) findRoots() {
+	var rest []*node
+	pending := map[*node]bool{}
+	for i := range e.nodes {
+		for j := range e.nodes[i].edges {
+			pending[e.nodes[i].edges[j].dst] = true
+		}
+	}
+	for i := range e.nodes {
+		switch n := &e.nodes[i]; {
+		case pending[n]:
+		case n.async != nil:
+			e.roots = append(e.roots, n)
+		default:
+			rest = append(rest, n)
+		}
+	}
+	e.roots = append(e.roots, rest...)
+}

@@ -1,0 +1,35 @@
+package executor
+
+import "time"
+
+// expensive is the time from which on a call is worth another goroutine, in nanoseconds: some times what it takes to wake
+// one on an idle core.
+const expensive = 5000
+
+// costDecay is the weight of the past in the average time of a node's calls.
+const costDecay = 10
+
+// sampleMask says how often calls of cheap kernels are timed: a clock costs as much as the smallest kernels.
+const sampleMask = 15
+
+// isExpensive reports whether a call of the node is likely to take long. A node that has never run may be anything.
+func (n *node) isExpensive() bool {
+	c := n.cost.Load()
+	return c == 0 || c >= expensive
+}
+
+// addCost adds one call to the node's average. Concurrent runs may lose one another's measurements, which does no harm.
+func (n *node) addCost(nanos int64) {
+	nanos = max(nanos, 1)
+	old := n.cost.Load()
+	if old == 0 {
+		n.cost.Store(nanos)
+		return
+	}
+	n.cost.Store(max(1, old+(nanos-old)/costDecay))
+}
+
+var clockStart = time.Now()
+
+// now returns the monotonic time in nanoseconds since the process began.
+func now() int64 { return int64(time.Since(clockStart)) }

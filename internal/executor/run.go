@@ -1,0 +1,244 @@
+package executor
+
+import (
+	"sync/atomic"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+// run is the state of one run of an executor. Its owner has everything but the last group of fields to itself.
+type run struct {
+	e       *Executor
+	step    *kernel.Step
+	opts    RunOptions
+	done    func(error)     // of RunAsync; nil for Run
+	stopped <-chan struct{} // closed when the step is cancelled
+	err     *status.Error   // the first
+	over    bool
+
+	ready    []activation // a stack
+	root     frame
+	underWay int   // tasks that are not finished, or in the inbox
+	inline   *task // for kernels that the owner runs itself
+	tasks    *task // recycled, linked by next
+	frames   *frame
+	iters    []*iteration // recycled, by the index of their frame
+	tick     uint
+
+	inbox    inbox
+	jobs     jobs
+	parked   atomic.Bool   // the goroutine of Run waits for wake
+	wake     chan struct{} // a token makes it the owner, or ends its wait
+	visitors atomic.Int32  // goroutines that may touch the run, plus one until it is over
+}
+
+// activation is a node that is ready in an iteration.
+type activation struct {
+	node *node
+	it   *iteration
+	dead bool
+}
+
+// begin returns the state of a new run, which the caller owns and is a visitor of.
+func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
+	r := e.spare.Swap(nil)
+	if r == nil {
+		r, _ = e.pool.Get().(*run)
+	}
+	if r == nil {
+		r = &run{e: e, wake: make(chan struct{}, 1), iters: make([]*iteration, len(e.frames))}
+		r.root.info = e.frames[0]
+		r.inline = r.newTask()
+	}
+	r.step, r.opts = step, opts
+	r.stopped = step.Context.Done()
+	r.visitors.Store(2)
+	r.bind(r.inline)
+	working.Add(1)
+	it := r.newIteration(&r.root, 0)
+	r.root.oldest, r.root.newest = it, it
+	for _, n := range e.roots {
+		r.activate(n, it, false)
+	}
+	// The stack hands out the last first.
+	for i, j := 0, len(r.ready)-1; i < j; i, j = i+1, j-1 {
+		r.ready[i], r.ready[j] = r.ready[j], r.ready[i]
+	}
+	return r
+}
+
+// work runs nodes and tasks as long as there are any for this goroutine. It begins with a job, or as the owner if t is
+// nil, and reports whether the run is over; otherwise it has lost the ownership, or never got it.
+func (r *run) work(t *task) (over bool) {
+	for {
+		if t == nil {
+			if t, over = r.own(); t == nil {
+				return over
+			}
+		}
+		if t.measure() && r.inbox.push(t) {
+			t = nil // now the owner
+			continue
+		}
+		if t = r.jobs.take(); t == nil {
+			return false
+		}
+	}
+}
+
+// own runs nodes as the owner. It returns when the run is over, or else without the ownership: with a job to run, or with
+// nothing because all that is left is under way elsewhere.
+func (r *run) own() (job *task, over bool) {
+	for {
+		r.runReady()
+		if r.collect() {
+			continue
+		}
+		job := r.jobs.take()
+		switch {
+		case job != nil && r.underWay == 1: // nobody else could make progress
+			if job.measure() {
+				r.complete(job)
+			}
+		case job != nil:
+			if r.inbox.release() {
+				return job, false
+			}
+			r.jobs.put(job)
+		case r.underWay == 0:
+			r.end()
+			return nil, true
+		case r.inbox.release():
+			return nil, false
+		}
+	}
+}
+
+// runReady runs ready nodes until there are none.
+func (r *run) runReady() {
+	for len(r.ready) > 0 {
+		top := len(r.ready) - 1
+		a := r.ready[top]
+		r.ready = r.ready[:top]
+		select {
+		case <-r.stopped:
+			r.fail(status.FromContext(r.step.Context, "running the step"))
+			return
+		default:
+		}
+		r.process(a)
+		if r.inbox.head.Load() != nil {
+			r.collect()
+		}
+	}
+}
+
+// collect completes the tasks in the inbox.
+func (r *run) collect() bool {
+	t := r.inbox.take()
+	if t == nil {
+		return false
+	}
+	for t != nil {
+		following := t.next
+		r.complete(t)
+		t = following
+	}
+	return true
+}
+
+// launch hands a task over to whoever has time, if possible to a goroutine of its own.
+func (r *run) launch(t *task) {
+	r.underWay++
+	if len(r.ready) > 0 && claimCore() {
+		r.visitors.Add(1)
+		go r.assist(t)
+		return
+	}
+	r.jobs.put(t)
+}
+
+// resume goes on with a run that the caller has just become the owner of, on another goroutine: the caller is a kernel's
+// callback.
+func (r *run) resume() {
+	if r.parked.CompareAndSwap(true, false) {
+		r.wake <- struct{}{}
+		return
+	}
+	r.visitors.Add(1)
+	working.Add(1)
+	go r.assist(nil)
+}
+
+// park waits until the run is over, which it reports, or until this goroutine, that of Run, is made its owner.
+func (r *run) park() (over bool) {
+	working.Add(-1)
+	r.parked.Store(true)
+	<-r.wake
+	r.parked.Store(false)
+	working.Add(1)
+	return r.over
+}
+
+// assist works on the run, of which this goroutine is a visitor with a core, and leaves it.
+func (r *run) assist(t *task) {
+	over := r.work(t)
+	working.Add(-1)
+	switch {
+	case !over:
+		r.leave(1)
+	case r.done == nil:
+		r.wake <- struct{}{}
+		r.leave(1)
+	default:
+		done, err := r.done, r.result()
+		r.leave(2)
+		done(err)
+	}
+}
+
+// leave ends the visits of n visitors. The last recycles the state.
+func (r *run) leave(n int32) {
+	if r.visitors.Add(-n) != 0 {
+		return
+	}
+	r.step, r.opts, r.done, r.stopped, r.err, r.over = nil, RunOptions{}, nil, nil, nil, false
+	if !r.e.spare.CompareAndSwap(nil, r) {
+		r.e.pool.Put(r)
+	}
+}
+
+// end is called by the owner when nothing is left to do.
+func (r *run) end() {
+	r.dropIterations(&r.root)
+	r.over = true
+}
+
+func (r *run) result() error {
+	if r.err == nil {
+		return nil
+	}
+	return r.err
+}
+
+func (r *run) newTask() *task {
+	t := r.tasks
+	if t == nil {
+		t = &task{run: r}
+		t.finish = t.done
+	} else {
+		r.tasks = t.next
+	}
+	r.bind(t)
+	return t
+}
+
+// bind gives a task what is the same for all tasks of a run.
+func (r *run) bind(t *task) { t.ctx.Step, t.ctx.Device, t.ctx.Depth = r.step, r.e.device, r.opts.Depth }
+
+func (r *run) freeTask(t *task) {
+	t.node, t.it, t.err, t.stats = nil, nil, nil, nil
+	t.next = r.tasks
+	r.tasks = t
+}

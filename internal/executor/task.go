@@ -1,0 +1,153 @@
+package executor
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+// task is one execution of a node by its kernel. It can run without the ownership of its run: what it touches, the
+// node's input slots, belongs to it until it is finished.
+type task struct {
+	run   *run
+	node  *node
+	it    *iteration
+	ctx   kernel.Context
+	outs  []kernel.Value
+	dead  bool // the node is: only transfers run then
+	err   error
+	stats *NodeStats // nil when nobody asked
+
+	state  atomic.Int32 // of an asynchronous kernel
+	finish func(error)  // finished, as the callback of asynchronous kernels
+	next   *task        // in the inbox or the free list
+}
+
+// States of an asynchronous kernel's task.
+const (
+	starting int32 = iota // ComputeAsync has not returned
+	waiting               // it has, and the callback has not come
+	finished              // the callback has come
+)
+
+// prepare makes the task ready to execute n, whose inputs have arrived in it.
+func (t *task) prepare(n *node, it *iteration, dead bool) {
+	t.node, t.it, t.dead = n, it, dead
+	ctx := &t.ctx
+	ctx.Node, ctx.Dead = n.name, dead
+	ctx.At = kernel.FrameIter{Frame: it.frame.id, Iter: it.num}
+	ctx.Bind(it.inputs(n), t.outputs(n), n.outTypes)
+	if t.run.opts.Stats != nil {
+		t.stats = t.run.newStats(n)
+	}
+}
+
+// outputs makes room for the outputs of a node.
+func (t *task) outputs(n *node) []kernel.Value {
+	if cap(t.outs) < n.numOut {
+		t.outs = make([]kernel.Value, n.numOut)
+	}
+	t.outs = t.outs[:n.numOut]
+	return t.outs
+}
+
+// execute calls the kernel. It reports false if the task is still under way: it will be pushed to the inbox.
+func (t *task) execute() bool {
+	n := t.node
+	if n.refs {
+		if t.err = n.resolve(t.it); t.err != nil {
+			return true
+		}
+	}
+	if t.stats != nil {
+		t.stats.start()
+	}
+	if n.async == nil {
+		t.call()
+		t.check()
+		return true
+	}
+	t.state.Store(starting)
+	t.callAsync()
+	return !t.state.CompareAndSwap(starting, waiting)
+}
+
+// measure is execute with the time of the call added to the node's average.
+func (t *task) measure() bool {
+	n, begin := t.node, now()
+	finished := t.execute()
+	n.addCost(now() - begin)
+	return finished
+}
+
+func (t *task) call() {
+	defer func() {
+		if v := recover(); v != nil {
+			t.err = t.panicked(v)
+		}
+	}()
+	t.err = t.node.kern.Compute(&t.ctx)
+}
+
+func (t *task) callAsync() {
+	defer func() {
+		if v := recover(); v != nil {
+			t.finish(t.panicked(v))
+		}
+	}()
+	t.node.async.ComputeAsync(&t.ctx, t.finish)
+}
+
+// panicked turns the panic of a kernel into an error of its step.
+func (t *task) panicked(v any) error {
+	t.run.e.log.Error("kernel panic", "node", t.node.name, "op", t.node.op, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	return status.Internalf("Kernel of op %s panicked: %v", t.node.op, v)
+}
+
+// done takes the result of an asynchronous kernel. A second call is ignored.
+func (t *task) done(err error) {
+	if t.state.Load() == finished {
+		return
+	}
+	t.err = err
+	t.check()
+	if t.state.Swap(finished) == waiting && t.run.inbox.push(t) {
+		t.run.resume()
+	}
+}
+
+// check verifies what the kernel left as outputs.
+func (t *task) check() {
+	if t.stats != nil {
+		t.stats.end()
+		t.stats.addOutputs(t)
+	}
+	if t.err != nil {
+		t.err = t.node.explain(t.err)
+		return
+	}
+	n := t.node
+	for i := range t.outs {
+		out := &t.outs[i]
+		if !present(out) {
+			if !t.ctx.Dead && !n.transfer && !n.unused[i] {
+				t.err = status.Internalf("Missing %d-th output from {{node %s}}", i, n.name)
+			}
+			continue
+		}
+		have, want := out.Tensor.DType(), n.outTypes[i]
+		if out.Ref != nil && want.IsRef() {
+			continue
+		}
+		if out.Ref != nil || have != want {
+			t.err = status.Internalf("Output %d of type %v does not match declared output type %v for node {{node %s}}",
+				i, have, want, n.name)
+		}
+	}
+}
+
+// present reports whether a value is one: a dead output is not.
+func present(v *kernel.Value) bool { return v.Tensor.Initialized() || v.Ref != nil }

@@ -1,0 +1,129 @@
+// Package comm holds the operations that carry tensors from one device to another within a step.
+package comm
+
+import (
+	"sync"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	for name, doc := range map[string]string{
+		"_Send":     "Sends a tensor to another device.",
+		"_HostSend": "Sends a tensor in the host's memory to another device.",
+		"Send":      "Sends a tensor to another device.",
+	} {
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: name, Doc: doc, In: []string{"tensor: T"}, Attrs: append([]string{"T: type"}, keyAttrs...), Stateful: true,
+			},
+			Kernels: kernel.Any(newSend),
+		})
+	}
+	for name, doc := range map[string]string{
+		"_Recv":     "Receives a tensor from another device.",
+		"_HostRecv": "Receives a tensor from another device into the host's memory.",
+		"Recv":      "Receives a tensor from another device.",
+	} {
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: name, Doc: doc, Out: []string{"tensor: tensor_type"}, Attrs: append([]string{"tensor_type: type"}, keyAttrs...),
+				Shape: opdef.UnknownShape, Stateful: true, Distributed: true,
+			},
+			Kernels: kernel.Any(newRecv),
+		})
+	}
+}
+
+// keyAttrs are the attributes that both ends of a transfer share.
+var keyAttrs = []string{
+	"tensor_name: string", "send_device: string", "send_device_incarnation: int", "recv_device: string",
+	"client_terminated: bool = false",
+}
+
+func newKey(attrs opdef.Attrs) (*kernel.Key, error) {
+	incarnation, _ := attrs["send_device_incarnation"].(int64)
+	key := kernel.NewKey(attrs.String("send_device"), uint64(incarnation), attrs.String("recv_device"), attrs.String("tensor_name"))
+	_, err := kernel.ParseKey(key.At(kernel.FrameIter{}))
+	return key, err
+}
+
+func rendezvous(ctx *kernel.Context) (kernel.Rendezvous, error) {
+	if r := ctx.Step.Rendezvous; r != nil {
+		return r, nil
+	}
+	return nil, status.Internalf("Op kernel context needs to provide a rendezvous.")
+}
+
+type send struct{ key *kernel.Key }
+
+func newSend(c *kernel.Construction) (kernel.Kernel, error) {
+	key, err := newKey(c.Attrs)
+	return &send{key}, err
+}
+
+func (s *send) Compute(ctx *kernel.Context) error {
+	r, err := rendezvous(ctx)
+	if err != nil {
+		return err
+	}
+	if ctx.Dead {
+		return r.Send(s.key, ctx.At, tensor.Tensor{}, true)
+	}
+	return r.Send(s.key, ctx.At, ctx.Input(0).Retain(), false)
+}
+
+type recv struct{ key *kernel.Key }
+
+func newRecv(c *kernel.Construction) (kernel.Kernel, error) {
+	key, err := newKey(c.Attrs)
+	return &recv{key}, err
+}
+
+// Compute waits for the tensor.
+func (r *recv) Compute(ctx *kernel.Context) error {
+	came := make(chan error, 1)
+	r.ComputeAsync(ctx, func(err error) { came <- err })
+	return <-came
+}
+
+func (r *recv) ComputeAsync(ctx *kernel.Context, done func(error)) {
+	table, err := rendezvous(ctx)
+	if err != nil {
+		done(err)
+		return
+	}
+	a, _ := arrivals.Get().(*arrival)
+	if a == nil {
+		a = new(arrival)
+		a.accept = a.come
+	}
+	a.ctx, a.done = ctx, done
+	table.Recv(r.key, ctx.At, a.accept)
+}
+
+// arrival is a receive under way. It is reused with its callback, so that a receive allocates nothing.
+type arrival struct {
+	ctx    *kernel.Context
+	done   func(error)
+	accept func(t tensor.Tensor, dead bool, err error)
+}
+
+var arrivals sync.Pool // of *arrival
+
+func (a *arrival) come(t tensor.Tensor, dead bool, err error) {
+	ctx, done := a.ctx, a.done
+	a.ctx, a.done = nil, nil
+	arrivals.Put(a)
+	switch {
+	case err != nil:
+	case dead:
+		ctx.Dead = true
+	default:
+		ctx.SetOutput(0, t)
+	}
+	done(err)
+}

@@ -1,0 +1,53 @@
+package control
+
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+)
+
+func init() {
+	registerForward("Enter", "Brings a value into iteration 0 of a new instance of the frame frame_name, or into all of its iterations if is_constant.",
+		enterShape, "frame_name: string", "is_constant: bool = false", "parallel_iterations: int = 10")
+	registerForward("Exit", "Brings a value out of a frame into the frame around it.", opdef.SameShape)
+	registerForward("NextIteration", "Brings a value into the next iteration of its frame.", opdef.SameShape)
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "LoopCond", Doc: "Forwards the condition of a loop. It marks the condition for those who rewrite graphs.",
+			In: []string{"input: bool"}, Out: []string{"output: bool"}, Shape: scalarSame,
+		},
+		Kernels: kernel.Any(kernel.Stateless(first)),
+	})
+}
+
+// registerForward registers an operation that forwards its input, and the same operation for references.
+func registerForward(name, doc string, shape opdef.ShapeFn, attrs ...string) {
+	attrs = append([]string{"T: type"}, attrs...)
+	kernel.Register(kernel.Op{
+		Def:     opdef.Def{Name: name, Doc: doc, In: []string{"data: T"}, Out: []string{"output: T"}, Attrs: attrs, Shape: shape},
+		Kernels: kernel.Any(kernel.Stateless(first)),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "Ref" + name, Doc: doc + " The value is a reference.",
+			In: []string{"data: Ref(T)"}, Out: []string{"output: Ref(T)"}, Attrs: attrs, Shape: opdef.SameShape,
+		},
+		Kernels: kernel.Any(kernel.Stateless(first)),
+	})
+}
+
+func first(ctx *kernel.Context) error { return pass(ctx, 0, 0) }
+
+// enterShape knows the shape of a value that is the same in all iterations only.
+func enterShape(c *opdef.ShapeContext) error {
+	if c.Attrs.Bool("is_constant") {
+		return opdef.SameShape(c)
+	}
+	c.OutHandles[0] = c.InHandles[0]
+	return nil
+}
+
+func scalarSame(c *opdef.ShapeContext) error {
+	out, err := opdef.WithRank(c.In[0], 0)
+	c.Out[0] = out
+	return err
+}
