@@ -90,10 +90,7 @@ func TestCopyIf(t *testing.T) {
 // TestLargeGraph imports, extends, copies and takes apart a graph in which one node has all others as consumers and another
 // waits for all of them. It would not end if one of these took time in the square of the number of nodes.
 func TestLargeGraph(t *testing.T) {
-	n := 200_000
-	if testing.Short() {
-		n = 20_000
-	}
+	const n = 50_000
 	def := &graph.Def{Nodes: []graph.NodeDef{constant("c")}}
 	all := graph.NodeDef{Name: "all", Op: "NoOp"}
 	attrs := opdef.Attrs{"T": tensor.Float32}

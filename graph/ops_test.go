@@ -38,6 +38,12 @@ const opText = `
 	Less(x: T, y: T) -> (z: bool) [T: type]
 	VariableV2() -> (ref: Ref(dtype)) [shape: shape; dtype: type] stateful
 	Assign(ref: Ref(T), value: T) -> (output_ref: Ref(T)) [T: type]
+	Split(x: T) -> (low: T, parts: n * T, high: float) [n: int >= 1; T: type]
+	IdentityN(input: T) -> (output: T) [T: list(type) >= 1]
+	PartitionedCall(args: Tin) -> (output: Tout) [Tin: list(type) >= 0; Tout: list(type) >= 0; f: func]
+	Case(x: int32) [branches: list(func)]
+	_Arg() -> (output: T) [T: type; index: int >= 0] stateful
+	_Retval(input: T) [T: type; index: int >= 0] stateful
 `
 
 var shapeRules = map[string]opdef.ShapeFn{}

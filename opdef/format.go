@@ -33,20 +33,25 @@ func (o *Op) String() string {
 
 func formatArgs(args []Arg) string {
 	parts := make([]string, len(args))
-	for i, a := range args {
-		typ := a.TypeAttr + a.TypeListAttr
-		if a.DType != tensor.Invalid {
-			typ = a.DType.String()
-		}
-		if a.NumberAttr != "" {
-			typ = a.NumberAttr + "*" + typ
-		}
-		if a.IsRef {
-			typ = "Ref(" + typ + ")"
-		}
-		parts[i] = a.Name + ":" + typ
+	for i := range args {
+		parts[i] = args[i].String()
 	}
 	return strings.Join(parts, ", ")
+}
+
+// String prints the argument as TensorFlow does in signatures: name:type.
+func (a *Arg) String() string {
+	typ := a.TypeAttr + a.TypeListAttr
+	if a.DType != tensor.Invalid {
+		typ = a.DType.String()
+	}
+	if a.NumberAttr != "" {
+		typ = a.NumberAttr + "*" + typ
+	}
+	if a.IsRef {
+		typ = "Ref(" + typ + ")"
+	}
+	return a.Name + ":" + typ
 }
 
 func (a *Attr) format(b *strings.Builder) {

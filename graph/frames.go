@@ -1,0 +1,108 @@
+package graph
+
+import "github.com/weft-ml/weft/status"
+
+// Frame is a loop as the graph describes it: the nodes between Enter nodes of one frame name and the Exit nodes.
+type Frame struct {
+	Name   string // of all Enter nodes that lead to it; "" for the root, which is outside of all loops
+	Parent *Frame // nil for the root
+	Cond   *Node  // its LoopCond node, if it has one
+}
+
+// Frames says which frame every node is executed in. It is indexed by the ID of the node; the frame is nil where no value
+// can reach a node.
+type Frames struct {
+	Root   *Frame
+	RunsIn []*Frame
+}
+
+// FindFrames follows the edges from the nodes without inputs and finds the frame of every node. A graph in which inputs of a
+// node come from different frames, or a frame has more than one parent, is wrong.
+func FindFrames(g *Graph) (*Frames, error) {
+	f := &frameFinder{
+		Frames: Frames{Root: &Frame{}, RunsIn: make([]*Frame, g.NumIDs())},
+		byName: map[string]*Frame{}, leadsTo: make([]*Frame, g.NumIDs()), reachedFrom: make([]*Node, g.NumIDs()),
+	}
+	var todo []*Node
+	for n := range g.Nodes() {
+		if len(n.in) == 0 && len(n.controlIn) == 0 {
+			if err := f.assign(n, f.Root); err != nil {
+				return nil, err
+			}
+			todo = append(todo, n)
+		}
+	}
+	for at := 0; at < len(todo); at++ {
+		src := todo[at]
+		frame := f.leadsTo[src.ID]
+		for _, e := range src.out {
+			if have := f.RunsIn[e.Dst.ID]; have != nil {
+				if have != frame {
+					return nil, f.mixed(e.Dst, src)
+				}
+				continue
+			}
+			f.reachedFrom[e.Dst.ID] = src
+			if err := f.assign(e.Dst, frame); err != nil {
+				return nil, err
+			}
+			todo = append(todo, e.Dst)
+		}
+	}
+	return &f.Frames, nil
+}
+
+// frameFinder holds, for nodes by ID, the frame that their outputs go to and the node through which they were reached first.
+type frameFinder struct {
+	Frames
+	byName      map[string]*Frame
+	leadsTo     []*Frame
+	reachedFrom []*Node
+}
+
+// assign records that n is executed in frame.
+func (f *frameFinder) assign(n *Node, frame *Frame) error {
+	f.RunsIn[n.ID], f.leadsTo[n.ID] = frame, frame
+	switch n.Op.Name {
+	case "Enter", "RefEnter":
+		child, err := f.child(n, frame)
+		f.leadsTo[n.ID] = child
+		return err
+	case "Exit", "RefExit":
+		if frame.Parent == nil {
+			return status.AtNode(status.InvalidArgumentf("Invalid Exit op: Cannot find a corresponding Enter op."), n.Name)
+		}
+		f.leadsTo[n.ID] = frame.Parent
+	case "LoopCond":
+		if frame.Cond == nil {
+			frame.Cond = n
+		}
+	}
+	return nil
+}
+
+// child returns the frame that an Enter node leads to.
+func (f *frameFinder) child(n *Node, parent *Frame) (*Frame, error) {
+	name := n.Attrs.String("frame_name")
+	if name == "" {
+		return nil, status.InvalidArgumentf("The Enter {{node %s}} must have a frame name.", n.Name)
+	}
+	frame := f.byName[name]
+	if frame == nil {
+		frame = &Frame{Name: name, Parent: parent}
+		f.byName[name] = frame
+	}
+	if frame.Parent != parent {
+		return nil, status.Internalf("Invalid loop structure: Mismatched parent frames for \"%s\": \"%s\" vs \"%s\". "+
+			"The node giving this error: {{node %s}}.", name, parent.Name, frame.Parent.Name, n.Name)
+	}
+	return frame, nil
+}
+
+// mixed reports that dst has inputs from two frames, src being the second.
+func (f *frameFinder) mixed(dst, src *Node) error {
+	first := f.reachedFrom[dst.ID]
+	return status.InvalidArgumentf("{{node %s}} has inputs from different frames. The input {{node %s}} is in frame '%s'. "+
+		"The input {{node %s}} is in frame '%s'.",
+		dst.Name, src.Name, f.leadsTo[src.ID].Name, first.Name, f.leadsTo[first.ID].Name)
+}

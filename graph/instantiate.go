@@ -1,0 +1,382 @@
+package graph
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Body is a function instantiated for attributes: a graph in which node Args[i], of operation _Arg, yields argument i, and
+// Rets[i], of operation _Retval, takes result i. The graph shares the library, so that functions called in it, the function
+// itself among them, are instantiated when they are needed.
+type Body struct {
+	Graph    *Graph
+	Args     []*Node
+	Rets     []*Node
+	Controls []*Node // that a call must run even where no result depends on them, in the order of the control outputs
+}
+
+// InstantiateBody returns the body of a function with the placeholders of its nodes replaced by the attributes of fn.
+// Operations that are no functions are looked up in ops.
+func (l *Library) InstantiateBody(fn opdef.Func, ops opdef.Lookup) (*Body, error) {
+	f, ok := l.Lookup(fn.Name)
+	if !ok {
+		return nil, status.NotFoundf("Function %s is not defined.", fn.Name)
+	}
+	attrs, err := bindAttrs(&f.Def.Signature, fn.Attrs)
+	if err != nil {
+		return nil, err
+	}
+	g := New(ops)
+	g.Library, g.options = l, ImportOptions{Internal: true}
+	b := &bodyBuilder{
+		f: &f.Def, attrs: attrs, g: g, args: map[string][]bodyValue{}, nodes: make(map[string]*bodyNode, len(f.Def.Nodes)),
+		names: make(map[string]bool, len(f.Def.Nodes)),
+	}
+	for _, step := range []func() error{b.indexNodes, b.addArgs, b.addNodes, b.addRets} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	if err := g.Extend(&Def{Nodes: b.out}); err != nil {
+		return nil, status.Errorf(status.CodeOf(err), "function '%s': %w", fn.Name, err)
+	}
+	return b.body()
+}
+
+// bindAttrs returns the attributes of a call completed with the defaults of the signature.
+func bindAttrs(sig *opdef.Op, attrs opdef.Attrs) (opdef.Attrs, error) {
+	out := attrs.Clone()
+	if out == nil {
+		out = opdef.Attrs{}
+	}
+	for i := range sig.Attrs {
+		a := &sig.Attrs[i]
+		v, given := out[a.Name]
+		if !given {
+			if a.Default == nil {
+				return nil, status.NotFoundf("Attr %s is not found from %v", a.Name, sig)
+			}
+			out[a.Name] = a.Default
+			continue
+		}
+		if _, any := v.(opdef.AnyList); any {
+			out[a.Name] = opdef.EmptyList(a.Kind)
+		} else if err := a.Check(v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// bodyBuilder writes the definition of a body.
+type bodyBuilder struct {
+	f     *FunctionDef
+	attrs opdef.Attrs // of the call, complete
+	g     *Graph      // empty, for its operations
+
+	args  map[string][]bodyValue // by name of the argument
+	nodes map[string]*bodyNode   // by name
+	names map[string]bool        // of nodes, to tell new ones from
+	out   []NodeDef
+
+	argNames, retNames []string // of the nodes that stand for arguments and results
+}
+
+// bodyValue is a tensor in the body, as an input of a graph's node is written.
+type bodyValue struct {
+	input string
+	dtype tensor.DType // without a reference mark
+}
+
+// bodyNode is a node of the body with its placeholders replaced.
+type bodyNode struct {
+	op    *opdef.Op
+	attrs opdef.Attrs
+}
+
+func (b *bodyBuilder) indexNodes() error {
+	for i := range b.f.Nodes {
+		d := &b.f.Nodes[i]
+		op, ok := b.g.LookupOp(d.Op)
+		if !ok {
+			return notRegistered(d.Op, d.Name)
+		}
+		attrs, err := b.substitute(d.Attrs)
+		if err != nil {
+			return err
+		}
+		if attrs, err = op.CheckAttrs(d.Name, attrs); err != nil {
+			return err
+		}
+		if b.nodes[d.Name] != nil {
+			return notUnique(d.Name)
+		}
+		b.nodes[d.Name] = &bodyNode{op, attrs}
+		b.names[d.Name] = true
+	}
+	return nil
+}
+
+// substitute replaces the placeholders in attributes by the attributes of the call.
+func (b *bodyBuilder) substitute(attrs opdef.Attrs) (opdef.Attrs, error) {
+	out := make(opdef.Attrs, len(attrs))
+	for name, v := range attrs {
+		var err error
+		if out[name], err = b.substituteIn(v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (b *bodyBuilder) substituteIn(v any) (any, error) {
+	switch v := v.(type) {
+	case opdef.Placeholder:
+		bound, ok := b.attrs[string(v)]
+		if !ok {
+			return nil, status.InvalidArgumentf("Failed to bind all placeholders in %s", opdef.FormatAttr(v))
+		}
+		return bound, nil
+	case opdef.Func:
+		attrs, err := b.substitute(v.Attrs)
+		return opdef.Func{Name: v.Name, Attrs: attrs}, err
+	case []opdef.Func:
+		out := make([]opdef.Func, len(v))
+		for i, f := range v {
+			attrs, err := b.substitute(f.Attrs)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = opdef.Func{Name: f.Name, Attrs: attrs}
+		}
+		return out, nil
+	default:
+		return v, nil
+	}
+}
+
+// newName returns name, or name with a number if a node has it already.
+func (b *bodyBuilder) newName(name string) string {
+	unique := name
+	for i := 1; b.names[unique]; i++ {
+		unique = name + "__" + strconv.Itoa(i)
+	}
+	b.names[unique] = true
+	return unique
+}
+
+// numbered returns the name of the node for tensor i of an argument that stands for n.
+func numbered(name string, i, n int) string {
+	if n == 1 {
+		return name
+	}
+	return name + "_" + strconv.Itoa(i)
+}
+
+func (b *bodyBuilder) addArgs() error {
+	for i := range b.f.Signature.Inputs {
+		arg := &b.f.Signature.Inputs[i]
+		types, err := arg.Types(b.attrs)
+		if err != nil {
+			return inArg(err, arg)
+		}
+		if _, twice := b.args[arg.Name]; twice {
+			return inArg(status.InvalidArgumentf("Duplicated arg name: %s", arg.Name), arg)
+		}
+		values := make([]bodyValue, len(types))
+		for j, dtype := range types {
+			name := b.newName(numbered(arg.Name, j, len(types)))
+			attrs := opdef.Attrs{}
+			for k, v := range b.f.ArgAttrs[i] {
+				attrs[k] = v
+			}
+			attrs["T"], attrs["index"] = dtype, int64(len(b.argNames))
+			values[j] = bodyValue{name, dtype.Base()}
+			b.argNames = append(b.argNames, name)
+			b.out = append(b.out, NodeDef{Name: name, Op: "_Arg", Attrs: attrs})
+		}
+		b.args[arg.Name] = values
+	}
+	return nil
+}
+
+func inArg(err error, arg *opdef.Arg) error {
+	return status.Errorf(status.CodeOf(err), "%w\n\tIn %s", err, arg)
+}
+
+func (b *bodyBuilder) addNodes() error {
+	for i := range b.f.Nodes {
+		d := &b.f.Nodes[i]
+		inputs, err := b.inputs(d)
+		if err != nil {
+			return status.Errorf(status.CodeOf(err), "%w\n\tIn {{node %s}}", err, d.Name)
+		}
+		b.out = append(b.out, NodeDef{Name: d.Name, Op: d.Op, Inputs: inputs, Device: d.Device, Attrs: b.nodes[d.Name].attrs})
+	}
+	return nil
+}
+
+// inputs translates the inputs of a node. One of them may stand for all tensors of an argument or output.
+func (b *bodyBuilder) inputs(d *NodeDef) ([]string, error) {
+	n := b.nodes[d.Name]
+	out := make([]string, 0, len(d.Inputs))
+	at := 0
+	for i := range n.op.Inputs {
+		arg := &n.op.Inputs[i]
+		types, err := arg.Types(n.attrs)
+		if err != nil {
+			return nil, err
+		}
+		for j := 0; j < len(types); at++ {
+			if at >= len(d.Inputs) {
+				return nil, status.InvalidArgumentf("Attempt to access beyond input size: %d >= %d", at, len(d.Inputs))
+			}
+			values, ok := b.values(d.Inputs[at])
+			if !ok {
+				return nil, status.InvalidArgumentf("input %s is not found: {{node %s}}", d.Inputs[at], d.Name)
+			}
+			if len(values) > len(types)-j {
+				return nil, status.InvalidArgumentf("Input %s too long for %s", d.Inputs[at], arg.Name)
+			}
+			for k, v := range values {
+				if v.dtype != types[j].Base() {
+					return nil, status.InvalidArgumentf("input %s[%d] expected type %v != %v, the type of %s[%d]",
+						arg.Name, j, types[j], v.dtype, d.Inputs[at], k)
+				}
+				out = append(out, v.input)
+				j++
+			}
+		}
+	}
+	for i, input := range d.Inputs[at:] {
+		name, err := b.control(at+i, input)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, "^"+name)
+	}
+	return out, nil
+}
+
+func (b *bodyBuilder) control(i int, input string) (string, error) {
+	name, ok := strings.CutPrefix(input, "^")
+	if !ok {
+		return "", status.InvalidArgumentf("Expected input[%d] == '%s' to be a control input.", i, input)
+	}
+	if b.nodes[name] != nil {
+		return name, nil
+	}
+	if values := b.args[name]; len(values) > 0 {
+		return values[0].input, nil
+	}
+	return "", status.InvalidArgumentf("input[%d] == '%s', is not found.", i, input)
+}
+
+// values returns the tensors that an input of a body's node stands for: "arg", "arg:i", "node:out" or "node:out:i".
+func (b *bodyBuilder) values(input string) ([]bodyValue, bool) {
+	parts := strings.Split(input, ":")
+	if values, ok := b.args[parts[0]]; ok {
+		if picked, ok := pick(values, parts[1:]); ok {
+			return picked, true
+		}
+	}
+	n := b.nodes[parts[0]]
+	if n == nil || len(parts) < 2 {
+		return nil, false
+	}
+	first := 0
+	for i := range n.op.Outputs {
+		arg := &n.op.Outputs[i]
+		types, err := arg.Types(n.attrs)
+		if err != nil {
+			return nil, false
+		}
+		if arg.Name != parts[1] {
+			first += len(types)
+			continue
+		}
+		values := make([]bodyValue, len(types))
+		for j, dtype := range types {
+			values[j] = bodyValue{fmt.Sprintf("%s:%d", parts[0], first+j), dtype.Base()}
+		}
+		return pick(values, parts[2:])
+	}
+	return nil, false
+}
+
+// pick returns the value that an index, if one is given, points at.
+func pick(values []bodyValue, index []string) ([]bodyValue, bool) {
+	if len(index) == 0 {
+		return values, true
+	}
+	i, err := strconv.ParseUint(index[0], 10, 31)
+	if err != nil || len(index) > 1 || i >= uint64(len(values)) {
+		return nil, false
+	}
+	return values[i : i+1], true
+}
+
+func (b *bodyBuilder) addRets() error {
+	for i := range b.f.Signature.Outputs {
+		arg := &b.f.Signature.Outputs[i]
+		if err := b.addRet(arg); err != nil {
+			return status.Errorf(status.CodeOf(err), "%w\n\tIn function output %s", err, arg)
+		}
+	}
+	return nil
+}
+
+func (b *bodyBuilder) addRet(arg *opdef.Arg) error {
+	source, ok := b.f.Ret[arg.Name]
+	if !ok {
+		return status.InvalidArgumentf("Return %s missing.", arg.Name)
+	}
+	types, err := arg.Types(b.attrs)
+	if err != nil {
+		return err
+	}
+	values, ok := b.values(source)
+	if !ok {
+		return status.InvalidArgumentf("Return %s -> %s is not found.", arg.Name, source)
+	}
+	have := make([]tensor.DType, len(values))
+	same := len(values) == len(types)
+	for i, v := range values {
+		have[i] = v.dtype
+		same = same && v.dtype == types[i].Base()
+	}
+	if !same {
+		return status.InvalidArgumentf("Invalid ret types %s : %s vs. %s", arg.Name, opdef.JoinTypes(types), opdef.JoinTypes(have))
+	}
+	for i, v := range values {
+		name := b.newName(numbered(arg.Name+"_RetVal", i, len(values)))
+		attrs := opdef.Attrs{"T": types[i], "index": int64(len(b.retNames))}
+		b.retNames = append(b.retNames, name)
+		b.out = append(b.out, NodeDef{Name: name, Op: "_Retval", Inputs: []string{v.input}, Attrs: attrs})
+	}
+	return nil
+}
+
+// body collects the nodes that stand for arguments and results.
+func (b *bodyBuilder) body() (*Body, error) {
+	body := &Body{Graph: b.g}
+	for _, name := range b.argNames {
+		body.Args = append(body.Args, b.g.Node(name))
+	}
+	for _, name := range b.retNames {
+		body.Rets = append(body.Rets, b.g.Node(name))
+	}
+	for _, output := range b.f.Signature.ControlOutputs {
+		n := b.g.Node(b.f.ControlRet[output])
+		if n == nil {
+			return nil, status.InvalidArgumentf("Control output %s of function '%s' is not found.", output, b.f.Signature.Name)
+		}
+		body.Controls = append(body.Controls, n)
+	}
+	return body, nil
+}
