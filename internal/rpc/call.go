@@ -1,0 +1,127 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/weft-ml/weft/internal/message"
+	"github.com/weft-ml/weft/status"
+)
+
+// patience says how long a call bears with a peer that cannot be reached, or does not answer.
+type patience struct {
+	wait   bool          // for a connection, where other calls fail at once
+	within time.Duration // the whole call; 0 for as long as its context lasts
+}
+
+// cleanup is how long calls may take whose failure nobody waits for: a peer that is gone has nothing to clean up.
+const cleanup = 10 * time.Second
+
+// patienceOf lists the methods that wait for a peer to come up: those with which clients and masters start, as tasks of a
+// cluster start in any order, and those that clean up. TensorFlow's clients wait with every call, and for ever; but once
+// a peer is gone, so are the sessions and steps that the other methods are about.
+var patienceOf = map[string]patience{
+	MethodCreateSession:       {wait: true},
+	MethodListDevices:         {wait: true},
+	MethodReset:               {wait: true},
+	MethodGetStatus:           {wait: true},
+	MethodCompleteGroup:       {wait: true},
+	MethodCompleteInstance:    {wait: true},
+	MethodCleanupGraph:        {wait: true, within: cleanup},
+	MethodCleanupAll:          {wait: true, within: cleanup},
+	MethodDeleteWorkerSession: {within: cleanup},
+}
+
+// A caller makes calls to one peer.
+type caller struct {
+	conn   grpc.ClientConnInterface
+	remote string // who the peer is, for errors
+	task   bool   // it is a task of the cluster, called by another
+}
+
+// invoke calls a method and returns its response, which owns its tensors. It borrows the request.
+func invoke[Resp any](ctx context.Context, c *caller, method string, req any) (*Resp, error) {
+	data, err := encode(req)
+	if err != nil {
+		return nil, status.From(err)
+	}
+	p := patienceOf[method]
+	callCtx := ctx
+	if p.within > 0 {
+		var cancel context.CancelFunc
+		callCtx, cancel = context.WithTimeout(ctx, p.within)
+		defer cancel()
+	}
+	resp := new(Resp)
+	out, in := outbound{data: data}, inbound{msg: resp}
+	var trailer metadata.MD
+	err = c.conn.Invoke(callCtx, method, &out, &in, grpc.Trailer(&trailer), grpc.WaitForReady(p.wait))
+	if !out.taken {
+		data.Free()
+	}
+	if err != nil {
+		return nil, c.explain(callCtx, method, fromGRPC(err, trailer), len(trailer) > 0)
+	}
+	if in.err != nil {
+		return nil, c.explain(callCtx, method, responseError(in.err), true)
+	}
+	if err := bodyErrorOf(resp, trailer); err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// explain adds to an error who was called, in the form that TensorFlow's masters and workers have for it. An error that
+// did not come from the peer itself is about the connection to it.
+func (c *caller) explain(ctx context.Context, method string, err *status.Error, answered bool) *status.Error {
+	if ctx.Err() != nil && !answered && (err.Code == status.Cancelled || err.Code == status.DeadlineExceeded) {
+		return ended(ctx, fmt.Sprintf("calling %s on %s", method, c.remote))
+	}
+	if !answered && err.Code == status.Unavailable {
+		out := *err
+		out.Message = fmt.Sprintf("%s is unavailable: %s", c.remote, err.Message)
+		err = &out
+	}
+	if c.task {
+		err = err.Annotate("\nAdditional GRPC error information from remote target %s while calling %s:\n:%v",
+			c.remote, method, err.Code)
+	}
+	return err
+}
+
+// ended returns the error of a call that ended because its context did.
+func ended(ctx context.Context, what string) *status.Error {
+	err := status.FromContext(ctx, what)
+	if err.Code == status.Cancelled {
+		return err.Derive()
+	}
+	return err
+}
+
+// responseError is what TensorFlow makes of a response that it cannot read.
+func responseError(err error) *status.Error {
+	if errors.Is(err, errMalformed) {
+		return status.Internalf("could not parse rpc response")
+	}
+	return status.Internalf("could not parse rpc response: %w", err)
+}
+
+// bodyErrorOf returns the error in the body of a response, with the payloads that a server of ours sends beside it.
+func bodyErrorOf(resp any, trailer metadata.MD) *status.Error {
+	var err *status.Error
+	switch resp := resp.(type) {
+	case *message.RunStepResponse:
+		err = resp.Err
+	case *message.RunGraphResponse:
+		err = resp.Err
+	}
+	if err != nil {
+		err.Payloads = decodePayloads(trailer, bodyPayloadTrailer)
+	}
+	return err
+}

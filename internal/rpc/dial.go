@@ -1,0 +1,76 @@
+package rpc
+
+import (
+	"context"
+	"math"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/weft-ml/weft/status"
+)
+
+// Sizes of a connection. Windows take a large tensor without a pause for the acknowledgement of its parts; buffers trade
+// system calls against memory that every connection holds.
+const (
+	windowSize  = 64 << 20
+	readBuffer  = 128 << 10
+	writeBuffer = 128 << 10
+)
+
+// maxBackoff is the longest pause between attempts to connect, as TensorFlow has it: tasks that restart are found soon.
+const maxBackoff = time.Second
+
+// A dead host is noticed by its silence in TCP, as TensorFlow's servers take pings of HTTP/2 for an attack.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
+
+// Conn is a connection to a server. It connects when it is first used, again whenever it must, and never through a proxy.
+type Conn = grpc.ClientConn
+
+// Dial returns a connection to the server at address, "host:port".
+func Dial(address string) (*Conn, error) {
+	dialer := &net.Dialer{KeepAliveConfig: keepAlive}
+	conn, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithNoProxy(),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "tcp", address)
+		}),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff},
+			MinConnectTimeout: 5 * time.Second,
+		}),
+		grpc.WithInitialWindowSize(windowSize),
+		grpc.WithInitialConnWindowSize(windowSize),
+		grpc.WithReadBufferSize(readBuffer),
+		grpc.WithWriteBufferSize(writeBuffer),
+		grpc.WithSharedWriteBuffer(true),
+		grpc.WithDefaultCallOptions(
+			grpc.ForceCodecV2(newCodec()),
+			grpc.MaxCallRecvMsgSize(math.MaxInt32),
+			grpc.MaxCallSendMsgSize(math.MaxInt32),
+		),
+	)
+	if err != nil {
+		return nil, status.InvalidArgumentf("Could not interpret \"%s\" as a host-port pair.", address)
+	}
+	return conn, nil
+}
+
+// ServerOptions are the options of a server of the services: sizes as of Dial, and our codec.
+func ServerOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ForceServerCodecV2(newCodec()),
+		grpc.MaxRecvMsgSize(math.MaxInt32),
+		grpc.MaxSendMsgSize(math.MaxInt32),
+		grpc.InitialWindowSize(windowSize),
+		grpc.InitialConnWindowSize(windowSize),
+		grpc.ReadBufferSize(readBuffer),
+		grpc.WriteBufferSize(writeBuffer),
+		grpc.SharedWriteBuffer(true),
+	}
+}

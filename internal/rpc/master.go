@@ -1,0 +1,73 @@
+package rpc
+
+import (
+	"context"
+	"log/slog"
+
+	"google.golang.org/grpc"
+
+	"github.com/weft-ml/weft/internal/message"
+	"github.com/weft-ml/weft/internal/pb"
+)
+
+// MasterService is the name of the service through which clients use a cluster.
+const MasterService = "tensorflow.MasterService"
+
+// Full names of the methods of MasterService, as an interceptor sees them.
+const (
+	MethodCreateSession   = "/" + MasterService + "/CreateSession"
+	MethodExtendSession   = "/" + MasterService + "/ExtendSession"
+	MethodPartialRunSetup = "/" + MasterService + "/PartialRunSetup"
+	MethodRunStep         = "/" + MasterService + "/RunStep"
+	MethodCloseSession    = "/" + MasterService + "/CloseSession"
+	MethodListDevices     = "/" + MasterService + "/ListDevices"
+	MethodReset           = "/" + MasterService + "/Reset"
+	MethodMakeCallable    = "/" + MasterService + "/MakeCallable"
+	MethodRunCallable     = "/" + MasterService + "/RunCallable"
+	MethodReleaseCallable = "/" + MasterService + "/ReleaseCallable"
+)
+
+// Master serves MasterService. A request and its tensors are the caller's, to whom the tensors of a response pass. Errors are
+// coded, and only returned: whether one is to go in the body of a response is a matter of this package.
+type Master interface {
+	// CreateSession starts a session with a first graph.
+	CreateSession(context.Context, *pb.CreateSessionRequest) (*pb.CreateSessionResponse, error)
+	// ExtendSession adds nodes to a session's graph.
+	ExtendSession(context.Context, *pb.ExtendSessionRequest) (*pb.ExtendSessionResponse, error)
+	// PartialRunSetup declares the feeds and fetches of a partial run.
+	PartialRunSetup(context.Context, *pb.PartialRunSetupRequest) (*pb.PartialRunSetupResponse, error)
+	// RunStep runs one step, or the next part of a partial run.
+	RunStep(context.Context, *message.RunStepRequest) (*message.RunStepResponse, error)
+	// CloseSession ends a session.
+	CloseSession(context.Context, *pb.CloseSessionRequest) (*pb.CloseSessionResponse, error)
+	// ListDevices lists the devices of a session, or of the cluster.
+	ListDevices(context.Context, *pb.ListDevicesRequest) (*pb.ListDevicesResponse, error)
+	// Reset drops resource containers, and the sessions with them.
+	Reset(context.Context, *pb.ResetRequest) (*pb.ResetResponse, error)
+	// MakeCallable prepares a subgraph to be run many times.
+	MakeCallable(context.Context, *pb.MakeCallableRequest) (*pb.MakeCallableResponse, error)
+	// RunCallable runs a callable.
+	RunCallable(context.Context, *message.RunCallableRequest) (*message.RunCallableResponse, error)
+	// ReleaseCallable drops a callable.
+	ReleaseCallable(context.Context, *pb.ReleaseCallableRequest) (*pb.ReleaseCallableResponse, error)
+}
+
+// RegisterMaster makes a server serve MasterService. Panics of m are logged.
+func RegisterMaster(s grpc.ServiceRegistrar, m Master, logger *slog.Logger) {
+	s.RegisterService(&grpc.ServiceDesc{
+		ServiceName: MasterService,
+		HandlerType: (*Master)(nil),
+		Methods: []grpc.MethodDesc{
+			unary(logger, MethodCreateSession, m.CreateSession),
+			unary(logger, MethodExtendSession, m.ExtendSession),
+			unary(logger, MethodPartialRunSetup, m.PartialRunSetup),
+			unary(logger, MethodRunStep, runStep(m)),
+			unary(logger, MethodCloseSession, m.CloseSession),
+			unary(logger, MethodListDevices, m.ListDevices),
+			unary(logger, MethodReset, m.Reset),
+			unary(logger, MethodMakeCallable, m.MakeCallable),
+			unary(logger, MethodRunCallable, m.RunCallable),
+			unary(logger, MethodReleaseCallable, m.ReleaseCallable),
+		},
+	}, m)
+}

@@ -1,0 +1,96 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/message"
+	"github.com/weft-ml/weft/status"
+)
+
+// Connections are the connections of one task, one for each address, made when they are first needed.
+type Connections struct {
+	mu     sync.Mutex
+	closed bool             // guarded by mu
+	conns  map[string]*Conn // guarded by mu; by address
+}
+
+// NewConnections returns an empty set.
+func NewConnections() *Connections { return &Connections{conns: map[string]*Conn{}} }
+
+// To returns the connection to an address. It stays the set's to close.
+func (c *Connections) To(address string) (*Conn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, status.Unavailablef("the task is shutting down")
+	}
+	if conn, ok := c.conns[address]; ok {
+		return conn, nil
+	}
+	conn, err := Dial(address)
+	if err != nil {
+		return nil, err
+	}
+	c.conns[address] = conn
+	return conn, nil
+}
+
+// Close closes all connections. Calls over them fail.
+func (c *Connections) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, conn := range c.conns {
+		conn.Close() //nolint:errcheck // the only error is that it is closed
+	}
+	clear(c.conns)
+}
+
+// Peers reaches the tasks of a cluster by name.
+type Peers struct {
+	cluster cluster.Spec
+	conns   *Connections
+
+	mu      sync.Mutex
+	clients map[string]*WorkerClient // guarded by mu; by the name of the task
+}
+
+// NewPeers returns the tasks of a cluster, reached over conns. The cluster must not be modified.
+func NewPeers(spec cluster.Spec, conns *Connections) *Peers {
+	return &Peers{cluster: spec, conns: conns, clients: map[string]*WorkerClient{}}
+}
+
+// Worker returns a client of the task with the given name, "/job:ps/replica:0/task:0".
+func (p *Peers) Worker(task string) (*WorkerClient, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c, ok := p.clients[task]; ok {
+		return c, nil
+	}
+	t, err := cluster.ParseTask(task)
+	if err != nil {
+		return nil, err
+	}
+	address := p.cluster.Address(t)
+	if address == "" {
+		return nil, status.InvalidArgumentf("the cluster has no task %s", task)
+	}
+	conn, err := p.conns.To(address)
+	if err != nil {
+		return nil, err
+	}
+	c := NewWorkerClient(conn, task)
+	p.clients[task] = c
+	return c, nil
+}
+
+// RecvTensor asks a task for a tensor.
+func (p *Peers) RecvTensor(ctx context.Context, task string, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
+	c, err := p.Worker(task)
+	if err != nil {
+		return nil, err
+	}
+	return c.RecvTensor(ctx, req)
+}

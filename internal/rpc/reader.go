@@ -1,0 +1,206 @@
+package rpc
+
+import (
+	"encoding/binary"
+	"errors"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+)
+
+// Wire types of protocol buffers. A key is a field number above three bits of wire type.
+const (
+	varint          = 0
+	fixed64         = 1
+	lengthDelimited = 2
+	fixed32         = 5
+)
+
+// errMalformed reports bytes that are no protocol message.
+var errMalformed = errors.New("malformed message")
+
+// reader walks a protocol message that lies in several buffers. The first error ends it: every method then returns zero
+// values, and more reports false.
+type reader struct {
+	cur  []byte          // the rest of the current buffer
+	next mem.BufferSlice // the buffers after it
+	left int             // bytes left of the message that is being read
+	err  error
+}
+
+// more reports whether the message has another field.
+func (r *reader) more() bool { return r.left > 0 && r.err == nil }
+
+func (r *reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.cur, r.next, r.left = nil, nil, 0
+}
+
+// fill moves on to the next buffer that has bytes; one must be left.
+func (r *reader) fill() {
+	for len(r.cur) == 0 {
+		r.cur, r.next = r.next[0].ReadOnlyData(), r.next[1:]
+	}
+}
+
+func (r *reader) uvarint() uint64 {
+	if n := min(len(r.cur), r.left); n > 0 {
+		if v, width := binary.Uvarint(r.cur[:n]); width > 0 {
+			r.cur, r.left = r.cur[width:], r.left-width
+			return v
+		}
+	}
+	return r.splitUvarint()
+}
+
+// splitUvarint reads a number that may cross buffers.
+func (r *reader) splitUvarint() uint64 {
+	var buf [binary.MaxVarintLen64]byte
+	for i := range buf {
+		if r.left == 0 {
+			break
+		}
+		r.fill()
+		buf[i] = r.cur[0]
+		r.cur, r.left = r.cur[1:], r.left-1
+		if buf[i] < 0x80 {
+			v, width := binary.Uvarint(buf[:i+1])
+			if width <= 0 {
+				break
+			}
+			return v
+		}
+	}
+	r.fail(errMalformed)
+	return 0
+}
+
+// key reads the key of a field.
+func (r *reader) key() uint64 {
+	key := r.uvarint()
+	if key>>3 == 0 || key>>3 >= 1<<29 {
+		r.fail(errMalformed)
+	}
+	return key
+}
+
+// length reads the length of what follows and makes sure that the message is not shorter.
+func (r *reader) length() int {
+	n := r.uvarint()
+	if n > uint64(r.left) {
+		r.fail(errMalformed)
+		return 0
+	}
+	return int(n)
+}
+
+// discard passes over n bytes, which must be left.
+func (r *reader) discard(n int) {
+	r.left -= n
+	for n > len(r.cur) {
+		n -= len(r.cur)
+		r.cur, r.next = r.next[0].ReadOnlyData(), r.next[1:]
+	}
+	r.cur = r.cur[n:]
+}
+
+// skip passes over the value of a field of no interest.
+func (r *reader) skip(key uint64) {
+	n := 0
+	switch key & 7 {
+	case varint:
+		r.uvarint()
+	case fixed64:
+		n = 8
+	case fixed32:
+		n = 4
+	case lengthDelimited:
+		n = r.length()
+	default: // groups, which no version of the protocol has
+		r.fail(errMalformed)
+	}
+	if n > r.left {
+		r.fail(errMalformed)
+		return
+	}
+	r.discard(n)
+}
+
+// copyTo fills dst, whose bytes must be left.
+func (r *reader) copyTo(dst []byte) {
+	r.left -= len(dst)
+	for len(dst) > 0 {
+		r.fill()
+		n := copy(dst, r.cur)
+		r.cur, dst = r.cur[n:], dst[n:]
+	}
+}
+
+// rest returns what is left of the message in one piece, which is shared with the buffers if it lies in one of them.
+func (r *reader) rest() []byte {
+	n := r.left
+	if n > 0 {
+		r.fill()
+	}
+	if n <= len(r.cur) {
+		out := r.cur[:n:n]
+		r.discard(n)
+		return out
+	}
+	out := make([]byte, n)
+	r.copyTo(out)
+	return out
+}
+
+// enter starts a nested value, to be read until more is false; leave ends it.
+func (r *reader) enter() (outer int) {
+	n := r.length()
+	outer = r.left - n
+	r.left = n
+	return outer
+}
+
+func (r *reader) leave(outer int) {
+	if r.err != nil {
+		return
+	}
+	r.discard(r.left)
+	r.left = outer
+}
+
+// value returns a reader of the nested value alone and passes over it.
+func (r *reader) value() reader {
+	outer := r.enter()
+	v := *r
+	r.leave(outer)
+	return v
+}
+
+// text reads a string, which must be UTF-8.
+func (r *reader) text() string {
+	outer := r.enter()
+	b := r.rest()
+	r.leave(outer)
+	if !utf8.Valid(b) {
+		r.fail(errMalformed)
+		return ""
+	}
+	return string(b)
+}
+
+// message reads a message without tensors into m, on top of what m has, as the protocol demands for repeated occurrences.
+func (r *reader) message(m proto.Message) {
+	outer := r.enter()
+	b := r.rest()
+	r.leave(outer)
+	if r.err == nil && (proto.UnmarshalOptions{Merge: true}).Unmarshal(b, m) != nil {
+		r.fail(errMalformed)
+	}
+}
+
+func (r *reader) bool() bool { return r.uvarint() != 0 }
+
+func (r *reader) int64() int64 { return int64(r.uvarint()) }

@@ -1,0 +1,97 @@
+package rpc
+
+import (
+	"context"
+	"log/slog"
+
+	"google.golang.org/grpc"
+
+	"github.com/weft-ml/weft/internal/message"
+	"github.com/weft-ml/weft/internal/pb"
+)
+
+// WorkerService is the name of the service through which masters and other tasks use a task.
+const WorkerService = "tensorflow.WorkerService"
+
+// Full names of the methods of WorkerService, as an interceptor sees them.
+const (
+	MethodGetStatus           = "/" + WorkerService + "/GetStatus"
+	MethodCreateWorkerSession = "/" + WorkerService + "/CreateWorkerSession"
+	MethodDeleteWorkerSession = "/" + WorkerService + "/DeleteWorkerSession"
+	MethodRegisterGraph       = "/" + WorkerService + "/RegisterGraph"
+	MethodDeregisterGraph     = "/" + WorkerService + "/DeregisterGraph"
+	MethodRunGraph            = "/" + WorkerService + "/RunGraph"
+	MethodCleanupGraph        = "/" + WorkerService + "/CleanupGraph"
+	MethodCleanupAll          = "/" + WorkerService + "/CleanupAll"
+	MethodRecvTensor          = "/" + WorkerService + "/RecvTensor"
+	MethodMarkRecvFinished    = "/" + WorkerService + "/MarkRecvFinished"
+	MethodLogging             = "/" + WorkerService + "/Logging"
+	MethodTracing             = "/" + WorkerService + "/Tracing"
+	MethodRecvBuf             = "/" + WorkerService + "/RecvBuf"
+	MethodGetStepSequence     = "/" + WorkerService + "/GetStepSequence"
+	MethodCompleteGroup       = "/" + WorkerService + "/CompleteGroup"
+	MethodCompleteInstance    = "/" + WorkerService + "/CompleteInstance"
+)
+
+// Worker serves WorkerService. A request and its tensors are the caller's, to whom the tensors of a response pass. Errors are
+// coded, and only returned: whether one is to go in the body of a response is a matter of this package.
+type Worker interface {
+	// GetStatus lists the task's devices.
+	GetStatus(context.Context, *pb.GetStatusRequest) (*pb.GetStatusResponse, error)
+	// CreateWorkerSession makes a master's session known.
+	CreateWorkerSession(context.Context, *pb.CreateWorkerSessionRequest) (*pb.CreateWorkerSessionResponse, error)
+	// DeleteWorkerSession ends the task's part of a session.
+	DeleteWorkerSession(context.Context, *pb.DeleteWorkerSessionRequest) (*pb.DeleteWorkerSessionResponse, error)
+	// RegisterGraph takes the task's part of a graph.
+	RegisterGraph(context.Context, *pb.RegisterGraphRequest) (*pb.RegisterGraphResponse, error)
+	// DeregisterGraph drops a registered graph.
+	DeregisterGraph(context.Context, *pb.DeregisterGraphRequest) (*pb.DeregisterGraphResponse, error)
+	// RunGraph runs the task's part of a step.
+	RunGraph(context.Context, *message.RunGraphRequest) (*message.RunGraphResponse, error)
+	// CleanupGraph drops what is left of a step.
+	CleanupGraph(context.Context, *pb.CleanupGraphRequest) (*pb.CleanupGraphResponse, error)
+	// CleanupAll drops resource containers.
+	CleanupAll(context.Context, *pb.CleanupAllRequest) (*pb.CleanupAllResponse, error)
+	// RecvTensor waits for a tensor that the task produces, and returns it.
+	RecvTensor(context.Context, *message.RecvTensorRequest) (*message.RecvTensorResponse, error)
+	// MarkRecvFinished says that a tensor or buffer has arrived.
+	MarkRecvFinished(context.Context, *pb.MarkRecvFinishedRequest) (*pb.MarkRecvFinishedResponse, error)
+	// Logging controls and returns the record of transfers.
+	Logging(context.Context, *pb.LoggingRequest) (*pb.LoggingResponse, error)
+	// Tracing profiles the task.
+	Tracing(context.Context, *pb.TracingRequest) (*pb.TracingResponse, error)
+	// RecvBuf waits for a buffer of a collective op, and returns it.
+	RecvBuf(context.Context, *pb.RecvBufRequest) (*pb.RecvBufResponse, error)
+	// GetStepSequence returns the step ids that all masters are to use.
+	GetStepSequence(context.Context, *pb.GetStepSequenceRequest) (*pb.GetStepSequenceResponse, error)
+	// CompleteGroup waits until a collective group has all its members.
+	CompleteGroup(context.Context, *pb.CompleteGroupRequest) (*pb.CompleteGroupResponse, error)
+	// CompleteInstance agrees on one op of a collective group.
+	CompleteInstance(context.Context, *pb.CompleteInstanceRequest) (*pb.CompleteInstanceResponse, error)
+}
+
+// RegisterWorker makes a server serve WorkerService. Panics of w are logged.
+func RegisterWorker(s grpc.ServiceRegistrar, w Worker, logger *slog.Logger) {
+	s.RegisterService(&grpc.ServiceDesc{
+		ServiceName: WorkerService,
+		HandlerType: (*Worker)(nil),
+		Methods: []grpc.MethodDesc{
+			unary(logger, MethodGetStatus, w.GetStatus),
+			unary(logger, MethodCreateWorkerSession, w.CreateWorkerSession),
+			unary(logger, MethodDeleteWorkerSession, w.DeleteWorkerSession),
+			unary(logger, MethodRegisterGraph, w.RegisterGraph),
+			unary(logger, MethodDeregisterGraph, w.DeregisterGraph),
+			unary(logger, MethodRunGraph, runGraph(w)),
+			unary(logger, MethodCleanupGraph, w.CleanupGraph),
+			unary(logger, MethodCleanupAll, w.CleanupAll),
+			unary(logger, MethodRecvTensor, w.RecvTensor),
+			unary(logger, MethodMarkRecvFinished, w.MarkRecvFinished),
+			unary(logger, MethodLogging, w.Logging),
+			unary(logger, MethodTracing, w.Tracing),
+			unary(logger, MethodRecvBuf, w.RecvBuf),
+			unary(logger, MethodGetStepSequence, w.GetStepSequence),
+			unary(logger, MethodCompleteGroup, w.CompleteGroup),
+			unary(logger, MethodCompleteInstance, w.CompleteInstance),
+		},
+	}, w)
+}
