@@ -57,7 +57,10 @@ func (b *builder) constant(v tensor.Tensor) graph.Output {
 
 func (b *builder) number(v int64) graph.Output { b.Helper(); return b.constant(tensor.Scalar(v)) }
 
-func (b *builder) sum(x, y graph.Output) graph.Output { b.Helper(); return b.add("", "Add2", nil, x, y).Out(0) }
+func (b *builder) sum(x, y graph.Output) graph.Output {
+	b.Helper()
+	return b.add("", "Add2", nil, x, y).Out(0)
+}
 
 func (b *builder) arg(i int, dtype tensor.DType) graph.Output {
 	b.Helper()

@@ -2,8 +2,10 @@ package executor_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +23,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(int) { parallel.SetThreads(1) }), goleak.IgnoreCurrent())
+	code := m.Run()
+	parallel.SetThreads(1) // stops the workers
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 func TestSimpleAdd(t *testing.T) {
