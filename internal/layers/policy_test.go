@@ -19,8 +19,8 @@ var (
 	ops     = with(values, "opdef")
 	graphs  = with(ops, "graph")
 	vector  = []string{"internal/invariants", "internal/parallel", "internal/simd", "internal/tile"}
-	numeric = slices.Concat(values, vector, []string{"internal/dtypes", "internal/ints", "internal/strided", "internal/gemm",
-		"internal/conv", "internal/elementwise"})
+	numeric = slices.Concat(values, vector, []string{"internal/dtypes", "internal/ints", "internal/shapes", "internal/strided",
+		"internal/gemm", "internal/conv", "internal/elementwise", "internal/reduce", "internal/rows"})
 	kernels = with(numeric, "opdef", "kernel")
 	clients = with(graphs, "op", "gradients", "cluster")
 	formats = with(values, "internal/pb", "internal/pbconv")
@@ -50,8 +50,11 @@ var policy = []rule{
 	// What families of kernels share, and the families, which import neither the graph nor each other.
 	{pkg: "internal/dtypes", may: []string{"tensor"}},
 	{pkg: "internal/ints", may: values},
-	{pkg: "internal/strided", may: with(values, vector...)},
-	{pkg: "internal/elementwise", may: with(values, "kernel", "internal/invariants", "internal/parallel", "internal/simd")},
+	{pkg: "internal/shapes", may: ops},
+	{pkg: "internal/strided", may: slices.Concat(ops, vector, []string{"internal/ints"})},
+	{pkg: "internal/elementwise", may: slices.Concat(ops, vector, []string{"kernel", "internal/dtypes"})},
+	{pkg: "internal/reduce", may: kernels},
+	{pkg: "internal/rows", may: kernels},
 	{pkg: "kernels/all", may: []string{"kernels/*"}},
 	{pkg: "kernels/*", may: kernels},
 

@@ -1,0 +1,161 @@
+package elementwise
+
+import (
+	"fmt"
+
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Op is one of the operations of two numbers that updates of variables and scatters are made of.
+type Op uint8
+
+// The operations. Assign gives the second operand.
+const (
+	Assign Op = iota
+	Add
+	Sub
+	Mul
+	Div
+	Min
+	Max
+)
+
+// Arithmetic returns the loop z = x op y for elements of type T. Integers wrap around; division of integers truncates and
+// the divisor must have been checked for zeros. Min and Max prefer the first operand where the comparison with a NaN
+// fails, as the scatter operations do.
+func Arithmetic[T tensor.Elem](op Op) func(z, x, y []T) {
+	loop, ok := arithmetic[T](op).(func(z, x, y []T))
+	if !ok {
+		panic(fmt.Sprintf("elementwise: no arithmetic on %v", tensor.DTypeOf[T]()))
+	}
+	return loop
+}
+
+func arithmetic[T tensor.Elem](op Op) any {
+	var z T
+	switch any(z).(type) {
+	case int8:
+		return real2[int8](op)
+	case int16:
+		return real2[int16](op)
+	case int32:
+		return real2[int32](op)
+	case int64:
+		return real2[int64](op)
+	case uint8:
+		return real2[uint8](op)
+	case uint16:
+		return real2[uint16](op)
+	case uint32:
+		return real2[uint32](op)
+	case uint64:
+		return real2[uint64](op)
+	case float32:
+		return real2[float32](op)
+	case float64:
+		return real2[float64](op)
+	case tensor.Half:
+		return short2[tensor.Half](op)
+	case tensor.BFloat:
+		return short2[tensor.BFloat](op)
+	case complex64:
+		return number2[complex64](op)
+	case complex128:
+		return number2[complex128](op)
+	}
+	if op == Assign {
+		return func(z, _, y []T) { copy(z, y) }
+	}
+	return nil
+}
+
+func short2[H Short](op Op) func(z, x, y []H) {
+	if op == Assign {
+		return func(z, _, y []H) { copy(z, y) }
+	}
+	return Via32Binary[H](real2[float32](op))
+}
+
+func real2[T Real](op Op) func(z, x, y []T) {
+	switch op {
+	case Min:
+		return Least[T]
+	case Max:
+		return Greatest[T]
+	default:
+		return number2[T](op)
+	}
+}
+
+func number2[T Number](op Op) func(z, x, y []T) {
+	switch op {
+	case Add:
+		return Sum[T]
+	case Sub:
+		return Difference[T]
+	case Mul:
+		return Product[T]
+	case Div:
+		return Quotient[T]
+	case Assign:
+		return func(z, _, y []T) { copy(z, y) }
+	default:
+		return nil
+	}
+}
+
+// Sum sets z to x + y.
+func Sum[T Number](z, x, y []T) {
+	x, y = x[:len(z)], y[:len(z)]
+	for i := range z {
+		z[i] = x[i] + y[i]
+	}
+}
+
+// Difference sets z to x - y.
+func Difference[T Number](z, x, y []T) {
+	x, y = x[:len(z)], y[:len(z)]
+	for i := range z {
+		z[i] = x[i] - y[i]
+	}
+}
+
+// Product sets z to x * y.
+func Product[T Number](z, x, y []T) {
+	x, y = x[:len(z)], y[:len(z)]
+	for i := range z {
+		z[i] = x[i] * y[i]
+	}
+}
+
+// Quotient sets z to x / y.
+func Quotient[T Number](z, x, y []T) {
+	x, y = x[:len(z)], y[:len(z)]
+	for i := range z {
+		z[i] = x[i] / y[i]
+	}
+}
+
+// Least sets z to y where it is less than x and to x elsewhere.
+func Least[T Real](z, x, y []T) {
+	x, y = x[:len(z)], y[:len(z)]
+	for i := range z {
+		v := x[i]
+		if y[i] < v {
+			v = y[i]
+		}
+		z[i] = v
+	}
+}
+
+// Greatest sets z to y where it is greater than x and to x elsewhere.
+func Greatest[T Real](z, x, y []T) {
+	x, y = x[:len(z)], y[:len(z)]
+	for i := range z {
+		v := x[i]
+		if y[i] > v {
+			v = y[i]
+		}
+		z[i] = v
+	}
+}

@@ -1,0 +1,161 @@
+package kerneltest
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Case is one recorded run of an operation or of its shape rule. A file of cases is text, one block each:
+//
+//	case Add T=float
+//	in float [2] 1 2
+//	in float [] 0.5
+//	out float [2] 1.5 2.5
+//
+//	shapes MatMul T=float transpose_a=true
+//	in float [?,3]
+//	in = float [2,2] 1 0 0 1
+//	error INVALID_ARGUMENT "Dimensions must be equal, but are 1 and 2"
+//
+// The first word says what is run. Attributes are written as in opdef. An input of a shape rule is a type and a partial
+// shape, or, after "=", a tensor whose value is known. "tol x" widens the relative and absolute tolerance of floating
+// outputs; a line that starts with "#" is a comment.
+type Case struct {
+	Line   int // of the first line in its file
+	Kind   string
+	Op     string
+	Attrs  opdef.Attrs
+	In     []tensor.Tensor       // values; not initialized where only the shape is known
+	Shapes []tensor.PartialShape // of the inputs of a shape rule
+	Out    []tensor.Tensor
+	Outs   []tensor.PartialShape
+	Tol    float64
+	Code   string // of the expected error
+	Error  string
+}
+
+// RunCases runs every case of the given files as a subtest. Operations run twice: with inputs that others hold too and
+// with inputs that the kernel may take over.
+func RunCases(t *testing.T, files ...string) {
+	t.Helper()
+	for _, file := range files {
+		cases, err := ReadCases(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range cases {
+			c := &cases[i]
+			t.Run(fmt.Sprintf("%s:%d/%s", strings.TrimSuffix(file[strings.LastIndex(file, "/")+1:], ".txt"), c.Line, c.Op),
+				func(t *testing.T) { c.run(t) })
+		}
+	}
+}
+
+// ReadCases reads a file of cases.
+func ReadCases(file string) ([]Case, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var cases []Case
+	scan := bufio.NewScanner(f)
+	scan.Buffer(nil, 1<<26)
+	for n := 1; scan.Scan(); n++ {
+		line := strings.TrimSpace(scan.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := addLine(&cases, line, n); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
+		}
+	}
+	return cases, scan.Err()
+}
+
+func addLine(cases *[]Case, line string, n int) error {
+	word, rest, _ := strings.Cut(line, " ")
+	if word == "case" || word == "shapes" {
+		c := Case{Line: n, Kind: word}
+		err := c.parseHead(rest)
+		*cases = append(*cases, c)
+		return err
+	}
+	if len(*cases) == 0 {
+		return fmt.Errorf("%q stands before the first case", line)
+	}
+	return (*cases)[len(*cases)-1].parseLine(word, rest)
+}
+
+func (c *Case) run(t *testing.T) {
+	if c.Kind == "shapes" {
+		values := map[int]tensor.Tensor{}
+		for i, v := range c.In {
+			if v.Initialized() {
+				values[i] = v
+			}
+		}
+		outs, err := Shapes(c.Op, c.Attrs, c.Shapes, values)
+		if c.checkError(t, err) {
+			return
+		}
+		for i, want := range c.Outs {
+			if i >= len(outs) || !outs[i].Equal(want) {
+				t.Errorf("output %d has shape %v, want %v", i, outs[i], want)
+			}
+		}
+		return
+	}
+	node, err := NewEnv().Make(c.Op, c.Attrs)
+	if err != nil {
+		c.checkError(t, err)
+		return
+	}
+	c.compare(t, "shared inputs", node, func(in tensor.Tensor) tensor.Tensor { return in.Retain() })
+	c.compare(t, "own inputs", node, func(in tensor.Tensor) tensor.Tensor { return in.Clone() })
+}
+
+func (c *Case) compare(t *testing.T, what string, node *Node, input func(tensor.Tensor) tensor.Tensor) {
+	t.Helper()
+	values := make([]kernel.Value, len(c.In))
+	for i, in := range c.In {
+		values[i].Tensor = input(in)
+	}
+	outs, err := node.RunValues(values...)
+	if c.checkError(t, err) {
+		return
+	}
+	if len(outs) != len(c.Out) {
+		t.Fatalf("%s: %d outputs, want %d", what, len(outs), len(c.Out))
+	}
+	for i := range outs {
+		if diff := Diff(&outs[i].Tensor, &c.Out[i], c.Tol); diff != "" {
+			t.Errorf("%s: output %d: %s", what, i, diff)
+		}
+		outs[i].Release()
+	}
+}
+
+// checkError compares an error with the expected one and reports whether the case is over.
+func (c *Case) checkError(t *testing.T, err error) bool {
+	t.Helper()
+	switch {
+	case err == nil && c.Code == "":
+		return false
+	case err == nil:
+		t.Errorf("no error, want %s: %s", c.Code, c.Error)
+	case c.Code == "":
+		t.Errorf("error %v: %v", status.CodeOf(err), err)
+	case status.CodeOf(err).String() != c.Code || err.Error() != c.Error:
+		t.Errorf("error %v: %q\n want %s: %q", status.CodeOf(err), err.Error(), c.Code, c.Error)
+	}
+	return true
+}

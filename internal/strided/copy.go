@@ -1,0 +1,159 @@
+package strided
+
+import (
+	"fmt"
+
+	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Copy sets the elements of dst in view dv to those of src in view sv. Views have the same dimensions, tensors the same
+// element type, and the elements written are distinct and none of those read.
+func Copy(dst *tensor.Tensor, dv View, src *tensor.Tensor, sv View) {
+	newPlan(dv, sv).copy(dst, src)
+}
+
+// Rows is where n rows of contiguous elements lie in a tensor: the first at Offset, each Stride after the one before.
+type Rows struct{ Offset, Stride int }
+
+// CopyRows copies n rows of size elements. It is [Copy] for the commonest views, without their setup.
+func CopyRows(dst *tensor.Tensor, to Rows, src *tensor.Tensor, from Rows, n, size int) {
+	if n == 1 || to.Stride == size && from.Stride == size {
+		rows, row := chop(dim{n * size, 1, 1})
+		n, size, to.Stride, from.Stride = rows.n, row.n, rows.d, rows.s
+	}
+	p := plan{outer: 1, d: to.Offset, s: from.Offset, n0: n, d0: to.Stride, s0: from.Stride, n1: size, d1: 1, s1: 1}
+	p.copy(dst, src)
+}
+
+func (p *plan) copy(dst, src *tensor.Tensor) {
+	if p.n0 == 0 || p.n1 == 0 {
+		return
+	}
+	switch dtype := dst.DType(); dtype {
+	case tensor.String:
+		run(p, tensor.Values[string](dst), tensor.Values[string](src))
+	case tensor.Resource:
+		run(p, tensor.Values[*tensor.Handle](dst), tensor.Values[*tensor.Handle](src))
+	case tensor.Variant:
+		run(p, tensor.Values[tensor.VariantValue](dst), tensor.Values[tensor.VariantValue](src))
+	default:
+		switch dtype.Size() {
+		case 1:
+			run(p, Words[uint8](dst), Words[uint8](src))
+		case 2:
+			run(p, Words[uint16](dst), Words[uint16](src))
+		case 4:
+			run(p, Words[uint32](dst), Words[uint32](src))
+		case 8:
+			run(p, Words[uint64](dst), Words[uint64](src))
+		default:
+			run(p, tensor.Values[complex128](dst), tensor.Values[complex128](src))
+		}
+	}
+}
+
+// Words returns the elements of a tensor of plain memory as unsigned integers of their size.
+func Words[W uint8 | uint16 | uint32 | uint64](t *tensor.Tensor) []W {
+	as := *t
+	if want := tensor.DTypeOf[W](); t.DType() != want {
+		var err error
+		if as, err = t.WithDType(want); err != nil {
+			panic(fmt.Sprintf("strided: %v", err))
+		}
+	}
+	return tensor.Values[W](&as)
+}
+
+// blockBytes is the work of one block of a parallel copy, and also what is too little to share.
+const blockBytes = 64 << 10
+
+func run[E any](p *plan, dst, src []E) {
+	m := &mover[E]{plan: p, dst: dst, src: src}
+	rows := max(1, blockBytes/(8*p.n1))
+	if p.outer >= p.n0 || p.outer > 8 {
+		parallel.For(p.outer, max(1, rows/p.n0), func(lo, hi int) { m.outerRange(lo, hi, 0, p.n0) })
+		return
+	}
+	grain := (max(rows/p.outer, 1) + tile - 1) / tile * tile
+	parallel.For(p.n0, grain, func(lo, hi int) { m.outerRange(0, p.outer, lo, hi) })
+}
+
+type mover[E any] struct {
+	*plan
+	dst, src []E
+}
+
+// outerRange copies rows lo to hi of the second last dimension for the outer indices from to to.
+func (m *mover[E]) outerRange(from, to, lo, hi int) {
+	at := m.seek(from)
+	for range to - from {
+		m.block(at.d+lo*m.d0, at.s+lo*m.s0, hi-lo)
+		at.next(m.plan)
+	}
+}
+
+// block copies n rows of n1 elements.
+func (m *mover[E]) block(d, s, n int) {
+	switch {
+	case m.d1 == 1 && m.s1 == 1:
+		m.rows(d, s, n)
+	case m.d1 == 1 && m.s1 == 0:
+		for range n {
+			v, row := m.src[s], m.dst[d:d+m.n1]
+			for i := range row {
+				row[i] = v
+			}
+			d, s = d+m.d0, s+m.s0
+		}
+	case m.d1 == 1 && m.s0 == 1 && n >= 4:
+		m.transpose(d, s, n)
+	default:
+		for range n {
+			dj, sj := d, s
+			for range m.n1 {
+				m.dst[dj] = m.src[sj]
+				dj, sj = dj+m.d1, sj+m.s1
+			}
+			d, s = d+m.d0, s+m.s0
+		}
+	}
+}
+
+func (m *mover[E]) rows(d, s, n int) {
+	if m.n1 >= 8 {
+		for range n {
+			copy(m.dst[d:d+m.n1], m.src[s:s+m.n1])
+			d, s = d+m.d0, s+m.s0
+		}
+		return
+	}
+	for range n {
+		out, in := m.dst[d:d+m.n1], m.src[s:s+m.n1]
+		for i, v := range in {
+			out[i] = v
+		}
+		d, s = d+m.d0, s+m.s0
+	}
+}
+
+// tile is the side of the squares in which a transposition proceeds: their rows on both sides stay in the first cache.
+const tile = 16
+
+// transpose copies where source rows run across destination rows.
+func (m *mover[E]) transpose(d, s, n int) {
+	for j := 0; j < m.n1; j += tile {
+		nj := min(tile, m.n1-j)
+		for i := 0; i < n; i += tile {
+			ni := min(tile, n-i)
+			for k := range ni {
+				out := m.dst[d+(i+k)*m.d0+j:][:nj]
+				at := s + i + k + j*m.s1
+				for c := range out {
+					out[c] = m.src[at]
+					at += m.s1
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package strided
+
+import (
+	"cmp"
+	"slices"
+)
+
+// dim is one dimension of both views of a copy.
+type dim struct{ n, d, s int }
+
+// plan is a copy in its simplest form: dimensions of one element dropped, neighbours that both views run through in one
+// stride merged, the order chosen so that the innermost dimension is contiguous in the destination and, if the source is
+// not contiguous there, the one before it is contiguous in the source.
+type plan struct {
+	dims  []dim // all but the two innermost
+	outer int   // product of dims
+
+	n0, d0, s0, n1, d1, s1 int // the two innermost
+	d, s                   int // offsets
+}
+
+func newPlan(dst, src View) *plan {
+	p := &plan{d: dst.Offset, s: src.Offset}
+	dims := make([]dim, 0, len(dst.Dims)+2)
+	for i, n := range dst.Dims {
+		x := dim{n, dst.Strides[i], src.Strides[i]}
+		if n == 0 {
+			return &plan{}
+		}
+		if n == 1 {
+			continue
+		}
+		if x.d < 0 { // walk the other way
+			p.d, p.s = p.d+(n-1)*x.d, p.s+(n-1)*x.s
+			x.d, x.s = -x.d, -x.s
+		}
+		dims = append(dims, x)
+	}
+	slices.SortStableFunc(dims, func(a, b dim) int { return cmp.Compare(b.d, a.d) })
+	dims = merge(dims)
+	if k := len(dims); k > 2 && dims[k-1].s != 1 {
+		if at := slices.IndexFunc(dims, func(x dim) bool { return x.s == 1 }); at >= 0 {
+			x := dims[at]
+			dims = slices.Insert(slices.Delete(dims, at, at+1), k-2, x)
+		}
+	}
+	for len(dims) < 2 {
+		dims = slices.Insert(dims, 0, dim{1, 0, 0})
+	}
+	in0, in1 := dims[len(dims)-2], dims[len(dims)-1]
+	if len(dims) == 2 && in0.n == 1 && in1.n > 1 && in1.d == 1 && in1.s == 1 {
+		in0, in1 = chop(in1)
+	}
+	p.n0, p.d0, p.s0, p.n1, p.d1, p.s1 = in0.n, in0.d, in0.s, in1.n, in1.d, in1.s
+	p.dims, p.outer = dims[:len(dims)-2], 1
+	for _, x := range p.dims {
+		p.outer *= x.n
+	}
+	return p
+}
+
+// chop cuts one long run in equal rows where that can be done, so that cores can share it.
+func chop(x dim) (rows, row dim) {
+	const long = 1 << 14
+	for k := x.n / long; k > 1; k-- {
+		if x.n%k == 0 {
+			return dim{k, x.n / k, x.n / k}, dim{x.n / k, 1, 1}
+		}
+	}
+	return dim{1, 0, 0}, x
+}
+
+func merge(dims []dim) []dim {
+	out := dims[:0]
+	for _, x := range dims {
+		if k := len(out); k > 0 && out[k-1].d == x.d*x.n && out[k-1].s == x.s*x.n {
+			out[k-1] = dim{out[k-1].n * x.n, x.d, x.s}
+			continue
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// cursor is a position in the outer dimensions.
+type cursor struct {
+	index []int
+	d, s  int
+}
+
+// seek returns the position of the outer index with the given number.
+func (p *plan) seek(number int) cursor {
+	c := cursor{index: make([]int, len(p.dims)), d: p.d, s: p.s}
+	for i := len(p.dims) - 1; i >= 0; i-- {
+		x := p.dims[i]
+		c.index[i] = number % x.n
+		number /= x.n
+		c.d, c.s = c.d+c.index[i]*x.d, c.s+c.index[i]*x.s
+	}
+	return c
+}
+
+func (c *cursor) next(p *plan) {
+	for i := len(p.dims) - 1; i >= 0; i-- {
+		x := p.dims[i]
+		c.index[i]++
+		c.d, c.s = c.d+x.d, c.s+x.s
+		if c.index[i] < x.n {
+			return
+		}
+		c.index[i] = 0
+		c.d, c.s = c.d-x.n*x.d, c.s-x.n*x.s
+	}
+}

@@ -1,0 +1,118 @@
+package array
+
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	register(opdef.Def{
+		Name: "Identity", Doc: "Passes its input on.",
+		In:    []string{"input: T"},
+		Out:   []string{"output: T"},
+		Attrs: []string{"T: type"},
+		Shape: opdef.SameShape,
+	}, pass)
+	register(opdef.Def{
+		Name: "IdentityN", Doc: "Passes all its inputs on, together.",
+		In:    []string{"input: T"},
+		Out:   []string{"output: T"},
+		Attrs: []string{"T: list(type) >= 1"},
+		Shape: func(c *opdef.ShapeContext) error {
+			copy(c.Out, c.In)
+			copy(c.OutHandles, c.InHandles)
+			return nil
+		},
+	}, passAll)
+	register(opdef.Def{
+		Name: "Snapshot", Doc: "Gives a copy of its input that later writes to a variable do not change.",
+		In:    []string{"input: T"},
+		Out:   []string{"output: T"},
+		Attrs: []string{"T: type"},
+		Shape: opdef.SameShape,
+	}, pass)
+	register(opdef.Def{
+		Name: "StopGradient", Doc: "Passes its input on and no gradient back.",
+		In:    []string{"input: T"},
+		Out:   []string{"output: T"},
+		Attrs: []string{"T: type"},
+		Shape: opdef.SameShape,
+	}, pass)
+	register(opdef.Def{
+		Name: "PreventGradient", Doc: "Passes its input on; to differentiate through it is an error with the given message.",
+		In:    []string{"input: T"},
+		Out:   []string{"output: T"},
+		Attrs: []string{"T: type", "message: string = ''"},
+		Shape: opdef.SameShape,
+	}, pass)
+	register(opdef.Def{
+		Name: "GuaranteeConst", Doc: "Passes its input on and promises that it never changes.",
+		In:       []string{"input: T"},
+		Out:      []string{"output: T"},
+		Attrs:    []string{"T: type"},
+		Stateful: true,
+		Shape:    opdef.SameShape,
+	}, pass)
+	register(opdef.Def{
+		Name: "DebugGradientIdentity", Doc: "Passes its input on; marks a tensor for gradient debugging.",
+		In:                  []string{"input: T"},
+		Out:                 []string{"output: T"},
+		Attrs:               []string{"T: type"},
+		AllowsUninitialized: true,
+		Shape:               opdef.SameShape,
+	}, pass)
+	register(opdef.Def{
+		Name: "DeepCopy", Doc: "Copies its input to memory of its own.",
+		In:       []string{"x: T"},
+		Out:      []string{"y: T"},
+		Attrs:    []string{"T: type"},
+		Stateful: true,
+		Shape:    opdef.SameShape,
+	}, func(ctx *kernel.Context) error {
+		ctx.SetOutput(0, ctx.Input(0).Clone())
+		return nil
+	})
+	registerNew(opdef.Def{
+		Name: "EnsureShape", Doc: "Passes its input on after checking that it has the given partial shape.",
+		In:    []string{"input: T"},
+		Out:   []string{"output: T"},
+		Attrs: []string{"shape: shape", "T: type"},
+		Shape: ensureShape,
+	}, newEnsureShape)
+}
+
+// pass hands input 0 on as output 0.
+func pass(ctx *kernel.Context) error { return ctx.PassInput(0, 0) }
+
+func passAll(ctx *kernel.Context) error {
+	for i := range ctx.NumInputs() {
+		if err := ctx.PassInput(i, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ensureShape(c *opdef.ShapeContext) error {
+	want := c.Attrs.Shape("shape")
+	if want.RankKnown() {
+		if _, err := opdef.WithRank(c.In[0], want.Rank()); err != nil {
+			return err
+		}
+	}
+	s, err := opdef.MergeShapes(want, c.In[0])
+	c.SetAll(s)
+	return err
+}
+
+func newEnsureShape(c *kernel.Construction) (kernel.Kernel, error) {
+	want := c.Attrs.Shape("shape")
+	return kernel.Func(func(ctx *kernel.Context) error {
+		if got := ctx.Input(0).Shape(); !want.CompatibleWith(got) {
+			return status.InvalidArgumentf("Shape of tensor %s %v is not compatible with expected shape %v.",
+				"input", got, want)
+		}
+		return pass(ctx)
+	}), nil
+}
