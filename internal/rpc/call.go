@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -70,8 +69,8 @@ func invoke[Resp any](ctx context.Context, c *caller, method string, req any) (*
 	if in.err != nil {
 		return nil, c.explain(callCtx, method, responseError(in.err), true)
 	}
-	if err := bodyErrorOf(resp, trailer); err != nil {
-		return nil, err
+	if failure := bodyError(resp); failure != nil {
+		failure.Payloads = decodePayloads(trailer, bodyPayloadTrailer)
 	}
 	return resp, nil
 }
@@ -109,19 +108,4 @@ func responseError(err error) *status.Error {
 		return status.Internalf("could not parse rpc response")
 	}
 	return status.Internalf("could not parse rpc response: %w", err)
-}
-
-// bodyErrorOf returns the error in the body of a response, with the payloads that a server of ours sends beside it.
-func bodyErrorOf(resp any, trailer metadata.MD) *status.Error {
-	var err *status.Error
-	switch resp := resp.(type) {
-	case *message.RunStepResponse:
-		err = resp.Err
-	case *message.RunGraphResponse:
-		err = resp.Err
-	}
-	if err != nil {
-		err.Payloads = decodePayloads(trailer, bodyPayloadTrailer)
-	}
-	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -112,7 +113,10 @@ func (e echo) CompleteInstance(_ context.Context, req *pb.CompleteInstanceReques
 }
 
 func (e echo) RunStep(_ context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
-	if e.err != nil {
+	switch {
+	case e.err != nil && req.StoreErrorsInBody:
+		return &message.RunStepResponse{Err: status.From(e.err)}, nil
+	case e.err != nil:
 		return nil, e.err
 	}
 	return &message.RunStepResponse{Tensors: []message.NamedTensor{{Name: req.Session, Tensor: tensor.Scalar(int32(1))}}}, nil
@@ -126,7 +130,10 @@ func (e echo) RunCallable(_ context.Context, req *message.RunCallableRequest) (*
 }
 
 func (e echo) RunGraph(_ context.Context, req *message.RunGraphRequest) (*message.RunGraphResponse, error) {
-	if e.err != nil {
+	switch {
+	case e.err != nil && req.StoreErrorsInBody:
+		return &message.RunGraphResponse{Err: status.From(e.err)}, nil
+	case e.err != nil:
 		return nil, e.err
 	}
 	return &message.RunGraphResponse{Recv: []message.NamedTensor{{Name: req.Session, Tensor: tensor.Scalar(int32(1))}}}, nil

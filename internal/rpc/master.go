@@ -27,8 +27,8 @@ const (
 	MethodReleaseCallable = "/" + MasterService + "/ReleaseCallable"
 )
 
-// Master serves MasterService. A request and its tensors are the caller's, to whom the tensors of a response pass. Errors are
-// coded, and only returned: whether one is to go in the body of a response is a matter of this package.
+// Master serves MasterService. A request and its tensors are the caller's, to whom the tensors of a response pass. Errors
+// are coded; those of RunStep are in the body of the response where the request asks for that.
 type Master interface {
 	// CreateSession starts a session with a first graph.
 	CreateSession(context.Context, *pb.CreateSessionRequest) (*pb.CreateSessionResponse, error)
@@ -61,7 +61,7 @@ func RegisterMaster(s grpc.ServiceRegistrar, m Master, logger *slog.Logger) {
 			unary(logger, MethodCreateSession, m.CreateSession),
 			unary(logger, MethodExtendSession, m.ExtendSession),
 			unary(logger, MethodPartialRunSetup, m.PartialRunSetup),
-			unary(logger, MethodRunStep, runStep(m)),
+			unary(logger, MethodRunStep, m.RunStep),
 			unary(logger, MethodCloseSession, m.CloseSession),
 			unary(logger, MethodListDevices, m.ListDevices),
 			unary(logger, MethodReset, m.Reset),

@@ -30,12 +30,9 @@ func (c *MasterClient) PartialRunSetup(ctx context.Context, req *pb.PartialRunSe
 	return invoke[pb.PartialRunSetupResponse](ctx, &c.caller, MethodPartialRunSetup, req)
 }
 
-// RunStep runs one step, or the next part of a partial run. Errors of the step come in the body of the response, where they
-// are not cut, and are returned like any other.
+// RunStep runs one step, or the next part of a partial run.
 func (c *MasterClient) RunStep(ctx context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
-	asking := *req
-	asking.StoreErrorsInBody = true
-	return invoke[message.RunStepResponse](ctx, &c.caller, MethodRunStep, &asking)
+	return invoke[message.RunStepResponse](ctx, &c.caller, MethodRunStep, req)
 }
 
 // CloseSession ends a session.

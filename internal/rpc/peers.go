@@ -48,49 +48,54 @@ func (c *Connections) Close() {
 	clear(c.conns)
 }
 
-// Peers reaches the tasks of a cluster by name.
+// Peers reaches the tasks of a cluster.
 type Peers struct {
 	cluster cluster.Spec
 	conns   *Connections
 
-	mu      sync.Mutex
-	clients map[string]*WorkerClient // guarded by mu; by the name of the task
+	mu     sync.Mutex
+	tasks  map[cluster.Task]*WorkerClient // guarded by mu
+	byName map[string]*WorkerClient       // guarded by mu
 }
 
 // NewPeers returns the tasks of a cluster, reached over conns. The cluster must not be modified.
 func NewPeers(spec cluster.Spec, conns *Connections) *Peers {
-	return &Peers{cluster: spec, conns: conns, clients: map[string]*WorkerClient{}}
+	return &Peers{cluster: spec, conns: conns, tasks: map[cluster.Task]*WorkerClient{}, byName: map[string]*WorkerClient{}}
 }
 
-// Worker returns a client of the task with the given name, "/job:ps/replica:0/task:0".
-func (p *Peers) Worker(task string) (*WorkerClient, error) {
+// Worker returns the client of a task. It does not wait for a connection.
+func (p *Peers) Worker(task cluster.Task) (*WorkerClient, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c, ok := p.clients[task]; ok {
+	if c, ok := p.tasks[task]; ok {
 		return c, nil
 	}
-	t, err := cluster.ParseTask(task)
-	if err != nil {
-		return nil, err
-	}
-	address := p.cluster.Address(t)
+	address := p.cluster.Address(task)
 	if address == "" {
-		return nil, status.InvalidArgumentf("the cluster has no task %s", task)
+		return nil, status.InvalidArgumentf("the cluster has no task %v", task)
 	}
 	conn, err := p.conns.To(address)
 	if err != nil {
 		return nil, err
 	}
-	c := NewWorkerClient(conn, task)
-	p.clients[task] = c
+	c := NewWorkerClient(conn, task.String())
+	p.tasks[task], p.byName[task.String()] = c, c
 	return c, nil
 }
 
-// RecvTensor asks a task for a tensor.
+// RecvTensor asks a task, "/job:ps/replica:0/task:0", for a tensor.
 func (p *Peers) RecvTensor(ctx context.Context, task string, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
-	c, err := p.Worker(task)
-	if err != nil {
-		return nil, err
+	p.mu.Lock()
+	c := p.byName[task]
+	p.mu.Unlock()
+	if c == nil {
+		t, err := cluster.ParseTask(task)
+		if err != nil {
+			return nil, err
+		}
+		if c, err = p.Worker(t); err != nil {
+			return nil, err
+		}
 	}
 	return c.RecvTensor(ctx, req)
 }

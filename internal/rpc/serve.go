@@ -61,6 +61,9 @@ func respond[Req, Resp any](ctx context.Context, call func(context.Context, *Req
 		return nil, failed(ctx, status.From(err))
 	}
 	defer release(resp)
+	if failure := bodyError(resp); failure != nil {
+		sendBodyPayloads(ctx, failure)
+	}
 	data, err := encode(resp)
 	if err != nil {
 		return nil, failed(ctx, encodeError(req, err))
@@ -93,34 +96,21 @@ func release(msg any) {
 	}
 }
 
-// runStep returns a call of RunStep whose errors are in the response where the request asks for that.
-func runStep(m Master) func(context.Context, *message.RunStepRequest) (*message.RunStepResponse, error) {
-	return func(ctx context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
-		resp, err := m.RunStep(ctx, req)
-		if err == nil || !req.StoreErrorsInBody {
-			return resp, err
-		}
-		return &message.RunStepResponse{Err: inBody(ctx, err)}, nil
+// bodyError returns the error in the body of a response, or nil.
+func bodyError(resp any) *status.Error {
+	switch resp := resp.(type) {
+	case *message.RunStepResponse:
+		return resp.Err
+	case *message.RunGraphResponse:
+		return resp.Err
 	}
+	return nil
 }
 
-// runGraph returns a call of RunGraph whose errors are in the response where the request asks for that.
-func runGraph(w Worker) func(context.Context, *message.RunGraphRequest) (*message.RunGraphResponse, error) {
-	return func(ctx context.Context, req *message.RunGraphRequest) (*message.RunGraphResponse, error) {
-		resp, err := w.RunGraph(ctx, req)
-		if err == nil || !req.StoreErrorsInBody {
-			return resp, err
-		}
-		return &message.RunGraphResponse{Err: inBody(ctx, err)}, nil
-	}
-}
-
-// inBody returns an error for the body of a response. Its payloads go beside it.
-func inBody(ctx context.Context, err error) *status.Error {
-	out := status.From(err)
-	if payloads := encodePayloads(out.Payloads); payloads != nil {
-		// An error here means that the call is over: nobody misses them.
+// sendBodyPayloads sends the payloads of an error in the body of a response, which has no place for them.
+func sendBodyPayloads(ctx context.Context, err *status.Error) {
+	if payloads := encodePayloads(err.Payloads); payloads != nil {
+		// An error here means that the call is over: nobody misses the trailer.
 		_ = grpc.SetTrailer(ctx, metadata.Pairs(bodyPayloadTrailer, string(payloads)))
 	}
-	return out
 }

@@ -90,6 +90,25 @@ func TestErrorsReachTheClient(t *testing.T) {
 	}
 }
 
+// Errors in the body are not cut, and keep their payloads.
+func TestErrorsInTheBody(t *testing.T) {
+	sent := status.Abortedf("%s", strings.Repeat("long ", 10_000)).Derive()
+	conn := serve(t, echo{err: sent})
+	step, err := NewMasterClient(conn, "test").RunStep(t.Context(), &message.RunStepRequest{StoreErrorsInBody: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := NewWorkerClient(conn, "/job:ps/replica:0/task:0").RunGraph(t.Context(), &message.RunGraphRequest{StoreErrorsInBody: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, got := range []*status.Error{step.Err, part.Err} {
+		if got == nil || got.Code != sent.Code || got.Message != sent.Message || !status.IsDerived(got) {
+			t.Errorf("got %#v", got)
+		}
+	}
+}
+
 func TestMalformedRequests(t *testing.T) {
 	conn := serve(t, echo{})
 	for service, methods := range wireMethods {

@@ -55,7 +55,7 @@ func (w *writer) runStepResponse(m *message.RunStepResponse) {
 }
 
 func (d *decoder) runStepResponse(m *message.RunStepResponse) {
-	var failure bodyError
+	var body failure
 	for d.more() {
 		switch key := d.key(); key {
 		case 1<<3 | lengthDelimited:
@@ -63,14 +63,14 @@ func (d *decoder) runStepResponse(m *message.RunStepResponse) {
 		case 2<<3 | lengthDelimited:
 			m.Metadata = nested(&d.reader, m.Metadata)
 		case 3<<3 | varint:
-			failure.code = status.Code(d.int64())
+			body.code = status.Code(d.int64())
 		case 4<<3 | lengthDelimited:
-			failure.text = d.text()
+			body.text = d.text()
 		default:
 			d.skip(key)
 		}
 	}
-	m.Err = failure.err()
+	m.Err = body.err()
 }
 
 func (w *writer) runCallableRequest(m *message.RunCallableRequest) {
@@ -121,17 +121,17 @@ func (d *decoder) runCallableResponse(m *message.RunCallableResponse) {
 	}
 }
 
-// bodyError is an error as the body of a response has it.
-type bodyError struct {
+// failure is an error as the body of a response has it.
+type failure struct {
 	code status.Code
 	text string
 }
 
-func (e bodyError) err() *status.Error {
-	if e.code == status.OK {
+func (f failure) err() *status.Error {
+	if f.code == status.OK {
 		return nil
 	}
-	return status.New(e.code, e.text)
+	return status.New(f.code, f.text)
 }
 
 // nested reads a message without tensors into m, which may be nil.

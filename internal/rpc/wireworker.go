@@ -71,7 +71,7 @@ func (w *writer) runGraphResponse(m *message.RunGraphResponse) {
 }
 
 func (d *decoder) runGraphResponse(m *message.RunGraphResponse) {
-	var failure bodyError
+	var body failure
 	for d.more() {
 		switch key := d.key(); key {
 		case 1<<3 | lengthDelimited:
@@ -83,14 +83,14 @@ func (d *decoder) runGraphResponse(m *message.RunGraphResponse) {
 		case 4<<3 | lengthDelimited:
 			m.PartitionGraphs = append(m.PartitionGraphs, nested[pb.GraphDef](&d.reader, nil))
 		case 5<<3 | varint:
-			failure.code = status.Code(d.int64())
+			body.code = status.Code(d.int64())
 		case 6<<3 | lengthDelimited:
-			failure.text = d.text()
+			body.text = d.text()
 		default:
 			d.skip(key)
 		}
 	}
-	m.Err = failure.err()
+	m.Err = body.err()
 }
 
 func (w *writer) recvTensorRequest(m *message.RecvTensorRequest) {

@@ -33,8 +33,8 @@ const (
 	MethodCompleteInstance    = "/" + WorkerService + "/CompleteInstance"
 )
 
-// Worker serves WorkerService. A request and its tensors are the caller's, to whom the tensors of a response pass. Errors are
-// coded, and only returned: whether one is to go in the body of a response is a matter of this package.
+// Worker serves WorkerService. A request and its tensors are the caller's, to whom the tensors of a response pass. Errors
+// are coded; those of RunGraph are in the body of the response where the request asks for that.
 type Worker interface {
 	// GetStatus lists the task's devices.
 	GetStatus(context.Context, *pb.GetStatusRequest) (*pb.GetStatusResponse, error)
@@ -81,7 +81,7 @@ func RegisterWorker(s grpc.ServiceRegistrar, w Worker, logger *slog.Logger) {
 			unary(logger, MethodDeleteWorkerSession, w.DeleteWorkerSession),
 			unary(logger, MethodRegisterGraph, w.RegisterGraph),
 			unary(logger, MethodDeregisterGraph, w.DeregisterGraph),
-			unary(logger, MethodRunGraph, runGraph(w)),
+			unary(logger, MethodRunGraph, w.RunGraph),
 			unary(logger, MethodCleanupGraph, w.CleanupGraph),
 			unary(logger, MethodCleanupAll, w.CleanupAll),
 			unary(logger, MethodRecvTensor, w.RecvTensor),

@@ -40,12 +40,9 @@ func (c *WorkerClient) DeregisterGraph(ctx context.Context, req *pb.DeregisterGr
 	return invoke[pb.DeregisterGraphResponse](ctx, &c.caller, MethodDeregisterGraph, req)
 }
 
-// RunGraph runs the task's part of a step. Errors of the step come in the body of the response, where they are not cut, and
-// are returned like any other.
+// RunGraph runs the task's part of a step.
 func (c *WorkerClient) RunGraph(ctx context.Context, req *message.RunGraphRequest) (*message.RunGraphResponse, error) {
-	asking := *req
-	asking.StoreErrorsInBody = true
-	return invoke[message.RunGraphResponse](ctx, &c.caller, MethodRunGraph, &asking)
+	return invoke[message.RunGraphResponse](ctx, &c.caller, MethodRunGraph, req)
 }
 
 // CleanupGraph drops what is left of a step.
