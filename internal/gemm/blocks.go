@@ -21,6 +21,8 @@ const (
 	directRows           = 160
 	directRowsTransposed = 1024 // with A transposed, which makes packing relatively dearer
 	directSize           = 512 << 10
+
+	flatSize = 6 << 10 // a B that stays in the first-level cache as a whole
 )
 
 // product is a multiplication in progress; C has contiguous rows. It is the body of a parallel loop over the cells of a
@@ -86,13 +88,27 @@ type worker[T simd.Float] struct {
 	*scratch[T]
 	m0, m1, n0, n1, k0, k1 int
 
-	tiles  int  // tiles from m0 to m1
-	packA  bool // A goes to panels
-	direct bool // B is read in place
+	tiles      int  // tiles from m0 to m1
+	packA      bool // A goes to panels,
+	packedFrom int  // which begin with this tile
+	direct     bool // B is read in place
 }
 
-// tileRow is the first row of tile i.
-func (w *worker[T]) tileRow(i int) int { return w.m0 + (w.m1-w.m0)*i/w.tiles }
+func (w *worker[T]) size() int { return int(unsafe.Sizeof(T(0))) }
+
+// tileRow is the first row of tile i. Tiles are as equal as can be, the higher ones first.
+func (w *worker[T]) tileRow(i int) int {
+	m := w.m1 - w.m0
+	return w.m0 + i*(m/w.tiles) + min(i, m%w.tiles)
+}
+
+// sameHeight returns the end of the run of tiles from t on that are as high as t.
+func (w *worker[T]) sameHeight(t, end int) int {
+	if high := (w.m1 - w.m0) % w.tiles; t < high {
+		return min(end, high)
+	}
+	return end
+}
 
 // slice adds the products over [k0, k1) to C, for the columns [n0, n1).
 func (w *worker[T]) slice() {
@@ -103,51 +119,104 @@ func (w *worker[T]) slice() {
 		if w.packA {
 			w.packTiles(t0, t1)
 		}
-		for j := w.n0; j < w.n1; j += w.kern.Width() {
+		w.prepare(t0)
+		width := w.kern.Width()
+		j := w.n0
+		if whole := (w.n1 - w.n0) / width; whole > 1 && (w.k1-w.k0)*whole*width <= flatSize {
+			w.byRows(t0, t1, whole)
+			j += whole * width
+		}
+		for ; j < w.n1; j += width {
 			w.panel(j, t0, t1)
 		}
 	}
 }
 
-// panel computes the tiles [t0, t1) of the columns from j on, as many as a tile has.
-func (w *worker[T]) panel(j, t0, t1 int) {
-	size := int(unsafe.Sizeof(T(0)))
-	vecs, last := w.kern.VecsFor(min(w.kern.Width(), w.n1-j))
+// prepare sets what all calls for tiles of A that were packed from t0 on have in common.
+func (w *worker[T]) prepare(t0 int) {
 	g := &w.args
 	g.K, g.Outer = w.k1-w.k0, 1
+	g.RowC = w.c.RowStride * w.size()
+	if w.packA {
+		g.RowA, g.StepA = w.size(), w.tileStride()*w.size()
+		w.packedFrom = t0
+	} else {
+		g.RowA, g.StepA = w.a.RowStride*w.size(), w.a.ColStride*w.size()
+	}
+	w.setFlags()
+}
+
+// panel computes the tiles [t0, t1) of the panel from column j on, one below the other.
+func (w *worker[T]) panel(j, t0, t1 int) {
+	g := &w.args
+	vecs, last := w.kern.VecsFor(min(w.kern.Width(), w.n1-j))
 	g.Last = last
-	g.RowC = w.c.RowStride * size
-	if w.inPlace(j) {
-		g.StepB = w.b.RowStride * size
-	} else {
-		g.StepB = vecs * w.kern.Lanes * size
-	}
-	if !w.packA {
-		g.RowA, g.StepA = w.a.RowStride*size, w.a.ColStride*size
-	} else {
-		g.RowA, g.StepA = size, w.tileStride()*size
-	}
-	w.setFlags(j)
-	for t := t0; t < t1; t++ {
-		i, end := w.tileRow(t), w.tileRow(t+1)
+	w.setB(j, vecs)
+	g.TileB, g.TileBias = 0, 0
+	for t := t0; t < t1; {
+		rows := w.tileRow(t+1) - w.tileRow(t)
+		g.Tiles = min(w.sameHeight(t, t1)-t, max(1, tile.MaxSteps/g.K))
+		g.TileA, g.TileC = rows*w.a.RowStride*w.size(), rows*g.RowC
 		if w.packA {
-			g.A = unsafe.Pointer(&w.bufA[(t-t0)*w.tileStride()*g.K])
-		} else {
-			g.A = unsafe.Pointer(&w.a.Data[w.a.at(i, w.k0)])
+			g.TileA = w.tileStride() * g.K * w.size()
 		}
-		if w.inPlace(j) {
-			g.B = unsafe.Pointer(&w.b.Data[w.b.at(w.k0, j)])
-		} else {
-			g.B = unsafe.Pointer(&w.bufB[w.panelAt(j)])
+		w.setA(t)
+		g.C = unsafe.Pointer(&w.c.Data[w.c.at(w.tileRow(t), j)])
+		w.kern.Run(g, rows, vecs)
+		t += g.Tiles
+	}
+}
+
+// byRows computes the tiles [t0, t1) of so many whole panels, one beside the other: the better order where all of B
+// stays in the first-level cache.
+func (w *worker[T]) byRows(t0, t1, panels int) {
+	g := &w.args
+	width := w.kern.Width()
+	g.Last = w.kern.Lanes
+	g.TileA, g.TileC, g.TileBias = 0, width*w.size(), width*w.size()
+	g.TileB = width * w.size()
+	if !w.inPlace(w.n0) {
+		g.TileB *= g.K
+	}
+	most := max(1, tile.MaxSteps/g.K)
+	for t := t0; t < t1; t++ {
+		i := w.tileRow(t)
+		w.setA(t)
+		for p := 0; p < panels; p += most {
+			j := w.n0 + p*width
+			w.setB(j, w.kern.Vecs)
+			g.C = unsafe.Pointer(&w.c.Data[w.c.at(i, j)])
+			g.Tiles = min(most, panels-p)
+			w.kern.Run(g, w.tileRow(t+1)-i, w.kern.Vecs)
 		}
-		g.C = unsafe.Pointer(&w.c.Data[w.c.at(i, j)])
-		w.kern.Run(g, end-i, vecs)
+	}
+}
+
+// setA points to tile t of A.
+func (w *worker[T]) setA(t int) {
+	if w.packA {
+		w.args.A = unsafe.Pointer(&w.bufA[(t-w.packedFrom)*w.tileStride()*w.args.K])
+	} else {
+		w.args.A = unsafe.Pointer(&w.a.Data[w.a.at(w.tileRow(t), w.k0)])
+	}
+}
+
+// setB points to the panel of B from column j on, and to its bias.
+func (w *worker[T]) setB(j, vecs int) {
+	g := &w.args
+	if w.inPlace(j) {
+		g.B, g.StepB = unsafe.Pointer(&w.b.Data[w.b.at(w.k0, j)]), w.b.RowStride*w.size()
+	} else {
+		g.B, g.StepB = unsafe.Pointer(&w.bufB[w.panelAt(j)]), vecs*w.kern.Lanes*w.size()
+	}
+	if w.o.Bias != nil {
+		g.Bias = unsafe.Pointer(&w.o.Bias[j])
 	}
 }
 
 // setFlags sets what happens at the end of a tile: the first slice of k overwrites C unless there is a Beta, and the
 // last one adds the bias and rectifies.
-func (w *worker[T]) setFlags(j int) {
+func (w *worker[T]) setFlags() {
 	g := &w.args
 	g.Flags = 0
 	if w.k0 > 0 || w.o.Beta != 0 {
@@ -158,7 +227,6 @@ func (w *worker[T]) setFlags(j int) {
 	}
 	if w.o.Bias != nil {
 		g.Flags |= tile.Bias
-		g.Bias = unsafe.Pointer(&w.o.Bias[j])
 	}
 	if w.o.Relu {
 		g.Flags |= tile.Relu

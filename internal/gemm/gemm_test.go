@@ -96,23 +96,25 @@ var shapes = [][3]int{
 }
 
 // large shapes go through several blocks in each dimension.
-var large = [][3]int{{250, 700, 450}, {20, 1300, 20}, {40, 40, 1100}}
+var large = [][3]int{{250, 33, 450}, {18, 660, 400}, {20, 1300, 20}, {40, 40, 1100}, {170, 650, 12}}
 
 func TestMul(t *testing.T) {
 	atLevels(t, func(t *testing.T) {
-		for _, s := range append(slices.Clone(shapes), large...) {
-			testMul[float32](t, s)
-			testMul[float64](t, s)
+		for _, s := range shapes {
+			testMul[float32](t, s, 0, 1, 2, 3, 4, 5, 6, 7)
+			testMul[float64](t, s, 0, 1, 2, 3, 4, 5, 6, 7)
+		}
+		for _, s := range large {
+			testMul[float32](t, s, 0, 3)
+			testMul[float64](t, s, 1)
 		}
 	})
 }
 
-func testMul[T simd.Float](t *testing.T, s [3]int) {
+// testMul multiplies matrices of one shape stored in the given ways: bits 0, 1 and 2 say that A, B, C are transposed.
+func testMul[T simd.Float](t *testing.T, s [3]int, ways ...int) {
 	m, n, k := s[0], s[1], s[2]
-	for v := range 8 {
-		if m*n*k > 1<<20 && (v > 3 || testing.Short()) {
-			break
-		}
+	for _, v := range ways {
 		transA, transB, transC := v&1 != 0, v&2 != 0, v&4 != 0
 		a, b, c := matrix[T](m, k, transA, v), matrix[T](k, n, transB, 2*v), matrix[T](m, n, transC, v)
 		checkMul(t, c, a, b, Options[T]{})
@@ -127,9 +129,12 @@ func TestMulOptions(t *testing.T) {
 	}
 	atLevels(t, func(t *testing.T) {
 		for _, o := range options {
-			for _, s := range append(slices.Clone(shapes), large[1:]...) {
+			for i, s := range append(slices.Clone(shapes), large...) {
 				for v := range 8 {
 					m, n, k := s[0], s[1], s[2]
+					if m*n*k > 1<<18 && v != i%4 {
+						continue
+					}
 					a, b := matrix[float32](m, k, v&1 != 0, 0), matrix[float32](k, n, v&2 != 0, 0)
 					checkMul(t, matrix[float32](m, n, v&4 != 0, 3), a, b, o)
 				}
@@ -195,15 +200,6 @@ func TestMulChecks(t *testing.T) {
 			}()
 			Mul(tt.c, tt.a, tt.b, Options[float32]{})
 		})
-	}
-}
-
-func TestMulDoesNotAllocate(t *testing.T) {
-	for _, s := range [][3]int{{4, 4, 4}, {1, 64, 64}, {64, 1, 64}, {64, 64, 64}, {128, 100, 784}} {
-		a, b, c := matrix[float32](s[0], s[2], false, 0), matrix[float32](s[2], s[1], true, 0), matrix[float32](s[0], s[1], false, 0)
-		if n := testing.AllocsPerRun(50, func() { Mul(c, a, b, Options[float32]{}) }); n >= 1 {
-			t.Errorf("a product of %v allocates %v times", s, n)
-		}
 	}
 }
 

@@ -57,16 +57,17 @@ func vectorGrain(k int) int { return ceilDiv(max(64, parallelWork/2/k), 64) * 64
 // rowTimesColumns computes the part c of a row, which begins at column j.
 func rowTimesColumns[T simd.Float](c []T, a, b Matrix[T], j int, o Options[T]) {
 	scaleRow(c, o.Beta)
-	k := a.Cols
-	row := func(i int) []T { return b.Data[i*b.RowStride+j:][:len(c)] }
-	x := func(i int) T { return o.Alpha * a.Data[i*a.ColStride] }
-	i := 0
-	for ; i+4 <= k; i += 4 {
-		f := [4]T{x(i), x(i + 1), x(i + 2), x(i + 3)}
-		simd.Axpy4(c, &f, row(i), row(i+1), row(i+2), row(i+3))
-	}
-	for ; i < k; i++ {
-		simd.Axpy(c, x(i), row(i))
+	if o.Alpha == 1 && a.ColStride == 1 {
+		simd.AddRows(c, a.Data[:a.Cols], b.Data[j:], b.RowStride)
+	} else {
+		s := scratchOf[T]()
+		grow(&s.bufA, a.Cols)
+		coef := s.bufA[:a.Cols]
+		for i := range coef {
+			coef[i] = o.Alpha * a.Data[i*a.ColStride]
+		}
+		simd.AddRows(c, coef, b.Data[j:], b.RowStride)
+		s.release()
 	}
 	if o.Bias != nil {
 		o.Bias = o.Bias[j:]
@@ -95,32 +96,27 @@ func finishRow[T simd.Float](c []T, o Options[T]) {
 
 // matrixTimesColumn is Mul for a B of one column.
 func matrixTimesColumn[T simd.Float](c, a, b Matrix[T], o Options[T]) {
-	m, k := c.Rows, a.Cols
 	s := scratchOf[T]()
 	defer s.release()
-	x := b.Data
+	x := b.Data[:min(a.Cols, len(b.Data))]
 	if b.RowStride != 1 {
-		grow(&s.bufB, k)
-		x = s.bufB
-		for i := range k {
+		grow(&s.bufB, a.Cols)
+		x = s.bufB[:a.Cols]
+		for i := range x {
 			x[i] = b.Data[i*b.RowStride]
 		}
 	}
+	grow(&s.bufA, c.Rows)
+	y := s.bufA[:c.Rows]
 	if a.ColStride == 1 {
-		if m*k < parallelWork {
-			rowsTimesColumn(c, a, x, 0, m, o)
-		} else {
-			parallel.For(m, vectorGrain(k), func(lo, hi int) { rowsTimesColumn(c, a, x, lo, hi, o) })
-		}
-		finish(c, o)
-		return
+		dotRows(y, a, x)
+	} else {
+		// Columns of A are contiguous: the product is a sum of columns.
+		rowTimesMatrix(y, Matrix[T]{x, 1, len(x), len(x), 1}, a.T(), Options[T]{Alpha: 1})
 	}
-	// Columns of A are contiguous: the product is a sum of columns, taken in a row of its own.
-	grow(&s.bufA, m)
-	y := s.bufA[:m]
-	rowTimesMatrix(y, Matrix[T]{x, 1, k, k, 1}, a.T(), Options[T]{Alpha: o.Alpha})
 	for i, v := range y {
 		p := &c.Data[i*c.RowStride]
+		v *= o.Alpha
 		if o.Beta != 0 {
 			v += o.Beta * *p
 		}
@@ -129,14 +125,13 @@ func matrixTimesColumn[T simd.Float](c, a, b Matrix[T], o Options[T]) {
 	finish(c, o)
 }
 
-// rowsTimesColumn computes the elements [lo, hi) of a column, without bias and rectifier.
-func rowsTimesColumn[T simd.Float](c, a Matrix[T], x []T, lo, hi int, o Options[T]) {
-	for i := lo; i < hi; i++ {
-		p := &c.Data[i*c.RowStride]
-		sum := o.Alpha * simd.Dot(a.Data[i*a.RowStride:][:a.Cols], x)
-		if o.Beta != 0 {
-			sum += o.Beta * *p
-		}
-		*p = sum
+// dotRows multiplies the rows of a, which are contiguous, with x.
+func dotRows[T simd.Float](dst []T, a Matrix[T], x []T) {
+	if len(dst)*len(x) < parallelWork {
+		simd.DotRows(dst, a.Data, a.RowStride, x)
+		return
 	}
+	parallel.For(len(dst), vectorGrain(len(x)), func(lo, hi int) {
+		simd.DotRows(dst[lo:hi], a.Data[lo*a.RowStride:], a.RowStride, x)
+	})
 }

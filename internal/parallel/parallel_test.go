@@ -205,14 +205,6 @@ func TestSetThreadsDuringLoops(t *testing.T) {
 	wg.Wait()
 }
 
-func TestRunDoesNotAllocate(t *testing.T) {
-	setThreads(t, 2)
-	var body emptyBody
-	if n := testing.AllocsPerRun(1000, func() { Run(100, 10, &body) }); n >= 1 {
-		t.Errorf("Run allocates %v times", n)
-	}
-}
-
 type emptyBody struct{ _ int }
 
 func (*emptyBody) Range(lo, hi int) {}

@@ -132,11 +132,6 @@ func axpy32AVX2(y *float32, x *float32, n int, a float32)
 //go:noescape
 func axpby32AVX2(dst *float32, x *float32, y *float32, n int, a float32, b float32)
 
-// axpy432AVX2: y += a[0]*x0 + a[1]*x1 + a[2]*x2 + a[3]*x3.
-//
-//go:noescape
-func axpy432AVX2(y *float32, x0 *float32, x1 *float32, x2 *float32, x3 *float32, n int, p *[4]float32)
-
 // neg64AVX2: dst = -src.
 //
 //go:noescape
@@ -266,8 +261,3 @@ func axpy64AVX2(y *float64, x *float64, n int, a float64)
 //
 //go:noescape
 func axpby64AVX2(dst *float64, x *float64, y *float64, n int, a float64, b float64)
-
-// axpy464AVX2: y += a[0]*x0 + a[1]*x1 + a[2]*x2 + a[3]*x3.
-//
-//go:noescape
-func axpy464AVX2(y *float64, x0 *float64, x1 *float64, x2 *float64, x3 *float64, n int, p *[4]float64)

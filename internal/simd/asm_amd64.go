@@ -39,12 +39,15 @@ func init32() {
 	linears.f32 = linear[float32]{
 		axpy:  levels[func(y, x *float32, n int, a float32)]{axpy32AVX2, axpy32AVX512},
 		axpby: levels[func(dst, x, y *float32, n int, a, b float32)]{axpby32AVX2, axpby32AVX512},
-		axpy4: levels[func(y, x0, x1, x2, x3 *float32, n int, a *[4]float32)]{axpy432AVX2, axpy432AVX512},
 	}
 	sum.f32.asm = levels[func(a *float32, n int) float32]{sum32AVX2, sum32AVX512}
 	largest.f32.asm = levels[func(a *float32, n int) float32]{maxOf32AVX2, maxOf32AVX512}
 	least.f32.asm = levels[func(a *float32, n int) float32]{minOf32AVX2, minOf32AVX512}
 	dot.f32.asm = levels[func(a, b *float32, n int) float32]{dot32AVX2, dot32AVX512}
+	matvecs.f32 = matvec[float32]{
+		addRows: levels[func(y, x *float32, stride int, coef *float32, fours, n int)]{addRows32AVX2, addRows32AVX512},
+		dotRows: levels[func(dst, x *float32, stride int, y *float32, fours, n int)]{dotRows32AVX2, dotRows32AVX512},
+	}
 	columns.f32 = columnKernels[float32]{
 		sum: levels[func(acc, x *float32, stride, rows, cols int)]{sumColumns32AVX2, sumColumns32AVX512},
 		add: levels[func(dst, x, v *float32, stride, rows, cols int)]{addRow32AVX2, addRow32AVX512},
@@ -94,12 +97,15 @@ func init64() {
 	linears.f64 = linear[float64]{
 		axpy:  levels[func(y, x *float64, n int, a float64)]{axpy64AVX2, axpy64AVX512},
 		axpby: levels[func(dst, x, y *float64, n int, a, b float64)]{axpby64AVX2, axpby64AVX512},
-		axpy4: levels[func(y, x0, x1, x2, x3 *float64, n int, a *[4]float64)]{axpy464AVX2, axpy464AVX512},
 	}
 	sum.f64.asm = levels[func(a *float64, n int) float64]{sum64AVX2, sum64AVX512}
 	largest.f64.asm = levels[func(a *float64, n int) float64]{maxOf64AVX2, maxOf64AVX512}
 	least.f64.asm = levels[func(a *float64, n int) float64]{minOf64AVX2, minOf64AVX512}
 	dot.f64.asm = levels[func(a, b *float64, n int) float64]{dot64AVX2, dot64AVX512}
+	matvecs.f64 = matvec[float64]{
+		addRows: levels[func(y, x *float64, stride int, coef *float64, fours, n int)]{addRows64AVX2, addRows64AVX512},
+		dotRows: levels[func(dst, x *float64, stride int, y *float64, fours, n int)]{dotRows64AVX2, dotRows64AVX512},
+	}
 	columns.f64 = columnKernels[float64]{
 		sum: levels[func(acc, x *float64, stride, rows, cols int)]{sumColumns64AVX2, sumColumns64AVX512},
 		add: levels[func(dst, x, v *float64, stride, rows, cols int)]{addRow64AVX2, addRow64AVX512},

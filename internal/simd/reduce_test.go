@@ -128,3 +128,43 @@ func testSoftmax[T Float](t *testing.T, tolerance float64) {
 		}
 	}
 }
+
+func TestMatrixVector(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		testMatrixVector[float32](t, 1e-5)
+		testMatrixVector[float64](t, 1e-13)
+	})
+}
+
+func testMatrixVector[T Float](t *testing.T, tolerance float64) {
+	for _, rows := range []int{0, 1, 3, 4, 5, 8, 17} {
+		for _, cols := range append([]int{sumPiece + 77}, lengths[:20]...) {
+			stride := cols + 3
+			x, coef, y := random[T](rows*stride, -2, 2), random[T](rows, -2, 2), random[T](cols, -2, 2)
+			sum, check := guarded[T](cols, 1, 1)
+			AddRows(sum, coef, x, stride)
+			check(t)
+			for j := range sum {
+				want := 1.0
+				for i := range rows {
+					want += float64(coef[i]) * float64(x[i*stride+j])
+				}
+				if !near(float64(sum[j]), want, tolerance) {
+					t.Fatalf("AddRows[%T] of %d rows and %d columns is %v at %d, want %v", T(0), rows, cols, sum[j], j, want)
+				}
+			}
+			dots, check := guarded[T](rows, 1, 1)
+			DotRows(dots, x, stride, y)
+			check(t)
+			for i := range dots {
+				want := 0.0
+				for j := range y {
+					want += float64(x[i*stride+j]) * float64(y[j])
+				}
+				if !near(float64(dots[i]), want, tolerance*float64(cols+1)) {
+					t.Fatalf("DotRows[%T] of %d rows and %d columns is %v at %d, want %v", T(0), rows, cols, dots[i], i, want)
+				}
+			}
+		}
+	}
+}

@@ -72,8 +72,6 @@ func updateCases[T Float]() []updateCase[T] {
 				s[0] -= s[2]
 			}},
 		{"Axpby", 3, func(s [][]T) { Axpby(s[0], 2, s[1], -3, s[2]) }, func(s []float64) { s[0] = 2*s[1] - 3*s[2] }},
-		{"Axpy4", 5, func(s [][]T) { Axpy4(s[0], &[4]T{1, -2, 3, 0.5}, s[1], s[2], s[3], s[4]) },
-			func(s []float64) { s[0] += s[1] - 2*s[2] + 3*s[3] + 0.5*s[4] }},
 	}
 }
 

@@ -16,9 +16,9 @@ var (
 func portable[T simd.Float]() Kernel[T] {
 	k := Kernel[T]{Rows: 4, Vecs: 1, Lanes: 4, packColumns: packColumnsGo[T]}
 	for rows := 1; rows <= 3; rows++ {
-		k.run[rows][1] = func(args *byte) { tileGo[T](argsOf(args), rows) }
+		k.run[rows][1] = eachTile(func(args *Args) { tileGo[T](args, rows) })
 	}
-	k.run[4][1] = func(args *byte) { tile4Go[T](argsOf(args)) }
+	k.run[4][1] = eachTile(tile4Go[T])
 	for _, vecs := range []int{1, 2, 4} {
 		k.packRows[vecs] = func(dst, src *T, dstRow, srcRow, rows, last int) {
 			packRowsGo(dst, src, dstRow, srcRow, rows, 4*(vecs-1)+last, 4*vecs)
@@ -27,7 +27,21 @@ func portable[T simd.Float]() Kernel[T] {
 	return k
 }
 
-func argsOf(p *byte) *Args { return (*Args)(unsafe.Pointer(p)) }
+// eachTile makes a micro-kernel of a function that computes the first tile.
+func eachTile(f func(*Args)) func(args *byte) {
+	return func(args *byte) {
+		g := *(*Args)(unsafe.Pointer(args))
+		for t := range g.Tiles {
+			if t > 0 {
+				g.A, g.B, g.C = unsafe.Add(g.A, g.TileA), unsafe.Add(g.B, g.TileB), unsafe.Add(g.C, g.TileC)
+				if g.Bias != nil {
+					g.Bias = unsafe.Add(g.Bias, g.TileBias)
+				}
+			}
+			f(&g)
+		}
+	}
+}
 
 // vectorAt is the vector that lies offset bytes behind p.
 func vectorAt[T simd.Float](p unsafe.Pointer, offset int) *[4]T {

@@ -18,7 +18,8 @@ import (
 //	C[i][j] = sum over q < Outer, k < K of A[q][i][k] * B[q][k][j]
 //
 // where A advances by StepA and B by StepB bytes with each k, and by NextA and NextB more after each q. Rows of A are
-// RowA bytes apart, rows of C RowC bytes. The assembly knows the layout.
+// RowA bytes apart, rows of C RowC bytes. It does so for Tiles tiles; from one to the next, A, B, C and Bias advance by
+// TileA, TileB, TileC and TileBias bytes. A call should take no more than some 20 µs: MaxSteps. The assembly knows the layout.
 type Args struct {
 	A, B, C      unsafe.Pointer
 	RowA         int
@@ -29,7 +30,14 @@ type Args struct {
 	Last         int // columns of the last vector that C has; B has whole vectors
 	Flags        Flags
 	Bias         unsafe.Pointer // one element per column
+	Tiles        int
+	TileA, TileB int
+	TileC        int
+	TileBias     int
 }
+
+// MaxSteps bounds Tiles*Outer*K of a call.
+const MaxSteps = 8 << 10
 
 // Flags say what happens to a tile before it is stored, in this order.
 type Flags int
@@ -60,7 +68,7 @@ func Of[T simd.Float]() *Kernel[T] {
 	return (*Kernel[T])(unsafe.Pointer(&kernels64[l]))
 }
 
-// Run computes a tile. Args should be on the heap, for the call is indirect: a field of reused scratch space.
+// Run computes tiles of the given size. Args should be on the heap, for the call is indirect: a field of reused scratch space.
 func (k *Kernel[T]) Run(args *Args, rows, vecs int) {
 	k.run[rows][vecs]((*byte)(unsafe.Pointer(args)))
 }

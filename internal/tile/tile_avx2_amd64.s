@@ -4,19 +4,31 @@
 
 // func tile1x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x1x32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile1x1x32AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -37,7 +49,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -56,7 +68,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMASKMOVPS (BX), Y15, Y13
 	VADDPS     Y13, Y0, Y0
 
@@ -68,28 +80,50 @@ noBias:
 
 noRelu:
 	VMASKMOVPS Y0, Y15, (AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile2x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x1x32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile2x1x32AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -112,7 +146,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -134,7 +168,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMASKMOVPS (BX), Y15, Y13
 	VADDPS     Y13, Y0, Y0
 	VADDPS     Y13, Y1, Y1
@@ -150,31 +184,53 @@ noRelu:
 	VMASKMOVPS Y0, Y15, (AX)
 	ADDQ       SI, AX
 	VMASKMOVPS Y1, Y15, (AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile3x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x1x32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile3x1x32AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -199,7 +255,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -224,7 +280,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMASKMOVPS (BX), Y15, Y13
 	VADDPS     Y13, Y0, Y0
 	VADDPS     Y13, Y1, Y1
@@ -244,24 +300,46 @@ noRelu:
 	VMASKMOVPS Y1, Y15, (AX)
 	ADDQ       SI, AX
 	VMASKMOVPS Y2, Y15, (AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile4x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x1x32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile4x1x32AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -270,8 +348,8 @@ TEXT ·tile4x1x32AVX2(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -299,7 +377,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -327,7 +405,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMASKMOVPS (BX), Y15, Y13
 	VADDPS     Y13, Y0, Y0
 	VADDPS     Y13, Y1, Y1
@@ -351,25 +429,47 @@ noRelu:
 	VMASKMOVPS Y2, Y15, (AX)
 	ADDQ       SI, AX
 	VMASKMOVPS Y3, Y15, (AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile5x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x1x32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile5x1x32AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -380,8 +480,8 @@ TEXT ·tile5x1x32AVX2(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -411,7 +511,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -442,7 +542,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMASKMOVPS (BX), Y15, Y13
 	VADDPS     Y13, Y0, Y0
 	VADDPS     Y13, Y1, Y1
@@ -470,26 +570,48 @@ noRelu:
 	VMASKMOVPS Y3, Y15, (AX)
 	ADDQ       SI, AX
 	VMASKMOVPS Y4, Y15, (AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile6x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x1x32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile6x1x32AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -502,8 +624,8 @@ TEXT ·tile6x1x32AVX2(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -536,7 +658,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -570,7 +692,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMASKMOVPS (BX), Y15, Y13
 	VADDPS     Y13, Y0, Y0
 	VADDPS     Y13, Y1, Y1
@@ -602,26 +724,48 @@ noRelu:
 	VMASKMOVPS Y4, Y15, (AX)
 	ADDQ       SI, AX
 	VMASKMOVPS Y5, Y15, (AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile1x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x2x32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile1x2x32AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -644,7 +788,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -664,7 +808,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMOVUPS    (BX), Y12
 	VMASKMOVPS 32(BX), Y15, Y13
 	VADDPS     Y12, Y0, Y0
@@ -680,30 +824,52 @@ noBias:
 noRelu:
 	VMOVUPS    Y0, (AX)
 	VMASKMOVPS Y1, Y15, 32(AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile2x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x2x32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile2x2x32AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -729,7 +895,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -753,7 +919,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMOVUPS    (BX), Y12
 	VMASKMOVPS 32(BX), Y15, Y13
 	VADDPS     Y12, Y0, Y0
@@ -776,34 +942,56 @@ noRelu:
 	ADDQ       SI, AX
 	VMOVUPS    Y2, (AX)
 	VMASKMOVPS Y3, Y15, 32(AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile3x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x2x32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile3x2x32AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -832,7 +1020,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -860,7 +1048,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMOVUPS    (BX), Y12
 	VMASKMOVPS 32(BX), Y15, Y13
 	VADDPS     Y12, Y0, Y0
@@ -890,19 +1078,41 @@ noRelu:
 	ADDQ       SI, AX
 	VMOVUPS    Y4, (AX)
 	VMASKMOVPS Y5, Y15, 32(AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile4x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x2x32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile4x2x32AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
@@ -911,7 +1121,7 @@ TEXT ·tile4x2x32AVX2(SB), NOSPLIT, $8-8
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -920,8 +1130,8 @@ TEXT ·tile4x2x32AVX2(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -954,7 +1164,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -986,7 +1196,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMOVUPS    (BX), Y12
 	VMASKMOVPS 32(BX), Y15, Y13
 	VADDPS     Y12, Y0, Y0
@@ -1023,19 +1233,41 @@ noRelu:
 	ADDQ       SI, AX
 	VMOVUPS    Y6, (AX)
 	VMASKMOVPS Y7, Y15, 32(AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile5x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x2x32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile5x2x32AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
@@ -1046,7 +1278,7 @@ TEXT ·tile5x2x32AVX2(SB), NOSPLIT, $8-8
 	VXORPS     Y7, Y7, Y7
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y9, Y9, Y9
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1057,8 +1289,8 @@ TEXT ·tile5x2x32AVX2(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -1094,7 +1326,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1130,7 +1362,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMOVUPS    (BX), Y12
 	VMASKMOVPS 32(BX), Y15, Y13
 	VADDPS     Y12, Y0, Y0
@@ -1174,19 +1406,41 @@ noRelu:
 	ADDQ       SI, AX
 	VMOVUPS    Y8, (AX)
 	VMASKMOVPS Y9, Y15, 32(AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile6x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x2x32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile6x2x32AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
@@ -1199,7 +1453,7 @@ TEXT ·tile6x2x32AVX2(SB), NOSPLIT, $8-8
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1212,8 +1466,8 @@ TEXT ·tile6x2x32AVX2(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -1253,7 +1507,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1293,7 +1547,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMOVUPS    (BX), Y12
 	VMASKMOVPS 32(BX), Y15, Y13
 	VADDPS     Y12, Y0, Y0
@@ -1344,6 +1598,16 @@ noRelu:
 	ADDQ       SI, AX
 	VMOVUPS    Y10, (AX)
 	VMASKMOVPS Y11, Y15, 32(AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
@@ -1360,19 +1624,31 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 
 // func tile1x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x1x64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile1x1x64AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -1393,7 +1669,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1412,7 +1688,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMASKMOVPD (BX), Y15, Y13
 	VADDPD     Y13, Y0, Y0
 
@@ -1424,28 +1700,50 @@ noBias:
 
 noRelu:
 	VMASKMOVPD Y0, Y15, (AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile2x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x1x64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile2x1x64AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -1468,7 +1766,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1490,7 +1788,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMASKMOVPD (BX), Y15, Y13
 	VADDPD     Y13, Y0, Y0
 	VADDPD     Y13, Y1, Y1
@@ -1506,31 +1804,53 @@ noRelu:
 	VMASKMOVPD Y0, Y15, (AX)
 	ADDQ       SI, AX
 	VMASKMOVPD Y1, Y15, (AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile3x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x1x64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile3x1x64AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -1555,7 +1875,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1580,7 +1900,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMASKMOVPD (BX), Y15, Y13
 	VADDPD     Y13, Y0, Y0
 	VADDPD     Y13, Y1, Y1
@@ -1600,24 +1920,46 @@ noRelu:
 	VMASKMOVPD Y1, Y15, (AX)
 	ADDQ       SI, AX
 	VMASKMOVPD Y2, Y15, (AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile4x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x1x64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile4x1x64AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1626,8 +1968,8 @@ TEXT ·tile4x1x64AVX2(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -1655,7 +1997,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1683,7 +2025,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMASKMOVPD (BX), Y15, Y13
 	VADDPD     Y13, Y0, Y0
 	VADDPD     Y13, Y1, Y1
@@ -1707,25 +2049,47 @@ noRelu:
 	VMASKMOVPD Y2, Y15, (AX)
 	ADDQ       SI, AX
 	VMASKMOVPD Y3, Y15, (AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile5x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x1x64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile5x1x64AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1736,8 +2100,8 @@ TEXT ·tile5x1x64AVX2(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -1767,7 +2131,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1798,7 +2162,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMASKMOVPD (BX), Y15, Y13
 	VADDPD     Y13, Y0, Y0
 	VADDPD     Y13, Y1, Y1
@@ -1826,26 +2190,48 @@ noRelu:
 	VMASKMOVPD Y3, Y15, (AX)
 	ADDQ       SI, AX
 	VMASKMOVPD Y4, Y15, (AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile6x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x1x64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile6x1x64AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1858,8 +2244,8 @@ TEXT ·tile6x1x64AVX2(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -1892,7 +2278,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1926,7 +2312,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMASKMOVPD (BX), Y15, Y13
 	VADDPD     Y13, Y0, Y0
 	VADDPD     Y13, Y1, Y1
@@ -1958,26 +2344,48 @@ noRelu:
 	VMASKMOVPD Y4, Y15, (AX)
 	ADDQ       SI, AX
 	VMASKMOVPD Y5, Y15, (AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile1x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x2x64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile1x2x64AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -2000,7 +2408,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2020,7 +2428,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMOVUPS    (BX), Y12
 	VMASKMOVPD 32(BX), Y15, Y13
 	VADDPD     Y12, Y0, Y0
@@ -2036,30 +2444,52 @@ noBias:
 noRelu:
 	VMOVUPS    Y0, (AX)
 	VMASKMOVPD Y1, Y15, 32(AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile2x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x2x64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile2x2x64AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -2085,7 +2515,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2109,7 +2539,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMOVUPS    (BX), Y12
 	VMASKMOVPD 32(BX), Y15, Y13
 	VADDPD     Y12, Y0, Y0
@@ -2132,34 +2562,56 @@ noRelu:
 	ADDQ       SI, AX
 	VMOVUPS    Y2, (AX)
 	VMASKMOVPD Y3, Y15, 32(AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile3x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x2x64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile3x2x64AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -2188,7 +2640,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2216,7 +2668,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMOVUPS    (BX), Y12
 	VMASKMOVPD 32(BX), Y15, Y13
 	VADDPD     Y12, Y0, Y0
@@ -2246,19 +2698,41 @@ noRelu:
 	ADDQ       SI, AX
 	VMOVUPS    Y4, (AX)
 	VMASKMOVPD Y5, Y15, 32(AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile4x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x2x64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile4x2x64AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
@@ -2267,7 +2741,7 @@ TEXT ·tile4x2x64AVX2(SB), NOSPLIT, $8-8
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -2276,8 +2750,8 @@ TEXT ·tile4x2x64AVX2(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -2310,7 +2784,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2342,7 +2816,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMOVUPS    (BX), Y12
 	VMASKMOVPD 32(BX), Y15, Y13
 	VADDPD     Y12, Y0, Y0
@@ -2379,19 +2853,41 @@ noRelu:
 	ADDQ       SI, AX
 	VMOVUPS    Y6, (AX)
 	VMASKMOVPD Y7, Y15, 32(AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile5x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x2x64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile5x2x64AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
@@ -2402,7 +2898,7 @@ TEXT ·tile5x2x64AVX2(SB), NOSPLIT, $8-8
 	VXORPS     Y7, Y7, Y7
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y9, Y9, Y9
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -2413,8 +2909,8 @@ TEXT ·tile5x2x64AVX2(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -2450,7 +2946,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2486,7 +2982,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMOVUPS    (BX), Y12
 	VMASKMOVPD 32(BX), Y15, Y13
 	VADDPD     Y12, Y0, Y0
@@ -2530,19 +3026,41 @@ noRelu:
 	ADDQ       SI, AX
 	VMOVUPS    Y8, (AX)
 	VMASKMOVPD Y9, Y15, 32(AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET
 
 // func tile6x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x2x64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile6x2x64AVX2(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
@@ -2555,7 +3073,7 @@ TEXT ·tile6x2x64AVX2(SB), NOSPLIT, $8-8
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -2568,8 +3086,8 @@ TEXT ·tile6x2x64AVX2(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -2609,7 +3127,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2649,7 +3167,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       104(DI), BX
+	MOVQ       40(SP), BX
 	VMOVUPS    (BX), Y12
 	VMASKMOVPD 32(BX), Y15, Y13
 	VADDPD     Y12, Y0, Y0
@@ -2700,6 +3218,16 @@ noRelu:
 	ADDQ       SI, AX
 	VMOVUPS    Y10, (AX)
 	VMASKMOVPD Y11, Y15, 32(AX)
+	MOVQ       120(DI), AX
+	ADDQ       AX, 16(SP)
+	MOVQ       128(DI), AX
+	ADDQ       AX, 24(SP)
+	MOVQ       144(DI), AX
+	ADDQ       AX, 40(SP)
+	MOVQ       136(DI), AX
+	ADDQ       AX, 32(SP)
+	DECQ       8(SP)
+	JNZ        tile
 	LDMXCSR    (SP)
 	VZEROUPPER
 	RET

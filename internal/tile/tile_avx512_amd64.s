@@ -4,19 +4,31 @@
 
 // func tile1x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x1x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile1x1x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -37,7 +49,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -56,7 +68,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS.Z (BX), K1, Z29
 	VADDPS    Z29, Z0, Z0
 
@@ -68,28 +80,50 @@ noBias:
 
 noRelu:
 	VMOVUPS Z0, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile2x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x1x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile2x1x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -112,7 +146,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -134,7 +168,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS.Z (BX), K1, Z29
 	VADDPS    Z29, Z0, Z0
 	VADDPS    Z29, Z1, Z1
@@ -150,31 +184,53 @@ noRelu:
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile3x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x1x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile3x1x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -199,7 +255,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -224,7 +280,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS.Z (BX), K1, Z29
 	VADDPS    Z29, Z0, Z0
 	VADDPS    Z29, Z1, Z1
@@ -244,24 +300,46 @@ noRelu:
 	VMOVUPS Z1, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z2, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile4x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x1x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile4x1x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -270,8 +348,8 @@ TEXT ·tile4x1x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -299,7 +377,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -327,7 +405,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS.Z (BX), K1, Z29
 	VADDPS    Z29, Z0, Z0
 	VADDPS    Z29, Z1, Z1
@@ -351,25 +429,47 @@ noRelu:
 	VMOVUPS Z2, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z3, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile5x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x1x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile5x1x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -380,8 +480,8 @@ TEXT ·tile5x1x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -411,7 +511,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -442,7 +542,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS.Z (BX), K1, Z29
 	VADDPS    Z29, Z0, Z0
 	VADDPS    Z29, Z1, Z1
@@ -470,26 +570,48 @@ noRelu:
 	VMOVUPS Z3, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z4, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile6x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x1x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile6x1x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -502,8 +624,8 @@ TEXT ·tile6x1x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -536,7 +658,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -570,7 +692,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS.Z (BX), K1, Z29
 	VADDPS    Z29, Z0, Z0
 	VADDPS    Z29, Z1, Z1
@@ -602,19 +724,41 @@ noRelu:
 	VMOVUPS Z4, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z5, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile7x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile7x1x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile7x1x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -622,7 +766,7 @@ TEXT ·tile7x1x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -637,8 +781,8 @@ TEXT ·tile7x1x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -673,7 +817,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -710,7 +854,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS.Z (BX), K1, Z29
 	VADDPS    Z29, Z0, Z0
 	VADDPS    Z29, Z1, Z1
@@ -746,19 +890,41 @@ noRelu:
 	VMOVUPS Z5, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z6, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile8x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile8x1x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile8x1x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -767,7 +933,7 @@ TEXT ·tile8x1x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -784,8 +950,8 @@ TEXT ·tile8x1x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -823,7 +989,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -863,7 +1029,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS.Z (BX), K1, Z29
 	VADDPS    Z29, Z0, Z0
 	VADDPS    Z29, Z1, Z1
@@ -903,19 +1069,41 @@ noRelu:
 	VMOVUPS Z6, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z7, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile9x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile9x1x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile9x1x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -925,7 +1113,7 @@ TEXT ·tile9x1x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -944,8 +1132,8 @@ TEXT ·tile9x1x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -985,7 +1173,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1028,7 +1216,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS.Z (BX), K1, Z29
 	VADDPS    Z29, Z0, Z0
 	VADDPS    Z29, Z1, Z1
@@ -1072,19 +1260,41 @@ noRelu:
 	VMOVUPS Z7, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z8, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile10x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile10x1x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile10x1x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -1095,7 +1305,7 @@ TEXT ·tile10x1x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1116,8 +1326,8 @@ TEXT ·tile10x1x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -1160,7 +1370,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1206,7 +1416,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS.Z (BX), K1, Z29
 	VADDPS    Z29, Z0, Z0
 	VADDPS    Z29, Z1, Z1
@@ -1254,19 +1464,41 @@ noRelu:
 	VMOVUPS Z8, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z9, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile11x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile11x1x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile11x1x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -1278,7 +1510,7 @@ TEXT ·tile11x1x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1301,8 +1533,8 @@ TEXT ·tile11x1x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -1347,7 +1579,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1396,7 +1628,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS.Z (BX), K1, Z29
 	VADDPS    Z29, Z0, Z0
 	VADDPS    Z29, Z1, Z1
@@ -1448,19 +1680,41 @@ noRelu:
 	VMOVUPS Z9, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z10, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile12x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile12x1x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile12x1x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -1473,7 +1727,7 @@ TEXT ·tile12x1x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1498,8 +1752,8 @@ TEXT ·tile12x1x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -1547,7 +1801,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1599,7 +1853,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS.Z (BX), K1, Z29
 	VADDPS    Z29, Z0, Z0
 	VADDPS    Z29, Z1, Z1
@@ -1655,19 +1909,41 @@ noRelu:
 	VMOVUPS Z10, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z11, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile13x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile13x1x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile13x1x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -1681,7 +1957,7 @@ TEXT ·tile13x1x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	VXORPS     Z12, Z12, Z12
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1708,8 +1984,8 @@ TEXT ·tile13x1x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -1759,7 +2035,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1814,7 +2090,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS.Z (BX), K1, Z29
 	VADDPS    Z29, Z0, Z0
 	VADDPS    Z29, Z1, Z1
@@ -1874,19 +2150,41 @@ noRelu:
 	VMOVUPS Z11, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z12, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile14x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile14x1x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile14x1x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -1901,7 +2199,7 @@ TEXT ·tile14x1x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z11, Z11, Z11
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1930,8 +2228,8 @@ TEXT ·tile14x1x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -1984,7 +2282,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2042,7 +2340,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS.Z (BX), K1, Z29
 	VADDPS    Z29, Z0, Z0
 	VADDPS    Z29, Z1, Z1
@@ -2106,27 +2404,49 @@ noRelu:
 	VMOVUPS Z12, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z13, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile1x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x2x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile1x2x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -2149,7 +2469,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2169,7 +2489,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -2185,32 +2505,54 @@ noBias:
 noRelu:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile2x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x2x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile2x2x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -2236,7 +2578,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2260,7 +2602,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -2283,26 +2625,48 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z2, (AX)
 	VMOVUPS Z3, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile3x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x2x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile3x2x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -2312,8 +2676,8 @@ TEXT ·tile3x2x32AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -2342,7 +2706,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2370,7 +2734,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -2400,19 +2764,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z4, (AX)
 	VMOVUPS Z5, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile4x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x2x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile4x2x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -2421,7 +2807,7 @@ TEXT ·tile4x2x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -2434,8 +2820,8 @@ TEXT ·tile4x2x32AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -2468,7 +2854,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2500,7 +2886,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -2537,19 +2923,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z6, (AX)
 	VMOVUPS Z7, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile5x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x2x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile5x2x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -2560,7 +2968,7 @@ TEXT ·tile5x2x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -2576,8 +2984,8 @@ TEXT ·tile5x2x32AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -2613,7 +3021,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2649,7 +3057,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -2693,19 +3101,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z8, (AX)
 	VMOVUPS Z9, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile6x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x2x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile6x2x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -2718,7 +3148,7 @@ TEXT ·tile6x2x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -2737,8 +3167,8 @@ TEXT ·tile6x2x32AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -2778,7 +3208,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2818,7 +3248,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -2869,19 +3299,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z10, (AX)
 	VMOVUPS Z11, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile7x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile7x2x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile7x2x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -2896,7 +3348,7 @@ TEXT ·tile7x2x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z11, Z11, Z11
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -2918,8 +3370,8 @@ TEXT ·tile7x2x32AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -2962,7 +3414,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3006,7 +3458,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -3064,19 +3516,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z12, (AX)
 	VMOVUPS Z13, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile8x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile8x2x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile8x2x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -3093,7 +3567,7 @@ TEXT ·tile8x2x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z13, Z13, Z13
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -3118,8 +3592,8 @@ TEXT ·tile8x2x32AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -3166,7 +3640,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3214,7 +3688,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -3279,19 +3753,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z14, (AX)
 	VMOVUPS Z15, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile9x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile9x2x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile9x2x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -3310,7 +3806,7 @@ TEXT ·tile9x2x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z15, Z15, Z15
 	VXORPS     Z16, Z16, Z16
 	VXORPS     Z17, Z17, Z17
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -3338,8 +3834,8 @@ TEXT ·tile9x2x32AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -3389,7 +3885,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3441,7 +3937,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -3513,19 +4009,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z16, (AX)
 	VMOVUPS Z17, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile10x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile10x2x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile10x2x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -3546,7 +4064,7 @@ TEXT ·tile10x2x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z17, Z17, Z17
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -3577,8 +4095,8 @@ TEXT ·tile10x2x32AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -3632,7 +4150,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3688,7 +4206,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -3767,19 +4285,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z18, (AX)
 	VMOVUPS Z19, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile11x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile11x2x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile11x2x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -3802,7 +4342,7 @@ TEXT ·tile11x2x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z19, Z19, Z19
 	VXORPS     Z20, Z20, Z20
 	VXORPS     Z21, Z21, Z21
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -3836,8 +4376,8 @@ TEXT ·tile11x2x32AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -3894,7 +4434,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3954,7 +4494,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -4040,19 +4580,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z20, (AX)
 	VMOVUPS Z21, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile12x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile12x2x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile12x2x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -4077,7 +4639,7 @@ TEXT ·tile12x2x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z21, Z21, Z21
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -4114,8 +4676,8 @@ TEXT ·tile12x2x32AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -4176,7 +4738,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -4240,7 +4802,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -4333,19 +4895,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z22, (AX)
 	VMOVUPS Z23, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile13x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile13x2x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile13x2x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -4372,7 +4956,7 @@ TEXT ·tile13x2x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z23, Z23, Z23
 	VXORPS     Z24, Z24, Z24
 	VXORPS     Z25, Z25, Z25
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -4412,8 +4996,8 @@ TEXT ·tile13x2x32AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -4477,7 +5061,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -4545,7 +5129,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -4645,19 +5229,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z24, (AX)
 	VMOVUPS Z25, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile14x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile14x2x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile14x2x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -4686,7 +5292,7 @@ TEXT ·tile14x2x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z25, Z25, Z25
 	VXORPS     Z26, Z26, Z26
 	VXORPS     Z27, Z27, Z27
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -4729,8 +5335,8 @@ TEXT ·tile14x2x32AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -4798,7 +5404,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -4870,7 +5476,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -4977,31 +5583,53 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z26, (AX)
 	VMOVUPS Z27, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile1x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x4x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile1x4x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -5028,7 +5656,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -5050,7 +5678,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z26
 	VMOVUPS   64(BX), Z27
 	VMOVUPS   128(BX), Z28
@@ -5074,19 +5702,41 @@ noRelu:
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
 	VMOVUPS Z3, K1, 192(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile2x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x4x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile2x4x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -5095,7 +5745,7 @@ TEXT ·tile2x4x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -5106,8 +5756,8 @@ TEXT ·tile2x4x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -5139,7 +5789,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -5167,7 +5817,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z26
 	VMOVUPS   64(BX), Z27
 	VMOVUPS   128(BX), Z28
@@ -5204,19 +5854,41 @@ noRelu:
 	VMOVUPS Z5, 64(AX)
 	VMOVUPS Z6, 128(AX)
 	VMOVUPS Z7, K1, 192(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile3x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x4x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile3x4x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -5229,7 +5901,7 @@ TEXT ·tile3x4x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -5245,8 +5917,8 @@ TEXT ·tile3x4x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -5283,7 +5955,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -5317,7 +5989,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z26
 	VMOVUPS   64(BX), Z27
 	VMOVUPS   128(BX), Z28
@@ -5367,19 +6039,41 @@ noRelu:
 	VMOVUPS Z9, 64(AX)
 	VMOVUPS Z10, 128(AX)
 	VMOVUPS Z11, K1, 192(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile4x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x4x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile4x4x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -5396,7 +6090,7 @@ TEXT ·tile4x4x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z13, Z13, Z13
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -5417,8 +6111,8 @@ TEXT ·tile4x4x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -5461,7 +6155,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -5501,7 +6195,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z26
 	VMOVUPS   64(BX), Z27
 	VMOVUPS   128(BX), Z28
@@ -5564,19 +6258,41 @@ noRelu:
 	VMOVUPS Z13, 64(AX)
 	VMOVUPS Z14, 128(AX)
 	VMOVUPS Z15, K1, 192(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile5x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x4x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile5x4x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -5597,7 +6313,7 @@ TEXT ·tile5x4x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z17, Z17, Z17
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -5623,8 +6339,8 @@ TEXT ·tile5x4x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -5672,7 +6388,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -5718,7 +6434,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z26
 	VMOVUPS   64(BX), Z27
 	VMOVUPS   128(BX), Z28
@@ -5794,19 +6510,41 @@ noRelu:
 	VMOVUPS Z17, 64(AX)
 	VMOVUPS Z18, 128(AX)
 	VMOVUPS Z19, K1, 192(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile6x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x4x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile6x4x32AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -5831,7 +6569,7 @@ TEXT ·tile6x4x32AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z21, Z21, Z21
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -5862,8 +6600,8 @@ TEXT ·tile6x4x32AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -5917,7 +6655,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -5969,7 +6707,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z26
 	VMOVUPS   64(BX), Z27
 	VMOVUPS   128(BX), Z28
@@ -6058,6 +6796,16 @@ noRelu:
 	VMOVUPS Z21, 64(AX)
 	VMOVUPS Z22, 128(AX)
 	VMOVUPS Z23, K1, 192(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6074,19 +6822,31 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 
 // func tile1x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x1x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile1x1x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -6107,7 +6867,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -6126,7 +6886,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPD.Z (BX), K1, Z29
 	VADDPD    Z29, Z0, Z0
 
@@ -6138,28 +6898,50 @@ noBias:
 
 noRelu:
 	VMOVUPD Z0, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile2x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x1x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile2x1x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -6182,7 +6964,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -6204,7 +6986,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPD.Z (BX), K1, Z29
 	VADDPD    Z29, Z0, Z0
 	VADDPD    Z29, Z1, Z1
@@ -6220,31 +7002,53 @@ noRelu:
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z1, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile3x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x1x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile3x1x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -6269,7 +7073,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -6294,7 +7098,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPD.Z (BX), K1, Z29
 	VADDPD    Z29, Z0, Z0
 	VADDPD    Z29, Z1, Z1
@@ -6314,24 +7118,46 @@ noRelu:
 	VMOVUPD Z1, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z2, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile4x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x1x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile4x1x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -6340,8 +7166,8 @@ TEXT ·tile4x1x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -6369,7 +7195,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -6397,7 +7223,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPD.Z (BX), K1, Z29
 	VADDPD    Z29, Z0, Z0
 	VADDPD    Z29, Z1, Z1
@@ -6421,25 +7247,47 @@ noRelu:
 	VMOVUPD Z2, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z3, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile5x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x1x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile5x1x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -6450,8 +7298,8 @@ TEXT ·tile5x1x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -6481,7 +7329,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -6512,7 +7360,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPD.Z (BX), K1, Z29
 	VADDPD    Z29, Z0, Z0
 	VADDPD    Z29, Z1, Z1
@@ -6540,26 +7388,48 @@ noRelu:
 	VMOVUPD Z3, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z4, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile6x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x1x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile6x1x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -6572,8 +7442,8 @@ TEXT ·tile6x1x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -6606,7 +7476,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -6640,7 +7510,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPD.Z (BX), K1, Z29
 	VADDPD    Z29, Z0, Z0
 	VADDPD    Z29, Z1, Z1
@@ -6672,19 +7542,41 @@ noRelu:
 	VMOVUPD Z4, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z5, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile7x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile7x1x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile7x1x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -6692,7 +7584,7 @@ TEXT ·tile7x1x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -6707,8 +7599,8 @@ TEXT ·tile7x1x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -6743,7 +7635,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -6780,7 +7672,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPD.Z (BX), K1, Z29
 	VADDPD    Z29, Z0, Z0
 	VADDPD    Z29, Z1, Z1
@@ -6816,19 +7708,41 @@ noRelu:
 	VMOVUPD Z5, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z6, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile8x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile8x1x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile8x1x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -6837,7 +7751,7 @@ TEXT ·tile8x1x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -6854,8 +7768,8 @@ TEXT ·tile8x1x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -6893,7 +7807,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -6933,7 +7847,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPD.Z (BX), K1, Z29
 	VADDPD    Z29, Z0, Z0
 	VADDPD    Z29, Z1, Z1
@@ -6973,19 +7887,41 @@ noRelu:
 	VMOVUPD Z6, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z7, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile9x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile9x1x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile9x1x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -6995,7 +7931,7 @@ TEXT ·tile9x1x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -7014,8 +7950,8 @@ TEXT ·tile9x1x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -7055,7 +7991,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -7098,7 +8034,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPD.Z (BX), K1, Z29
 	VADDPD    Z29, Z0, Z0
 	VADDPD    Z29, Z1, Z1
@@ -7142,19 +8078,41 @@ noRelu:
 	VMOVUPD Z7, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z8, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile10x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile10x1x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile10x1x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -7165,7 +8123,7 @@ TEXT ·tile10x1x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -7186,8 +8144,8 @@ TEXT ·tile10x1x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -7230,7 +8188,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -7276,7 +8234,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPD.Z (BX), K1, Z29
 	VADDPD    Z29, Z0, Z0
 	VADDPD    Z29, Z1, Z1
@@ -7324,19 +8282,41 @@ noRelu:
 	VMOVUPD Z8, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z9, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile11x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile11x1x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile11x1x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -7348,7 +8328,7 @@ TEXT ·tile11x1x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -7371,8 +8351,8 @@ TEXT ·tile11x1x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -7417,7 +8397,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -7466,7 +8446,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPD.Z (BX), K1, Z29
 	VADDPD    Z29, Z0, Z0
 	VADDPD    Z29, Z1, Z1
@@ -7518,19 +8498,41 @@ noRelu:
 	VMOVUPD Z9, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z10, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile12x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile12x1x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile12x1x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -7543,7 +8545,7 @@ TEXT ·tile12x1x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -7568,8 +8570,8 @@ TEXT ·tile12x1x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -7617,7 +8619,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -7669,7 +8671,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPD.Z (BX), K1, Z29
 	VADDPD    Z29, Z0, Z0
 	VADDPD    Z29, Z1, Z1
@@ -7725,19 +8727,41 @@ noRelu:
 	VMOVUPD Z10, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z11, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile13x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile13x1x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile13x1x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -7751,7 +8775,7 @@ TEXT ·tile13x1x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	VXORPS     Z12, Z12, Z12
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -7778,8 +8802,8 @@ TEXT ·tile13x1x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -7829,7 +8853,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -7884,7 +8908,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPD.Z (BX), K1, Z29
 	VADDPD    Z29, Z0, Z0
 	VADDPD    Z29, Z1, Z1
@@ -7944,19 +8968,41 @@ noRelu:
 	VMOVUPD Z11, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z12, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile14x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile14x1x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile14x1x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -7971,7 +9017,7 @@ TEXT ·tile14x1x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z11, Z11, Z11
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -8000,8 +9046,8 @@ TEXT ·tile14x1x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -8054,7 +9100,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -8112,7 +9158,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPD.Z (BX), K1, Z29
 	VADDPD    Z29, Z0, Z0
 	VADDPD    Z29, Z1, Z1
@@ -8176,27 +9222,49 @@ noRelu:
 	VMOVUPD Z12, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z13, K1, (AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile1x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x2x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile1x2x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -8219,7 +9287,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -8239,7 +9307,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPD.Z 64(BX), K1, Z29
 	VADDPD    Z28, Z0, Z0
@@ -8255,32 +9323,54 @@ noBias:
 noRelu:
 	VMOVUPS Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile2x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x2x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile2x2x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -8306,7 +9396,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -8330,7 +9420,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPD.Z 64(BX), K1, Z29
 	VADDPD    Z28, Z0, Z0
@@ -8353,26 +9443,48 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z2, (AX)
 	VMOVUPD Z3, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile3x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x2x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile3x2x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -8382,8 +9494,8 @@ TEXT ·tile3x2x64AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -8412,7 +9524,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -8440,7 +9552,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPD.Z 64(BX), K1, Z29
 	VADDPD    Z28, Z0, Z0
@@ -8470,19 +9582,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z4, (AX)
 	VMOVUPD Z5, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile4x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x2x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile4x2x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -8491,7 +9625,7 @@ TEXT ·tile4x2x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -8504,8 +9638,8 @@ TEXT ·tile4x2x64AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -8538,7 +9672,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -8570,7 +9704,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPD.Z 64(BX), K1, Z29
 	VADDPD    Z28, Z0, Z0
@@ -8607,19 +9741,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z6, (AX)
 	VMOVUPD Z7, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile5x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x2x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile5x2x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -8630,7 +9786,7 @@ TEXT ·tile5x2x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -8646,8 +9802,8 @@ TEXT ·tile5x2x64AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -8683,7 +9839,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -8719,7 +9875,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPD.Z 64(BX), K1, Z29
 	VADDPD    Z28, Z0, Z0
@@ -8763,19 +9919,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z8, (AX)
 	VMOVUPD Z9, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile6x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x2x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile6x2x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -8788,7 +9966,7 @@ TEXT ·tile6x2x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -8807,8 +9985,8 @@ TEXT ·tile6x2x64AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -8848,7 +10026,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -8888,7 +10066,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPD.Z 64(BX), K1, Z29
 	VADDPD    Z28, Z0, Z0
@@ -8939,19 +10117,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z10, (AX)
 	VMOVUPD Z11, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile7x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile7x2x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile7x2x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -8966,7 +10166,7 @@ TEXT ·tile7x2x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z11, Z11, Z11
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -8988,8 +10188,8 @@ TEXT ·tile7x2x64AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -9032,7 +10232,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -9076,7 +10276,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPD.Z 64(BX), K1, Z29
 	VADDPD    Z28, Z0, Z0
@@ -9134,19 +10334,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z12, (AX)
 	VMOVUPD Z13, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile8x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile8x2x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile8x2x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -9163,7 +10385,7 @@ TEXT ·tile8x2x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z13, Z13, Z13
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -9188,8 +10410,8 @@ TEXT ·tile8x2x64AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -9236,7 +10458,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -9284,7 +10506,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPD.Z 64(BX), K1, Z29
 	VADDPD    Z28, Z0, Z0
@@ -9349,19 +10571,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z14, (AX)
 	VMOVUPD Z15, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile9x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile9x2x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile9x2x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -9380,7 +10624,7 @@ TEXT ·tile9x2x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z15, Z15, Z15
 	VXORPS     Z16, Z16, Z16
 	VXORPS     Z17, Z17, Z17
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -9408,8 +10652,8 @@ TEXT ·tile9x2x64AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -9459,7 +10703,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -9511,7 +10755,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPD.Z 64(BX), K1, Z29
 	VADDPD    Z28, Z0, Z0
@@ -9583,19 +10827,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z16, (AX)
 	VMOVUPD Z17, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile10x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile10x2x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile10x2x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -9616,7 +10882,7 @@ TEXT ·tile10x2x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z17, Z17, Z17
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -9647,8 +10913,8 @@ TEXT ·tile10x2x64AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -9702,7 +10968,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -9758,7 +11024,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPD.Z 64(BX), K1, Z29
 	VADDPD    Z28, Z0, Z0
@@ -9837,19 +11103,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z18, (AX)
 	VMOVUPD Z19, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile11x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile11x2x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile11x2x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -9872,7 +11160,7 @@ TEXT ·tile11x2x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z19, Z19, Z19
 	VXORPS     Z20, Z20, Z20
 	VXORPS     Z21, Z21, Z21
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -9906,8 +11194,8 @@ TEXT ·tile11x2x64AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -9964,7 +11252,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -10024,7 +11312,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPD.Z 64(BX), K1, Z29
 	VADDPD    Z28, Z0, Z0
@@ -10110,19 +11398,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z20, (AX)
 	VMOVUPD Z21, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile12x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile12x2x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile12x2x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -10147,7 +11457,7 @@ TEXT ·tile12x2x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z21, Z21, Z21
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -10184,8 +11494,8 @@ TEXT ·tile12x2x64AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -10246,7 +11556,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -10310,7 +11620,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPD.Z 64(BX), K1, Z29
 	VADDPD    Z28, Z0, Z0
@@ -10403,19 +11713,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z22, (AX)
 	VMOVUPD Z23, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile13x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile13x2x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile13x2x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -10442,7 +11774,7 @@ TEXT ·tile13x2x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z23, Z23, Z23
 	VXORPS     Z24, Z24, Z24
 	VXORPS     Z25, Z25, Z25
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -10482,8 +11814,8 @@ TEXT ·tile13x2x64AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -10547,7 +11879,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -10615,7 +11947,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPD.Z 64(BX), K1, Z29
 	VADDPD    Z28, Z0, Z0
@@ -10715,19 +12047,41 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z24, (AX)
 	VMOVUPD Z25, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile14x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile14x2x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile14x2x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -10756,7 +12110,7 @@ TEXT ·tile14x2x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z25, Z25, Z25
 	VXORPS     Z26, Z26, Z26
 	VXORPS     Z27, Z27, Z27
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -10799,8 +12153,8 @@ TEXT ·tile14x2x64AVX512(SB), NOSPLIT, $8-8
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -10868,7 +12222,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -10940,7 +12294,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPD.Z 64(BX), K1, Z29
 	VADDPD    Z28, Z0, Z0
@@ -11047,31 +12401,53 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z26, (AX)
 	VMOVUPD Z27, K1, 64(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile1x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x4x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile1x4x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -11098,7 +12474,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -11120,7 +12496,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z26
 	VMOVUPS   64(BX), Z27
 	VMOVUPS   128(BX), Z28
@@ -11144,19 +12520,41 @@ noRelu:
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
 	VMOVUPD Z3, K1, 192(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile2x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x4x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile2x4x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -11165,7 +12563,7 @@ TEXT ·tile2x4x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -11176,8 +12574,8 @@ TEXT ·tile2x4x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -11209,7 +12607,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -11237,7 +12635,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z26
 	VMOVUPS   64(BX), Z27
 	VMOVUPS   128(BX), Z28
@@ -11274,19 +12672,41 @@ noRelu:
 	VMOVUPS Z5, 64(AX)
 	VMOVUPS Z6, 128(AX)
 	VMOVUPD Z7, K1, 192(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile3x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x4x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile3x4x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -11299,7 +12719,7 @@ TEXT ·tile3x4x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -11315,8 +12735,8 @@ TEXT ·tile3x4x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -11353,7 +12773,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -11387,7 +12807,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z26
 	VMOVUPS   64(BX), Z27
 	VMOVUPS   128(BX), Z28
@@ -11437,19 +12857,41 @@ noRelu:
 	VMOVUPS Z9, 64(AX)
 	VMOVUPS Z10, 128(AX)
 	VMOVUPD Z11, K1, 192(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile4x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x4x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile4x4x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -11466,7 +12908,7 @@ TEXT ·tile4x4x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z13, Z13, Z13
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -11487,8 +12929,8 @@ TEXT ·tile4x4x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -11531,7 +12973,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -11571,7 +13013,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z26
 	VMOVUPS   64(BX), Z27
 	VMOVUPS   128(BX), Z28
@@ -11634,19 +13076,41 @@ noRelu:
 	VMOVUPS Z13, 64(AX)
 	VMOVUPS Z14, 128(AX)
 	VMOVUPD Z15, K1, 192(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile5x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x4x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile5x4x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -11667,7 +13131,7 @@ TEXT ·tile5x4x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z17, Z17, Z17
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -11693,8 +13157,8 @@ TEXT ·tile5x4x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -11742,7 +13206,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -11788,7 +13252,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z26
 	VMOVUPS   64(BX), Z27
 	VMOVUPS   128(BX), Z28
@@ -11864,19 +13328,41 @@ noRelu:
 	VMOVUPS Z17, 64(AX)
 	VMOVUPS Z18, 128(AX)
 	VMOVUPD Z19, K1, 192(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func tile6x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x4x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR    (SP)
-	MOVL       (SP), AX
-	ORL        $0x00008040, AX
-	MOVL       AX, 4(SP)
-	LDMXCSR    4(SP)
-	MOVQ       args+0(FP), DI
+TEXT ·tile6x4x64AVX512(SB), NOSPLIT, $48-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 40(SP)
+
+tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -11901,7 +13387,7 @@ TEXT ·tile6x4x64AVX512(SB), NOSPLIT, $8-8
 	VXORPS     Z21, Z21, Z21
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
-	MOVQ       16(DI), AX
+	MOVQ       32(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -11932,8 +13418,8 @@ TEXT ·tile6x4x64AVX512(SB), NOSPLIT, $8-8
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       (DI), AX
-	MOVQ       8(DI), BX
+	MOVQ       16(SP), AX
+	MOVQ       24(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
@@ -11987,7 +13473,7 @@ inner:
 	ADDQ         72(DI), BX
 	DECQ         R14
 	JNZ          outer
-	MOVQ         16(DI), AX
+	MOVQ         32(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -12039,7 +13525,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      104(DI), BX
+	MOVQ      40(SP), BX
 	VMOVUPS   (BX), Z26
 	VMOVUPS   64(BX), Z27
 	VMOVUPS   128(BX), Z28
@@ -12128,6 +13614,16 @@ noRelu:
 	VMOVUPS Z21, 64(AX)
 	VMOVUPS Z22, 128(AX)
 	VMOVUPD Z23, K1, 192(AX)
+	MOVQ    120(DI), AX
+	ADDQ    AX, 16(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 32(SP)
+	DECQ    8(SP)
+	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET

@@ -35,10 +35,10 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// testRun computes every tile shape with every number of columns in the last vector, over two outer steps with gaps
-// between them, and compares with plain loops.
+// testRun computes every tile shape with every number of columns in the last vector, two tiles over two outer steps with
+// gaps between them, and compares with plain loops.
 func testRun[T simd.Float](t *testing.T, tolerance float64) {
-	const outer, inner, gapA, gapB = 2, 9, 3, 5
+	const outer, inner, gapA, gapB, tiles = 2, 9, 3, 5, 2
 	k := Of[T]()
 	size := int(unsafe.Sizeof(T(0)))
 	for rows := range k.run {
@@ -48,30 +48,33 @@ func testRun[T simd.Float](t *testing.T, tolerance float64) {
 			}
 			width := vecs * k.Lanes
 			rowA, rowC := outer*(inner+gapA)+1, width+3
-			a, b, bias := random[T](rows*rowA), random[T](outer*(inner*width+gapB)), random[T](width)
+			tileA, tileB, tileC := rows*rowA, outer*(inner*width+gapB), rows*rowC
+			a, b, bias := random[T](tiles*tileA), random[T](tiles*tileB), random[T](tiles*width)
 			for last := 1; last <= k.Lanes; last++ {
 				cols := width - k.Lanes + last
 				for flags := Flags(0); flags < 8; flags++ {
-					c := random[T](rows * rowC)
+					c := random[T](tiles * tileC)
 					old := append([]T(nil), c...)
 					args := &Args{
 						A: unsafe.Pointer(&a[0]), B: unsafe.Pointer(&b[0]), C: unsafe.Pointer(&c[0]),
 						RowA: rowA * size, StepA: size, StepB: width * size, K: inner, Outer: outer,
 						NextA: gapA * size, NextB: gapB * size, RowC: rowC * size,
 						Last: last, Flags: flags, Bias: unsafe.Pointer(&bias[0]),
+						Tiles: tiles, TileA: tileA * size, TileB: tileB * size, TileC: tileC * size, TileBias: width * size,
 					}
 					k.Run(args, rows, vecs)
 					for i := range old {
-						row, col := i/rowC, i%rowC
+						tile, row, col := i/tileC, i%tileC/rowC, i%rowC
 						want := float64(old[i])
 						if col < cols {
 							sum := 0.0
 							for q := range outer {
 								for x := range inner {
-									sum += float64(a[row*rowA+q*(inner+gapA)+x]) * float64(b[q*(inner*width+gapB)+x*width+col])
+									sum += float64(a[tile*tileA+row*rowA+q*(inner+gapA)+x]) *
+										float64(b[tile*tileB+q*(inner*width+gapB)+x*width+col])
 								}
 							}
-							want = end(sum, float64(old[i]), float64(bias[col]), flags)
+							want = end(sum, float64(old[i]), float64(bias[tile*width+col]), flags)
 						}
 						if math.Abs(float64(c[i])-want) > tolerance {
 							t.Fatalf("%T tile of %d rows, %d columns, flags %b: C[%d][%d] = %v, want %v",
@@ -103,7 +106,7 @@ func TestReluKeepsNaN(t *testing.T) {
 		a, b, c := []float32{float32(math.NaN())}, make([]float32, k.Lanes), make([]float32, 1)
 		k.Run(&Args{
 			A: unsafe.Pointer(&a[0]), B: unsafe.Pointer(&b[0]), C: unsafe.Pointer(&c[0]),
-			K: 1, Outer: 1, Last: 1, Flags: Relu,
+			K: 1, Outer: 1, Last: 1, Flags: Relu, Tiles: 1,
 		}, 1, 1)
 		if c[0] == c[0] {
 			t.Errorf("relu of a sum that is not a number is %v", c[0])
@@ -165,7 +168,7 @@ func BenchmarkRun(b *testing.B) {
 			x, y, z := random[float32](rows*n), random[float32](n*vecs*k.Lanes), random[float32](rows*vecs*k.Lanes)
 			args := &Args{
 				A: unsafe.Pointer(&x[0]), B: unsafe.Pointer(&y[0]), C: unsafe.Pointer(&z[0]),
-				RowA: 4 * n, StepA: 4, StepB: 4 * vecs * k.Lanes, K: n, Outer: 1, RowC: 4 * vecs * k.Lanes, Last: k.Lanes,
+				RowA: 4 * n, StepA: 4, StepB: 4 * vecs * k.Lanes, K: n, Outer: 1, RowC: 4 * vecs * k.Lanes, Last: k.Lanes, Tiles: 1,
 			}
 			for b.Loop() {
 				k.Run(args, rows, vecs)

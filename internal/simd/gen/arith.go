@@ -34,15 +34,6 @@ func arithmetic(t *target) {
 			t.fma(x.v["dst"], x.v["b"], x.v["y"])
 		},
 	})
-	t.stream(stream{
-		name: "axpy4", doc: "y += a[0]*x0 + a[1]*x1 + a[2]*x2 + a[3]*x3",
-		in: []string{"y", "x0", "x1", "x2", "x3"}, out: []string{"y"}, array: 4, unroll: 2,
-		body: func(t *target, x vars) {
-			for i, s := range []string{"x0", "x1", "x2", "x3"} {
-				t.fma(x.v["y"], x.p[i], x.v[s])
-			}
-		},
-	})
 }
 
 // binary is a map of two slices, or of a slice and a scalar.

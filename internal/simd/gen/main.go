@@ -35,6 +35,7 @@ func sources() []source {
 			source{"simd", "reduce_" + isa.String(), isa, reductions, both},
 			source{"simd", "columns_" + isa.String(), isa, columns, both},
 			source{"simd", "update_" + isa.String(), isa, updates, both},
+			source{"simd", "matvec_" + isa.String(), isa, matrixVector, both},
 			source{"simd", "transcend_" + isa.String(), isa, transcendental, single},
 			source{"tile", "tile_" + isa.String(), isa, tiles, both},
 			source{"tile", "pack_" + isa.String(), isa, packs, both},

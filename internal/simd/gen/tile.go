@@ -24,6 +24,11 @@ const (
 	argLast
 	argFlags
 	argBias
+	argTiles
+	argTileA
+	argTileB
+	argTileC
+	argTileBias
 )
 
 // Bits of tile.Args.Flags.
@@ -53,27 +58,35 @@ func tiles(t *target) {
 	}
 }
 
-// tile emits one micro-kernel. AX points into A, BX into B, DI to the arguments.
+// tile emits one micro-kernel, which computes tiles one after another. AX points into A, BX into B, DI to the
+// arguments; the stack has the number of tiles left and their places.
 func (t *target) tile(rows, vecs int) {
 	name := fmt.Sprintf("tile%dx%dx%d%s", rows, vecs, t.bits, t.isa.suffix())
 	t.Function(name)
 	t.Attributes(attr.NOSPLIT)
 	t.SignatureExpr("func(args *byte)")
-	t.Doc(fmt.Sprintf("%s: a tile of %d rows and %d vectors of float%d.", name, rows, vecs, t.bits))
+	t.Doc(fmt.Sprintf("%s: tiles of %d rows and %d vectors of float%d.", name, rows, vecs, t.bits))
 	t.Pragma("noescape")
 	t.denormalsAreZero()
+	left, tileA, tileB, tileC, tileBias := t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8)
 	t.Load(t.Param("args"), reg.RDI)
+	t.copy(left, t.arg(argTiles))
+	t.copy(tileA, t.arg(argA))
+	t.copy(tileB, t.arg(argB))
+	t.copy(tileC, t.arg(argC))
+	t.copy(tileBias, t.arg(argBias))
 
 	n := len(t.regs)
 	acc := func(i, j int) vec { return t.regs[i*vecs+j] }
 	b := t.regs[n-2-vecs : n-2]
 	a := t.regs[n-2:]
+	t.Label("tile")
 	for i := range rows * vecs {
 		t.zero(t.regs[i])
 	}
-	t.prefetchTile(rows, vecs)
-	t.MOVQ(t.arg(argA), reg.RAX)
-	t.MOVQ(t.arg(argB), reg.RBX)
+	t.prefetchTile(tileC, rows, vecs)
+	t.MOVQ(tileA, reg.RAX)
+	t.MOVQ(tileB, reg.RBX)
 	t.MOVQ(t.arg(argStepA), reg.RDX)
 	t.MOVQ(t.arg(argStepB), reg.RSI)
 	t.MOVQ(t.arg(argOuter), reg.R14)
@@ -100,15 +113,32 @@ func (t *target) tile(rows, vecs int) {
 	t.DECQ(reg.R14)
 	t.JNZ(operand.LabelRef("outer"))
 
-	t.tileEnd(rows, vecs, acc, b, a)
+	t.tileEnd(tileC, tileBias, rows, vecs, acc, b, a)
+	t.advance(tileA, t.arg(argTileA))
+	t.advance(tileB, t.arg(argTileB))
+	t.advance(tileBias, t.arg(argTileBias))
+	t.advance(tileC, t.arg(argTileC))
+	t.DECQ(left)
+	t.JNZ(operand.LabelRef("tile"))
 	t.ret()
+}
+
+// copy and advance set the memory dst to src, and add src to it.
+func (t *target) copy(dst, src operand.Mem) {
+	t.MOVQ(src, reg.RAX)
+	t.MOVQ(reg.RAX, dst)
+}
+
+func (t *target) advance(dst, src operand.Mem) {
+	t.MOVQ(src, reg.RAX)
+	t.ADDQ(reg.RAX, dst)
 }
 
 func (t *target) arg(offset int) operand.Mem { return operand.Mem{Base: reg.RDI, Disp: offset} }
 
 // prefetchTile asks for the tile of C, which the end reads or overwrites.
-func (t *target) prefetchTile(rows, vecs int) {
-	t.MOVQ(t.arg(argC), reg.RAX)
+func (t *target) prefetchTile(c operand.Mem, rows, vecs int) {
+	t.MOVQ(c, reg.RAX)
 	t.MOVQ(t.arg(argRowC), reg.RSI)
 	for i := range rows {
 		for disp := 0; disp < vecs*t.bytes(); disp += 64 {
@@ -159,9 +189,9 @@ func rowOf(i int) operand.Mem {
 }
 
 // tileEnd adds the old C, the bias and the rectifier as the flags say, and stores the tile. b and a are free by now.
-func (t *target) tileEnd(rows, vecs int, acc func(i, j int) vec, b, a []vec) {
+func (t *target) tileEnd(c, bias operand.Mem, rows, vecs int, acc func(i, j int) vec, b, a []vec) {
 	tmp := a[0]
-	t.MOVQ(t.arg(argC), reg.RAX)
+	t.MOVQ(c, reg.RAX)
 	t.MOVQ(t.arg(argRowC), reg.RSI)
 	t.MOVQ(t.arg(argFlags), reg.RDX)
 	t.MOVQ(t.arg(argLast), reg.RCX)
@@ -202,7 +232,7 @@ func (t *target) tileEnd(rows, vecs int, acc func(i, j int) vec, b, a []vec) {
 		})
 	})
 	section(flagBias, "noBias", func() {
-		t.MOVQ(t.arg(argBias), reg.RBX)
+		t.MOVQ(bias, reg.RBX)
 		for j := range vecs {
 			t.load(b[j], t.at(reg.RBX, j), last(j))
 		}

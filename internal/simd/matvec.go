@@ -1,0 +1,63 @@
+package simd
+
+// matvec has the kernels that go through a matrix once, four rows at a time; stride is in bytes.
+type matvec[T Float] struct {
+	addRows levels[func(y, x *T, stride int, coef *T, fours, n int)]
+	dotRows levels[func(dst, x *T, stride int, y *T, fours, n int)]
+}
+
+var matvecs pair[matvec[float32], matvec[float64]]
+
+func matvecOf[T Float]() *matvec[T] {
+	if isFloat32[T]() {
+		return cast[matvec[T]](&matvecs.f32)
+	}
+	return cast[matvec[T]](&matvecs.f64)
+}
+
+// matvecPiece is the number of elements of a matrix that one call goes through.
+const matvecPiece = 4 * piece
+
+// AddRows: y += the sum over i of coef[i] times row i of x; rows are stride elements apart and as long as y.
+func AddRows[T Float](y, coef, x []T, stride int) {
+	if len(y) == 0 || len(coef) == 0 {
+		return
+	}
+	_ = x[(len(coef)-1)*stride+len(y)-1]
+	fours := 0
+	if l := Current(); l != Generic {
+		fours = len(coef) / 4
+		f := matvecOf[T]().addRows[l-1]
+		for j := 0; j < len(y); j += sumPiece { // a part of y that stays in the first-level cache
+			n := min(sumPiece, len(y)-j)
+			step := max(1, matvecPiece/(4*n))
+			for i := 0; i < fours; i += step {
+				f(&y[j], &x[4*i*stride+j], stride*size[T](), &coef[4*i], min(step, fours-i), n)
+			}
+		}
+	}
+	for i := 4 * fours; i < len(coef); i++ {
+		Axpy(y, coef[i], x[i*stride:])
+	}
+}
+
+// DotRows: dst[i] = the sum over j of x[i*stride+j]*y[j], for rows as long as y.
+func DotRows[T Float](dst, x []T, stride int, y []T) {
+	if len(dst) == 0 {
+		return
+	}
+	n, done := len(y), 0
+	if l := Current(); l != Generic && 0 < n && n <= sumPiece {
+		_ = x[(len(dst)-1)*stride+n-1]
+		f := matvecOf[T]().dotRows[l-1]
+		fours := len(dst) / 4
+		step := max(1, matvecPiece/(4*n))
+		for i := 0; i < fours; i += step {
+			f(&dst[4*i], &x[4*i*stride], stride*size[T](), &y[0], min(step, fours-i), n)
+		}
+		done = 4 * fours
+	}
+	for i := done; i < len(dst); i++ {
+		dst[i] = Dot(y, x[i*stride:])
+	}
+}
