@@ -136,5 +136,12 @@ func (c *Context) PassInput(in, i int, shape ...int64) error {
 	return nil
 }
 
+// TakeInput returns input i with its reference: the input is empty afterwards.
+func (c *Context) TakeInput(i int) tensor.Tensor {
+	t := c.inputs[i].Tensor
+	c.inputs[i].Tensor = tensor.Tensor{}
+	return t
+}
+
 // SetOutputRef makes a reference to v output i.
 func (c *Context) SetOutputRef(i int, v *Variable) { c.outputs[i] = Value{Ref: v} }

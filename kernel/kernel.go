@@ -127,7 +127,7 @@ type Functions interface {
 type Function interface {
 	// Op is its signature.
 	Op() *opdef.Op
-	// Call runs the body as part of the caller's step. It borrows args until done, which is called exactly once and owns
-	// the references of rets.
+	// Call runs the body as part of the caller's step. It takes over the references of args, and args itself until done,
+	// which is called exactly once, on this goroutine or another. done owns the references of rets, but not rets.
 	Call(ctx *Context, args []tensor.Tensor, done func(rets []tensor.Tensor, err error))
 }

@@ -57,24 +57,11 @@ const control = -1
 // number of control inputs that have not arrived, plus one until a live input has.
 type count struct{ pending, dead int32 }
 
-// frameInfo is what is known of a frame before it runs.
-type frameInfo struct {
-	index    int
-	name     string
-	hash     uint64
-	parent   *frameInfo // nil for the root
-	slots    int        // inputs of all nodes
-	initial  []count    // of all nodes
-	enters   int        // nodes that enter it
-	parallel int        // most iterations that run at the same time
-}
-
 func (e *Executor) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.Kernel, error)) error {
-	layout, err := assignFrames(g)
+	l, err := newLayout(e, g)
 	if err != nil {
 		return err
 	}
-	e.frames = layout.frames
 	e.nodes = make([]node, g.NumNodes())
 	byID := make([]*node, g.NumIDs())
 	i := 0
@@ -85,7 +72,7 @@ func (e *Executor) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.K
 		if err := n.compile(gn, newKernel); err != nil {
 			return status.AtNode(err, gn.Name)
 		}
-		n.place(gn, layout)
+		l.place(n, gn)
 	}
 	for gn := range g.Nodes() {
 		byID[gn.ID].connect(gn, byID)
@@ -143,25 +130,6 @@ func (n *node) compileKnown(attrs opdef.Attrs) error {
 	default:
 	}
 	return nil
-}
-
-// place gives the node its slots and its count.
-func (n *node) place(gn *graph.Node, l *frameLayout) {
-	f := l.runsIn[gn.ID]
-	n.in, n.count = int32(f.slots), int32(len(f.initial))
-	f.slots += gn.NumInputs()
-	pending := int32(gn.NumInputs() + len(gn.ControlInputs()))
-	if n.kind == merge {
-		pending = 1 + 2*int32(len(gn.ControlInputs()))
-	}
-	f.initial = append(f.initial, count{pending: pending})
-	if n.kind == enter {
-		n.child = l.leadsTo[gn.ID]
-		n.child.enters++
-		if parallel := gn.Attrs.Int("parallel_iterations"); n.child.parallel == 0 {
-			n.child.parallel = max(parallel, 1)
-		}
-	}
 }
 
 // connect makes the edges of the node, those of each output together and in order.

@@ -1,8 +1,15 @@
 package executor
 
 import (
+	"context"
+	"strings"
+
 	"github.com/weft-ml/weft/status"
 )
+
+// hint is what TensorFlow adds when memory runs out. Clients look for it.
+const hint = "\nHint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom " +
+	"to RunOptions for current allocation info. This isn't available when running in Eager mode.\n"
 
 // explain adds to the error of a node's kernel what its caller should know.
 func (n *node) explain(err error) error {
@@ -13,10 +20,8 @@ func (n *node) explain(err error) error {
 		e = e.Annotate("\nExecuting non-communication op <%s> originally returned UnavailableError, and was replaced by "+
 			"InternalError to avoid invoking TF network error handling logic.", n.name)
 		e.Code = status.Internal
-	case e.Code == status.ResourceExhausted:
-		e = status.AtNode(e, n.name).Annotate("\nHint: If you want to see a list of allocated tensors when OOM happens, add " +
-			"report_tensor_allocations_upon_oom to RunOptions for current allocation info. This isn't available when running in " +
-			"Eager mode.\n")
+	case e.Code == status.ResourceExhausted && !strings.Contains(e.Message, hint):
+		e = status.AtNode(e, n.name).Annotate("%s", hint)
 	}
 	return e
 }
@@ -33,8 +38,8 @@ func (r *run) fail(err *status.Error) {
 	if r.err != nil {
 		return
 	}
-	if r.step.Context.Err() != nil && (err.Code == status.Cancelled || err.Code == status.Aborted) {
-		err = err.Derive() // the cause is elsewhere
+	if r.follows(err) {
+		err = err.Derive()
 	}
 	r.err = err
 	clear(r.ready)
@@ -44,6 +49,16 @@ func (r *run) fail(err *status.Error) {
 		r.freeTask(t)
 	}
 	if r.step.Cancel != nil {
-		r.step.Cancel(err)
+		r.step.Cancel(err.Derive()) // for whoever fails because of it
 	}
+}
+
+// follows reports whether an error is only the consequence of the step's cancellation.
+func (r *run) follows(err *status.Error) bool {
+	cause := context.Cause(r.step.Context)
+	if cause == nil || err.Code != status.Cancelled && err.Code != status.Aborted {
+		return false
+	}
+	// The error of a function that the run called has cancelled the step itself.
+	return !status.IsDerived(cause) || cause.Error() != err.Message
 }

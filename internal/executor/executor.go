@@ -49,10 +49,11 @@ type Config struct {
 
 // RunOptions are the options of one run.
 type RunOptions struct {
-	// Args are the values of the _Arg nodes by index, borrowed until the run is over.
+	// Args are the values of the _Arg nodes by index. The run takes over their references and clears Args, so that the first
+	// to use a value can do so in place. It takes each once: there is one _Arg node for it at most.
 	Args []tensor.Tensor
-	// Rets receives the values of the _Retval nodes by index, with their references; what is left after an error belongs
-	// to the caller as well.
+	// Rets receives the values of the _Retval nodes by index, with their references. Those that are dead, and some after an
+	// error, are missing.
 	Rets []tensor.Tensor
 	// Depth is how many function calls the run is nested in.
 	Depth int

@@ -171,7 +171,7 @@ func (r *run) beginIteration(f *frame) {
 // retire ends the iterations of a frame that are over, oldest first, then the frame if it is over, and so on for those
 // around it.
 func (r *run) retire(f *frame) {
-	for f.info.parent != nil {
+	for !f.info.root {
 		for it := f.oldest; it != nil && it.running == 0 && it.children == nil && (it.num > 0 || f.enters == 0); it = f.oldest {
 			f.active--
 			f.oldest = it.next

@@ -83,7 +83,7 @@ func (r *run) takeArg(n *node, out *kernel.Value) error {
 	if have, want := t.DType(), n.outTypes[0].Base(); have != want {
 		return status.InvalidArgumentf("Type mismatch: actual %v vs. expect %v", have, want)
 	}
-	out.Tensor = t.Retain()
+	out.Tensor, *t = *t, tensor.Tensor{}
 	return nil
 }
 

@@ -212,6 +212,9 @@ func (r *run) leave(n int32) {
 // end is called by the owner when nothing is left to do.
 func (r *run) end() {
 	r.dropIterations(&r.root)
+	for i := range r.opts.Args {
+		r.opts.Args[i].Release()
+	}
 	r.over = true
 }
 
