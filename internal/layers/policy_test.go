@@ -20,7 +20,7 @@ var (
 	graphs  = with(ops, "graph")
 	vector  = []string{"internal/invariants", "internal/parallel", "internal/simd", "internal/tile"}
 	numeric = slices.Concat(values, vector, []string{"internal/dtypes", "internal/ints", "internal/shapes", "internal/strided",
-		"internal/gemm", "internal/conv", "internal/elementwise", "internal/reduce", "internal/rows"})
+		"internal/gemm", "internal/conv", "internal/elementwise", "internal/philox", "internal/reduce", "internal/rows"})
 	kernels = with(numeric, "opdef", "kernel")
 	clients = with(graphs, "op", "gradients", "cluster")
 	formats = with(values, "internal/pb", "internal/pbconv")
@@ -51,6 +51,7 @@ var policy = []rule{
 	{pkg: "internal/dtypes", may: []string{"tensor"}},
 	{pkg: "internal/ints", may: values},
 	{pkg: "internal/shapes", may: ops},
+	{pkg: "internal/philox", may: []string{"tensor", "internal/parallel"}},
 	{pkg: "internal/strided", may: slices.Concat(ops, vector, []string{"internal/ints"})},
 	{pkg: "internal/elementwise", may: slices.Concat(ops, vector, []string{"kernel", "internal/dtypes"})},
 	{pkg: "internal/reduce", may: kernels},
@@ -77,6 +78,7 @@ var policy = []rule{
 	{pkg: "internal/rendezvous", may: with(values, "kernel", "internal/invariants")},
 	{pkg: "internal/function", may: with(graphs, "kernel", "internal/executor", "internal/optimize", "internal/invariants")},
 	{pkg: "internal/executor", may: with(graphs, "kernel", "internal/invariants", "internal/parallel")},
+	{pkg: "internal/function", may: with(graphs, "kernel", "internal/executor")},
 
 	// Roles: neither imports the other.
 	{pkg: "internal/worker", may: with(roles, "internal/partition", "internal/executor", "internal/function", "internal/rendezvous",

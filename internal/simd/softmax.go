@@ -52,8 +52,9 @@ func Softmax[T Float](dst, src []T) {
 // LogSoftmax: dst = src - ln(the sum of e^src), for one row.
 func LogSoftmax[T Float](dst, src []T) {
 	largest := MaxOf(src)
+	logSum := T(math.Log(float64(SumExpSub(src, largest))))
 	SubScalar(dst, src, largest)
-	SubScalar(dst, dst, T(math.Log(float64(SumExpSub(src, largest)))))
+	SubScalar(dst, dst, logSum)
 }
 
 func expSubSumGo[T Float](dst, src []T, sub T) T {
