@@ -1,0 +1,115 @@
+package graph
+
+import "github.com/weft-ml/weft/tensor"
+
+// maxLoopPasses bounds how often shapes within loops are inferred anew before those that still change are given up.
+const maxLoopPasses = 8
+
+// inferMerge gives the outputs of a Merge node what its inputs have in common. An input that has not been inferred, the
+// back edge of a loop, is left aside: on the first pass a loop is taken to keep the shapes that enter it.
+func (s *Shapes) inferMerge(n *Node) {
+	result := nodeShapes{inferred: true, out: make([]tensor.PartialShape, len(n.OutTypes))}
+	first := true
+	for _, in := range n.in {
+		src := s.of(in.Node)
+		if src == nil || !src.inferred {
+			continue
+		}
+		if first {
+			result.out[0] = s.Of(in)
+			if h := s.HandlesOf(in); h != nil {
+				result.handles = [][]tensor.HandleElem{h}
+			}
+		} else {
+			result.out[0] = common(result.out[0], s.Of(in))
+		}
+		first = false
+	}
+	for i := 1; i < len(result.out); i++ {
+		result.out[i] = tensor.MakePartial()
+	}
+	s.nodes[n.ID] = result
+}
+
+// common returns what p and q agree on.
+func common(p, q tensor.PartialShape) tensor.PartialShape {
+	if p.Rank() != q.Rank() || !p.RankKnown() {
+		return tensor.PartialShape{}
+	}
+	dims := p.Dims()
+	for i := range dims {
+		if dims[i] != q.Dim(i) {
+			dims[i] = tensor.UnknownDim
+		}
+	}
+	return tensor.MakePartial(dims...)
+}
+
+// settleLoops infers shapes again, now with the back edges of loops, until nothing changes any more. Shapes only become less
+// known on the way. Errors cannot be new: the first pass had the shapes of the first iteration.
+func (s *Shapes) settleLoops(order []*Node) {
+	for pass := 1; ; pass++ {
+		changed := make([]bool, len(s.nodes))
+		if !s.relaxMerges(order, changed, pass == maxLoopPasses) {
+			return
+		}
+		clear(s.values)
+		for _, n := range order {
+			if n.IsMerge() && s.entersLoop(n) {
+				continue
+			}
+			for _, in := range n.in {
+				if in.Node != nil && changed[in.Node.ID] {
+					before := s.nodes[n.ID].out
+					_ = s.Infer(n) // an error means that the outputs are unknown
+					changed[n.ID] = !equalShapes(before, s.nodes[n.ID].out)
+					break
+				}
+			}
+		}
+		if pass == maxLoopPasses {
+			return
+		}
+	}
+}
+
+// relaxMerges infers the starts of loops again and marks those that changed. With giveUp, nothing is known of any of them
+// afterwards.
+func (s *Shapes) relaxMerges(order []*Node, changed []bool, giveUp bool) bool {
+	found := false
+	for _, n := range order {
+		if !n.IsMerge() || !s.entersLoop(n) {
+			continue
+		}
+		before := s.nodes[n.ID].out
+		s.inferMerge(n)
+		if giveUp {
+			s.nodes[n.ID].out[0] = tensor.PartialShape{}
+		}
+		if !equalShapes(before, s.nodes[n.ID].out) {
+			changed[n.ID], found = true, true
+		}
+	}
+	return found
+}
+
+func (s *Shapes) entersLoop(n *Node) bool {
+	for _, in := range n.in {
+		if in.Node != nil && in.Node.IsNextIteration() {
+			return true
+		}
+	}
+	return false
+}
+
+func equalShapes(a, b []tensor.PartialShape) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !a[i].Equal(b[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,208 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Shapes is what is known of the tensors of a graph before it runs: their shapes, what lies behind resource handles, and,
+// where a shape rule asks for it, the values of integers that follow from constants and shapes. It knows nothing of nodes
+// that it has not been shown.
+type Shapes struct {
+	nodes  []nodeShapes        // by ID of the node
+	values map[Output]*numbers // as far as they were asked for; nil where nothing is known
+}
+
+type nodeShapes struct {
+	inferred bool
+	out      []tensor.PartialShape
+	handles  [][]tensor.HandleElem // nil if there are none
+}
+
+// NewShapes returns an empty Shapes, for a graph that is being built: [Shapes.Infer] is called for each node once its inputs
+// are connected.
+func NewShapes() *Shapes { return &Shapes{values: map[Output]*numbers{}} }
+
+// InferShapes infers the shapes of all nodes. In loops it finds what holds in every iteration. The Shapes are valid even
+// where there is an error, which is the first one found: nothing is known of the outputs of a node at fault.
+func InferShapes(g *Graph) (*Shapes, error) {
+	s := NewShapes()
+	order, err := g.InOrder()
+	if err != nil {
+		return s, err
+	}
+	s.nodes = make([]nodeShapes, g.NumIDs())
+	for _, n := range order {
+		if failure := s.Infer(n); err == nil {
+			err = failure
+		}
+	}
+	s.settleLoops(order)
+	return s, err
+}
+
+// Of returns what is known of the shape of an output.
+func (s *Shapes) Of(o Output) tensor.PartialShape {
+	if n := s.of(o.Node); n != nil && o.Index < len(n.out) {
+		return n.out[o.Index]
+	}
+	return tensor.PartialShape{}
+}
+
+// HandlesOf returns what is known of the values behind an output of resource or variant handles; nil for nothing.
+func (s *Shapes) HandlesOf(o Output) []tensor.HandleElem {
+	if n := s.of(o.Node); n != nil && o.Index < len(n.handles) {
+		return n.handles[o.Index]
+	}
+	return nil
+}
+
+// ValueOf returns the value of an output that is a constant or an integer that follows from constants and shapes; nil if it
+// is not known.
+func (s *Shapes) ValueOf(o Output) *tensor.Tensor { return s.evaluator().tensor(o) }
+
+// Set adds what the caller knows of the shape of an output.
+func (s *Shapes) Set(o Output, shape tensor.PartialShape) error {
+	merged, err := opdef.MergeShapes(s.Of(o), shape)
+	if err != nil {
+		return status.AtNode(err, o.Node.Name)
+	}
+	s.grow(o.Node)
+	n := &s.nodes[o.Node.ID]
+	if n.out == nil {
+		n.out = make([]tensor.PartialShape, len(o.Node.OutTypes))
+	}
+	n.out[o.Index] = merged
+	return nil
+}
+
+func (s *Shapes) of(n *Node) *nodeShapes {
+	if n == nil || n.ID >= len(s.nodes) {
+		return nil
+	}
+	return &s.nodes[n.ID]
+}
+
+func (s *Shapes) grow(n *Node) {
+	if n.ID >= len(s.nodes) {
+		s.nodes = append(s.nodes, make([]nodeShapes, n.ID+1-len(s.nodes))...)
+	}
+}
+
+// Infer runs the shape rule of a node whose inputs have been inferred; inputs that have not are taken as unknown. It is an
+// error of the graph if the inputs can never fit.
+func (s *Shapes) Infer(n *Node) error {
+	s.grow(n)
+	if n.IsMerge() {
+		s.inferMerge(n)
+		return nil
+	}
+	in := &inference{shapes: s, eval: s.evaluator(), node: n}
+	c := in.context()
+	err := in.run(c)
+	result := nodeShapes{inferred: true, out: c.Out}
+	if err != nil {
+		result.out = make([]tensor.PartialShape, len(n.OutTypes))
+	} else {
+		for i := range c.OutHandles {
+			if c.OutHandles[i] != nil {
+				result.handles = c.OutHandles
+				break
+			}
+		}
+	}
+	s.nodes[n.ID] = result
+	return err
+}
+
+// inference is one run of a shape rule.
+type inference struct {
+	shapes *Shapes
+	eval   *evaluator
+	node   *Node
+
+	inputs   []tensor.PartialShape
+	values   []*tensor.Tensor       // by input, as far as the rule asked for them
+	asShapes []*tensor.PartialShape // the same
+	invalid  error                  // a value that cannot be a shape
+}
+
+func (in *inference) context() *opdef.ShapeContext {
+	n := in.node
+	c := &opdef.ShapeContext{
+		Op: n.Op, Attrs: n.Attrs,
+		In: make([]tensor.PartialShape, len(n.in)), InHandles: make([][]tensor.HandleElem, len(n.in)),
+		Out: make([]tensor.PartialShape, len(n.OutTypes)), OutHandles: make([][]tensor.HandleElem, len(n.OutTypes)),
+		Value: in.value, ValueAsShape: in.valueAsShape,
+	}
+	for i, src := range n.in {
+		c.In[i], c.InHandles[i] = in.shapes.Of(src), in.shapes.HandlesOf(src)
+	}
+	in.inputs = c.In
+	return c
+}
+
+func (in *inference) run(c *opdef.ShapeContext) error {
+	if in.node.Op.Shape == nil {
+		return nil
+	}
+	err := in.node.Op.Shape(c)
+	if in.invalid != nil {
+		return in.invalid
+	}
+	if err != nil {
+		return status.From(err).Annotate("%s", in.describe())
+	}
+	return nil
+}
+
+func (in *inference) value(i int) *tensor.Tensor {
+	if in.values == nil {
+		in.values = make([]*tensor.Tensor, len(in.node.in))
+	}
+	if in.values[i] == nil {
+		in.values[i] = in.eval.tensor(in.node.in[i])
+	}
+	return in.values[i]
+}
+
+func (in *inference) valueAsShape(i int) tensor.PartialShape {
+	if in.asShapes == nil {
+		in.asShapes = make([]*tensor.PartialShape, len(in.node.in))
+	}
+	if in.asShapes[i] == nil {
+		shape, err := in.eval.shape(in.node.in[i])
+		if err != nil && in.invalid == nil {
+			in.invalid = err
+		}
+		in.asShapes[i] = &shape
+	}
+	return *in.asShapes[i]
+}
+
+// describe says in TensorFlow's form what the rule was given: the node, the shapes of its inputs, and the values it used.
+func (in *inference) describe() string {
+	shapes := make([]string, len(in.inputs))
+	var values, asShapes []string
+	for i, shape := range in.inputs {
+		shapes[i] = shape.String()
+		switch {
+		case in.asShapes != nil && in.asShapes[i] != nil && in.asShapes[i].RankKnown():
+			asShapes = append(asShapes, fmt.Sprintf("input[%d] = %v", i, in.asShapes[i]))
+		case in.values != nil && in.values[i] != nil:
+			values = append(values, fmt.Sprintf("input[%d] = <%s>", i, in.values[i].Summary(256)))
+		}
+	}
+	text := fmt.Sprintf(" for '%s' with input shapes: %s", in.node.Summary(), strings.Join(shapes, ", "))
+	if values != nil {
+		text += " and with computed input tensors: " + strings.Join(values, ", ")
+	}
+	if asShapes != nil {
+		text += " and with input tensors computed as partial shapes: " + strings.Join(asShapes, ",")
+	}
+	return text + "."
+}
