@@ -21,5 +21,15 @@
 // "float[1000]{0...}" repeats the last element. A shape that is the value of an attribute which the operation does not have
 // (those of the runtime, whose names begin with "_") is written shape[2,?].
 //
+// A function of the library is a block whose nodes have inputs as function bodies have them, and whose attributes are all
+// written, except for the type of a constant. It stands before the nodes that call it. After the signature may come flags,
+// and among the results control outputs:
+//
+//	func Double(x: T) -> (y: T) [T: type] stateful {
+//	  two = Const() value=float[]{2}
+//	  z = Mul(x, two:output:0) T=$T
+//	  return y=z:z:0 ^done=z
+//	}
+//
 // A line "versions producer=P min_consumer=M bad_consumers=[B]" gives the versions. "#" begins a comment line.
 package graphtext

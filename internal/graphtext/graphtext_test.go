@@ -88,6 +88,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("a = Const() value=float[2]{1, 2}\nb = Add(a, a, ^a) device=/job:ps")
 	f.Add(`a = Attrs() i=3 f=nan s="x\n" hl=[[2,?], <unknown>] fn=@f{a=1} _x=shape[2] _y=["loc:@a"]`)
 	f.Add("e = Identity(?) T=float\nm = Merge(e, m)\nversions producer=3")
+	f.Add("func F(x: N * T) -> (y: T) [N: int; T: type = float] {\n  s = Merge(x) l=[] T=$T\n  return y=s:o:0 ^d=s\n}\na = F() N=0")
 	ops := ops(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		g, err := Parse(ops, text)

@@ -9,12 +9,22 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Parse reads a graph of operations of ops. Inputs that are written "?" stay open.
+// Parse reads a graph whose operations are those of ops and of its own functions. Inputs that are written "?" stay open.
 func Parse(ops opdef.Lookup, text string) (*graph.Graph, error) {
 	p := &parser{g: graph.New(ops)}
-	for i, line := range strings.Split(text, "\n") {
-		if err := p.line(strings.TrimSpace(line)); err != nil {
-			return nil, fmt.Errorf("line %d: %w", i+1, err)
+	lines := strings.Split(text, "\n")
+	for at := 0; at < len(lines); at++ {
+		line, start := strings.TrimSpace(lines[at]), at
+		var err error
+		if signature, ok := strings.CutPrefix(line, "func "); ok {
+			for at++; at < len(lines) && strings.TrimSpace(lines[at]) != "}"; at++ {
+			}
+			err = p.function(signature, lines[start+1:min(at, len(lines))])
+		} else {
+			err = p.line(line)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", start+1, err)
 		}
 	}
 	for _, n := range p.nodes {
@@ -72,14 +82,7 @@ func (p *parser) versions(s *scanner) error {
 
 // node reads "name = Op(inputs) attr=value ...".
 func (p *parser) node(s *scanner) error {
-	name := s.until(" ")
-	s.space()
-	s.expect("=")
-	s.space()
-	opName := s.until("(")
-	s.expect("(")
-	n := parsedNode{}
-	s.list(")", func() { n.inputs = append(n.inputs, s.until(" ,)")) })
+	name, opName, inputs := s.nodeHead()
 	if s.err != nil {
 		return s.err
 	}
@@ -91,18 +94,30 @@ func (p *parser) node(s *scanner) error {
 	if s.err != nil {
 		return s.err
 	}
-	for attr, v := range implied(op, attrs, p.inputTypes(n.inputs)) {
+	for attr, v := range implied(op, attrs, p.inputTypes(inputs)) {
 		if _, given := attrs[attr]; !given {
 			attrs[attr] = v
 		}
 	}
-	var err error
-	if n.node, err = p.g.Add(name, opName, attrs); err != nil {
+	n, err := p.g.Add(name, opName, attrs)
+	if err != nil {
 		return err
 	}
-	n.node.Device, n.node.Assigned = device, assigned
-	p.nodes = append(p.nodes, n)
+	n.Device, n.Assigned = device, assigned
+	p.nodes = append(p.nodes, parsedNode{n, inputs})
 	return nil
+}
+
+// nodeHead reads "name = Op(inputs)".
+func (s *scanner) nodeHead() (name, op string, inputs []string) {
+	name = s.until(" ")
+	s.space()
+	s.expect("=")
+	s.space()
+	op = s.until("(")
+	s.expect("(")
+	s.list(")", func() { inputs = append(inputs, s.until(" ,)")) })
+	return name, op, inputs
 }
 
 // attrs reads what follows the inputs of a node.

@@ -12,10 +12,11 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Print writes a graph down, its nodes in the order of their IDs and their attributes in the order of their names.
+// Print writes a graph down: its functions in the order of their names, its nodes in the order of their IDs and their attributes in the order of their names.
 func Print(g *graph.Graph) string {
 	var b strings.Builder
 	printVersions(&b, g.Versions)
+	printFunctions(&b, g)
 	for n := range g.Nodes() {
 		b.WriteString(PrintNode(n))
 		b.WriteByte('\n')
