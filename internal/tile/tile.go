@@ -90,7 +90,10 @@ func (k *Kernel[T]) PackRows(dst, src []T, dstRow, srcRow, rows, cols int) {
 	_ = src[(rows-1)*srcRow+cols-1]
 	size := int(unsafe.Sizeof(T(0)))
 	if f := k.packRows[vecs]; f != nil {
-		f(&dst[0], &src[0], dstRow*size, srcRow*size, rows, last)
+		const most = 4 << 10 // rows that take some microseconds
+		for i := 0; i < rows; i += most {
+			f(&dst[i*dstRow], &src[i*srcRow], dstRow*size, srcRow*size, min(most, rows-i), last)
+		}
 		return
 	}
 	// Three vectors are two and one.

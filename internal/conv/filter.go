@@ -1,0 +1,38 @@
+package conv
+
+// packFilter packs a filter [filterH, filterW, inC, outC] into panels.
+func (c *correlation[T]) packFilter(f []T) {
+	c.setPanels()
+	depth := c.filterH * c.filterW * c.inC
+	for _, p := range c.panels {
+		c.kern.PackRows(c.filter[p.at:], f[p.col:], p.vecs*c.kern.Lanes, c.outC, depth, p.channels(c.kern.Lanes))
+	}
+}
+
+func (p panel) channels(lanes int) int { return (p.vecs-1)*lanes + p.last }
+
+// taps are the elements of a filter in one dimension that take part in a phase of a transposed convolution: first,
+// first+step, … , count in all.
+type taps struct{ first, step, count int }
+
+// packTurned packs the part of a filter [·, width, outC, inC] that the taps select, turned around in both dimensions
+// and with its channels exchanged: the filter of a gradient. inC and outC are those of the correlation.
+func (c *correlation[T]) packTurned(f []T, width int, rows, cols taps) {
+	c.setPanels()
+	lanes := c.kern.Lanes
+	for _, p := range c.panels {
+		dst := c.filter[p.at:]
+		for a := range rows.count {
+			row := rows.first + (rows.count-1-a)*rows.step
+			for b := range cols.count {
+				col := cols.first + (cols.count-1-b)*cols.step
+				src := f[(row*width+col)*c.inC*c.outC:]
+				for v := 0; v < p.channels(lanes); v += lanes {
+					n := min(lanes, p.channels(lanes)-v)
+					c.kern.PackColumns(dst[v:], src[(p.col+v)*c.inC:], p.vecs*lanes, c.inC, n, c.inC)
+				}
+				dst = dst[c.inC*p.vecs*lanes:]
+			}
+		}
+	}
+}

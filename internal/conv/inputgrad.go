@@ -1,0 +1,82 @@
+package conv
+
+import (
+	"github.com/weft-ml/weft/internal/gemm"
+	"github.com/weft-ml/weft/internal/simd"
+)
+
+// InputGrad computes dx, the gradient of the input, from dy, that of the output, and the filter f.
+func InputGrad[T simd.Float](s *Shape, dx, dy, f []T) {
+	s.check(len(dx), len(f), len(dy))
+	dilated := s.DilationH > 1 || s.DilationW > 1
+	strided := s.StrideH > 1 || s.StrideW > 1
+	switch {
+	case s.inputs() == 0:
+	case s.outputs() == 0:
+		clear(dx[:s.inputs()])
+	case s.pointwise():
+		gemm.Mul(gemm.Dense(dx, s.Batch*s.pixels(), s.InC), gemm.Dense(dy, s.Batch*s.pixels(), s.OutC),
+			gemm.Dense(f, s.InC, s.OutC).T(), gemm.Options[T]{})
+	case dilated && strided || s.InC < fewChannels || s.InW/s.StrideW < narrow:
+		inputGradPatches(s, dx, dy, f)
+	default:
+		inputGradPhases(s, dx, dy, f)
+	}
+}
+
+// fewChannels is the number of channels below which tiles of the input's gradient would be mostly empty.
+const fewChannels = 8
+
+// phase is the part of one dimension of an input's gradient that meets the same elements of the filter: with a stride
+// of s, every s-th pixel. Its gradient is a correlation of stride 1.
+type phase struct {
+	taps  taps
+	first int // first pixel
+	count int // number of pixels
+	pad   int
+}
+
+// phases returns the phases of a dimension with in pixels; if it has dilation, stride is 1.
+func phases(in, filter, stride, dilation, pad int) []phase {
+	var all []phase
+	for r := range stride {
+		t := taps{first: r, step: stride, count: max(0, (filter-r+stride-1)/stride)}
+		// Pixel p = r - pad + q*stride gets the sum over t of dy[q-t] times tap r + t*stride.
+		q := 0
+		for ; r-pad+q*stride < 0; q++ {
+		}
+		for ; r-pad+(q-1)*stride >= 0; q-- {
+		}
+		p := phase{taps: t, first: r - pad + q*stride, pad: (t.count-1)*dilation - q}
+		if p.first < in {
+			p.count = (in - p.first + stride - 1) / stride
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// inputGradPhases computes a correlation for each pair of phases.
+func inputGradPhases[T simd.Float](s *Shape, dx, dy, f []T) {
+	c := correlationOf[T]()
+	defer c.release()
+	if s.FilterH < s.StrideH || s.FilterW < s.StrideW {
+		clear(dx[:s.inputs()]) // there are pixels that no output sees
+	}
+	for _, v := range phases(s.InH, s.FilterH, s.StrideH, s.DilationH, s.PadTop) {
+		for _, h := range phases(s.InW, s.FilterW, s.StrideW, s.DilationW, s.PadLeft) {
+			if v.taps.count == 0 || h.taps.count == 0 || v.count == 0 || h.count == 0 {
+				continue
+			}
+			c.correlate = correlate{
+				images: s.Batch, inH: s.OutH, inW: s.OutW, inC: s.OutC, outH: v.count, outW: h.count, outC: s.InC,
+				filterH: v.taps.count, filterW: h.taps.count, strideH: 1, strideW: 1,
+				dilationH: s.DilationH, dilationW: s.DilationW, padTop: v.pad, padLeft: h.pad,
+				outCol: s.StrideW * s.InC, outRow: s.StrideH * s.InW * s.InC, outImage: s.InH * s.InW * s.InC,
+			}
+			c.x, c.y = dy, dx[(v.first*s.InW+h.first)*s.InC:]
+			c.packTurned(f, s.FilterW, v.taps, h.taps)
+			c.run()
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package conv
+
+import (
+	"github.com/weft-ml/weft/internal/gemm"
+	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/simd"
+)
+
+// The functions below write the patches of some images as a matrix of one row per output and one column per element of
+// the filter, and multiply.
+
+// patchElements is about the size of such a matrix.
+const patchElements = 64 << 10
+
+// group is the number of images whose patches make a matrix of that size.
+func (s *Shape) group() int {
+	return min(s.Batch, max(1, patchElements/max(1, s.pixels()*s.patch())))
+}
+
+func forwardPatches[T simd.Float](s *Shape, y, x, f []T, e Epilogue[T]) {
+	parallel.For(s.Batch, s.group(), func(lo, hi int) {
+		b := scratchOf[T]()
+		defer b.release()
+		rows := (hi - lo) * s.pixels()
+		p := b.image(rows * s.patch())
+		s.patches(lo, hi, func(at, from, n int) { copyOrClear(p[at:at+n], x, from) })
+		gemm.Mul(gemm.Dense(y[lo*s.pixels()*s.OutC:], rows, s.OutC), gemm.Dense(p, rows, s.patch()),
+			gemm.Dense(f, s.patch(), s.OutC), gemm.Options[T]{Bias: e.Bias, Relu: e.Relu})
+	})
+}
+
+func inputGradPatches[T simd.Float](s *Shape, dx, dy, f []T) {
+	image := s.InH * s.InW * s.InC
+	parallel.For(s.Batch, s.group(), func(lo, hi int) {
+		b := scratchOf[T]()
+		defer b.release()
+		rows := (hi - lo) * s.pixels()
+		p := b.image(rows * s.patch())
+		gemm.Mul(gemm.Dense(p, rows, s.patch()), gemm.Dense(dy[lo*s.pixels()*s.OutC:], rows, s.OutC),
+			gemm.Dense(f, s.patch(), s.OutC).T(), gemm.Options[T]{})
+		clear(dx[lo*image : hi*image])
+		s.patches(lo, hi, func(at, from, n int) {
+			if from < 0 {
+				return
+			}
+			for i, v := range p[at : at+n] {
+				dx[from+i] += v
+			}
+		})
+	})
+}
+
+func filterGradPatches[T simd.Float](s *Shape, df, x, dy []T) {
+	b := scratchOf[T]()
+	defer b.release()
+	o := gemm.Options[T]{}
+	for lo := 0; lo < s.Batch; lo += s.group() {
+		hi := min(s.Batch, lo+s.group())
+		rows := (hi - lo) * s.pixels()
+		p := b.image(rows * s.patch())
+		s.patches(lo, hi, func(at, from, n int) { copyOrClear(p[at:at+n], x, from) })
+		gemm.Mul(gemm.Dense(df, s.patch(), s.OutC), gemm.Dense(p, rows, s.patch()).T(),
+			gemm.Dense(dy[lo*s.pixels()*s.OutC:], rows, s.OutC), o)
+		o.Beta = 1
+	}
+}
+
+func copyOrClear[T any](dst, x []T, from int) {
+	if from < 0 {
+		clear(dst)
+	} else {
+		copy(dst, x[from:])
+	}
+}
+
+// patches calls f for runs of n elements of the patches of images [lo, hi): at is the place in the matrix, from the one
+// in the input, or -1 if the run lies outside the image.
+func (s *Shape) patches(lo, hi int, f func(at, from, n int)) {
+	at := 0
+	for image := lo; image < hi; image++ {
+		for oy := range s.OutH {
+			for ox := range s.OutW {
+				top, left := oy*s.StrideH-s.PadTop, ox*s.StrideW-s.PadLeft
+				for a := range s.FilterH {
+					row := top + a*s.DilationH
+					if row < 0 || row >= s.InH {
+						f(at, -1, s.FilterW*s.InC)
+					} else {
+						s.patchRow(at, (image*s.InH+row)*s.InW*s.InC, left, f)
+					}
+					at += s.FilterW * s.InC
+				}
+			}
+		}
+	}
+}
+
+// patchRow is patches for one row of a patch, which begins at column left of the row of the image at from.
+func (s *Shape) patchRow(at, from, left int, f func(at, from, n int)) {
+	if s.DilationW == 1 {
+		before := min(s.FilterW, max(0, -left))
+		inside := max(0, min(s.FilterW-before, s.InW-left-before))
+		if before > 0 {
+			f(at, -1, before*s.InC)
+		}
+		if inside > 0 {
+			f(at+before*s.InC, from+(left+before)*s.InC, inside*s.InC)
+		}
+		if rest := s.FilterW - before - inside; rest > 0 {
+			f(at+(before+inside)*s.InC, -1, rest*s.InC)
+		}
+		return
+	}
+	for b := range s.FilterW {
+		col := left + b*s.DilationW
+		if col < 0 || col >= s.InW {
+			f(at+b*s.InC, -1, s.InC)
+		} else {
+			f(at+b*s.InC, from+col*s.InC, s.InC)
+		}
+	}
+}
