@@ -1,0 +1,101 @@
+// Package function runs the functions of a graph's library: the bodies of calls, branches and loops.
+//
+// A [Runtime] belongs to one registered graph on one device. It makes the kernels of nodes, those that call functions
+// among them, and implements kernel.Functions for these. A function is prepared at its first call: its body is
+// instantiated, pruned and compiled for an executor, once for each set of attributes. A call runs the body on the
+// goroutine of the caller as far as that is possible without waiting, as part of the caller's step: with its cancellation,
+// rendezvous and resources.
+package function
+
+import (
+	"log/slog"
+	"sync"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/executor"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+)
+
+// maxDepth bounds how deep calls nest. A function that calls itself for ever ends with an error before it has used up
+// memory.
+const maxDepth = 2000
+
+// Config is what a runtime needs besides a library.
+type Config struct {
+	Device *kernel.Device
+	// Kernels is where kernels and operations are looked up; nil for kernel.Default.
+	Kernels *kernel.Registry
+	// Log gets the stacks of kernels that panic; nil for nowhere.
+	Log *slog.Logger
+}
+
+// Runtime makes kernels and runs functions. It is safe for concurrent use.
+type Runtime struct {
+	lib     *graph.Library
+	kernels *kernel.Registry
+	device  *kernel.Device
+	log     *slog.Logger
+
+	mu        sync.Mutex
+	functions map[string]*function // guarded by mu; by name and attributes
+}
+
+// NewRuntime returns a runtime for the functions of lib, which may grow.
+func NewRuntime(lib *graph.Library, cfg Config) *Runtime {
+	r := &Runtime{lib: lib, kernels: cfg.Kernels, device: cfg.Device, log: cfg.Log, functions: map[string]*function{}}
+	if r.kernels == nil {
+		r.kernels = kernel.Default
+	}
+	return r
+}
+
+// NewKernel makes the kernel of a node. A node whose operation is a function of the library calls it.
+func (r *Runtime) NewKernel(n *graph.Node) (kernel.Kernel, error) {
+	c := &kernel.Construction{
+		Node: n.Name, Op: n.Op, Attrs: n.Attrs, Inputs: n.InTypes, Outputs: n.OutTypes, Device: r.device, Functions: r,
+	}
+	op := n.Op.Name
+	if _, ok := r.lib.Lookup(op); ok {
+		c.Attrs = opdef.Attrs{"f": opdef.Func{Name: op, Attrs: n.Attrs}}
+		op = "StatefulPartitionedCall"
+	}
+	impl := r.kernels.Find(op, r.device.Type, c.Attrs)
+	if impl == nil {
+		return nil, status.NotFoundf("No registered '%s' OpKernel for '%s' devices compatible with node {{node %s}}",
+			op, r.device.Type, n.Name)
+	}
+	return impl.New(c)
+}
+
+// Instantiate implements kernel.Functions.
+func (r *Runtime) Instantiate(fn opdef.Func) (kernel.Function, error) {
+	f, ok := r.lib.Lookup(fn.Name)
+	if !ok {
+		return nil, status.NotFoundf("Function %s is not defined.", fn.Name)
+	}
+	key := opdef.FormatAttr(fn)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if have := r.functions[key]; have != nil {
+		return have, nil
+	}
+	made := &function{runtime: r, fn: fn, op: &f.Def.Signature}
+	r.functions[key] = made
+	return made, nil
+}
+
+// compile makes the executor of a body.
+func (r *Runtime) compile(fn opdef.Func) (*executor.Executor, *graph.Body, error) {
+	body, err := r.lib.InstantiateBody(fn, r.kernels)
+	if err != nil {
+		return nil, nil, err
+	}
+	prune(body)
+	e, err := executor.New(body.Graph, executor.Config{Device: r.device, NewKernel: r.NewKernel, Log: r.log})
+	if err != nil {
+		return nil, nil, status.Errorf(status.CodeOf(err), "In function %s: %w", fn.Name, err)
+	}
+	return e, body, nil
+}

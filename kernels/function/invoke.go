@@ -1,0 +1,131 @@
+package function
+
+import (
+	"sync"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// instantiate returns the function that an attribute of a node names.
+func instantiate(c *kernel.Construction, fn opdef.Func) (kernel.Function, error) {
+	if c.Functions == nil {
+		return nil, status.Internalf("No function library is provided.")
+	}
+	return c.Functions.Instantiate(fn)
+}
+
+// selected is a kernel that calls one function with some of its inputs and returns what that returns.
+type selected struct {
+	// choose returns the function to call.
+	choose func(ctx *kernel.Context) (kernel.Function, error)
+	// skip is how many inputs are not for the function.
+	skip  int
+	calls sync.Pool // of *selectedCall
+}
+
+// selectedCall is a call under way. It is reused with its callback.
+type selectedCall struct {
+	k        *selected
+	ctx      *kernel.Context
+	done     func(error)
+	args     []tensor.Tensor
+	returned func([]tensor.Tensor, error)
+}
+
+func (k *selected) Compute(ctx *kernel.Context) error { return wait(k, ctx) }
+
+func (k *selected) ComputeAsync(ctx *kernel.Context, done func(error)) {
+	f, err := k.choose(ctx)
+	if err != nil {
+		done(err)
+		return
+	}
+	c, _ := k.calls.Get().(*selectedCall)
+	if c == nil {
+		c = &selectedCall{k: k}
+		c.returned = c.end
+	}
+	c.ctx, c.done = ctx, done
+	c.args = takeInputs(c.args[:0], ctx, k.skip)
+	f.Call(ctx, c.args, c.returned)
+}
+
+func (c *selectedCall) end(rets []tensor.Tensor, err error) {
+	ctx, done := c.ctx, c.done
+	c.ctx, c.done = nil, nil
+	if err == nil {
+		err = setOutputs(ctx, rets)
+	}
+	c.k.calls.Put(c)
+	done(err)
+}
+
+// wait computes a kernel with a callback for a caller that has none.
+func wait(k kernel.Async, ctx *kernel.Context) error {
+	result := make(chan error, 1)
+	k.ComputeAsync(ctx, func(err error) { result <- err })
+	return <-result
+}
+
+// takeInputs appends the inputs of a node from the given one on, with their references.
+func takeInputs(to []tensor.Tensor, ctx *kernel.Context, from int) []tensor.Tensor {
+	for i := from; i < ctx.NumInputs(); i++ {
+		to = append(to, ctx.TakeInput(i))
+	}
+	return to
+}
+
+// setOutputs makes what a function returned the outputs of a node.
+func setOutputs(ctx *kernel.Context, rets []tensor.Tensor) error {
+	err := checkOutputs(ctx, rets)
+	for i := range rets {
+		if err != nil {
+			rets[i].Release()
+		} else {
+			ctx.SetOutput(i, rets[i])
+		}
+	}
+	return err
+}
+
+func checkOutputs(ctx *kernel.Context, rets []tensor.Tensor) error {
+	if len(rets) != ctx.NumOutputs() {
+		return status.Internalf("Expect to produce %d tensors, but only get %d", ctx.NumOutputs(), len(rets))
+	}
+	for i := range rets {
+		if have, want := rets[i].DType(), ctx.OutputType(i); have != want {
+			return status.Internalf("Expect %d-th output is of type %v but get %v", i, want, have)
+		}
+	}
+	return nil
+}
+
+// truth returns what a condition stands for: of a scalar, whether it is not zero and not the empty string; of any other
+// tensor, whether it has elements.
+func truth(t *tensor.Tensor) (bool, error) {
+	if t.Rank() > 0 {
+		return t.NumElements() > 0, nil
+	}
+	switch t.DType() {
+	case tensor.Bool:
+		return tensor.Value[bool](t), nil
+	case tensor.String:
+		return tensor.Value[string](t) != "", nil
+	case tensor.Float32:
+		return tensor.Value[float32](t) != 0, nil
+	case tensor.Float64:
+		return tensor.Value[float64](t) != 0, nil
+	case tensor.Int32, tensor.Uint8, tensor.Int16, tensor.Int8, tensor.Int64:
+		for _, b := range t.Bytes() {
+			if b != 0 {
+				return true, nil
+			}
+		}
+		return false, nil
+	default:
+		return false, status.InvalidArgumentf("%v cannot be converted to a boolean", t.DType())
+	}
+}
