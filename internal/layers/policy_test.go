@@ -76,8 +76,8 @@ var policy = []rule{
 	{pkg: "internal/place", may: with(graphs, "kernel"), pure: true},
 	{pkg: "internal/partition", may: graphs, pure: true},
 	{pkg: "internal/rendezvous", may: with(values, "kernel", "internal/invariants")},
+	{pkg: "internal/executor", may: with(graphs, "kernel", "internal/invariants", "internal/parallel")},
 	{pkg: "internal/function", may: with(graphs, "kernel", "internal/executor", "internal/optimize", "internal/invariants")},
-	{pkg: "internal/function", may: with(graphs, "kernel", "internal/executor")},
 
 	// Roles: neither imports the other.
 	{pkg: "internal/worker", may: with(roles, "internal/partition", "internal/executor", "internal/function", "internal/rendezvous",
