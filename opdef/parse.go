@@ -17,26 +17,40 @@ func (d *Def) Parse() (*Op, error) {
 	}
 	for _, s := range d.Attrs {
 		a, err := parseAttr(s)
+		if err == nil && op.Attr(a.Name) != nil {
+			err = fmt.Errorf("the name is used twice")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("op %s, attr %q: %w", d.Name, s, err)
 		}
 		op.Attrs = append(op.Attrs, a)
 	}
-	for _, s := range d.In {
-		a, err := op.parseArg(s)
-		if err != nil {
-			return nil, fmt.Errorf("op %s, input %q: %w", d.Name, s, err)
-		}
-		op.Inputs = append(op.Inputs, a)
+	names := map[string]bool{}
+	var err error
+	if op.Inputs, err = op.parseArgs(d.In, names); err != nil {
+		return nil, fmt.Errorf("op %s, input %w", d.Name, err)
 	}
-	for _, s := range d.Out {
-		a, err := op.parseArg(s)
-		if err != nil {
-			return nil, fmt.Errorf("op %s, output %q: %w", d.Name, s, err)
-		}
-		op.Outputs = append(op.Outputs, a)
+	if op.Outputs, err = op.parseArgs(d.Out, names); err != nil {
+		return nil, fmt.Errorf("op %s, output %w", d.Name, err)
 	}
 	return op, nil
+}
+
+// parseArgs reads arguments whose names are not among those that are used already.
+func (o *Op) parseArgs(args []string, names map[string]bool) ([]Arg, error) {
+	var out []Arg
+	for _, s := range args {
+		a, err := o.parseArg(s)
+		if err == nil && names[a.Name] {
+			err = fmt.Errorf("the name is used twice")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", s, err)
+		}
+		names[a.Name] = true
+		out = append(out, a)
+	}
+	return out, nil
 }
 
 var argForm = regexp.MustCompile(`^(\w+): (?:(\w+) \* )?(Ref\()?(\w+)(\))?$`)
@@ -71,7 +85,7 @@ func (o *Op) parseArg(s string) (Arg, error) {
 	return arg, nil
 }
 
-var attrForm = regexp.MustCompile(`^(\w+): *(\w+|\{[^}]*\}|list\((?:\w+|\{[^}]*\})\))(?: *>= *(-?\d+))?(?: *= *(.*))?$`)
+var attrForm = regexp.MustCompile(`(?s)^(\w+): *(\w+|\{[^}]*\}|list\((?:\w+|\{[^}]*\})\))(?: *>= *(-?\d+))?(?: *= *(.*))?$`)
 
 func parseAttr(s string) (Attr, error) {
 	m := attrForm.FindStringSubmatch(s)
@@ -137,116 +151,25 @@ func (a *Attr) parseKind(kind string) error {
 	if !ok {
 		return fmt.Errorf("unknown kind %s", kind)
 	}
-	for _, v := range strings.Split(strings.TrimSuffix(body, "}"), ",") {
+	body = strings.TrimSuffix(body, "}")
+	if strings.ContainsAny(body, `'"`) {
+		v, err := ParseValue("list(string)", "["+body+"]")
+		a.Kind = "string"
+		a.Strings, _ = v.([]string)
+		return err
+	}
+	a.Kind = "type"
+	for v := range strings.SplitSeq(body, ",") {
 		v = strings.TrimSpace(v)
-		if s, quoted := unquote(v); quoted {
-			a.Kind, a.Strings = "string", append(a.Strings, s)
+		if set, ok := typeSets[v]; ok {
+			a.Types = append(a.Types, set...)
 			continue
 		}
-		set, ok := typeSets[v]
-		if !ok {
-			dtype, known := tensor.ParseDType(v)
-			if !known {
-				return fmt.Errorf("unknown type %s", v)
-			}
-			set = []tensor.DType{dtype}
+		dtype, known := tensor.ParseDType(v)
+		if !known {
+			return fmt.Errorf("unknown type %s", v)
 		}
-		a.Kind, a.Types = "type", append(a.Types, set...)
+		a.Types = append(a.Types, dtype)
 	}
 	return nil
-}
-
-func unquote(s string) (string, bool) {
-	if len(s) >= 2 && (s[0] == '\'' || s[0] == '"') && s[len(s)-1] == s[0] {
-		return s[1 : len(s)-1], true
-	}
-	return "", false
-}
-
-// ParseValue reads an attribute value of the given kind as definitions write defaults: 'text' in quotes, 3, 0.5, true,
-// float, [2,-1], [1,2,3].
-func ParseValue(kind, s string) (any, error) {
-	s = strings.TrimSpace(s)
-	if elem, ok := strings.CutPrefix(kind, "list("); ok {
-		return parseList(strings.TrimSuffix(elem, ")"), s)
-	}
-	switch kind {
-	case "string":
-		v, ok := unquote(s)
-		if !ok {
-			return nil, fmt.Errorf("%s is not in quotes", s)
-		}
-		return v, nil
-	case "int":
-		return strconv.ParseInt(s, 10, 64)
-	case "float":
-		v, err := strconv.ParseFloat(s, 32)
-		return float32(v), err
-	case "bool":
-		return strconv.ParseBool(s)
-	case "type":
-		if v, ok := tensor.ParseDType(s); ok {
-			return v, nil
-		}
-		return nil, fmt.Errorf("unknown type %s", s)
-	case "shape":
-		return parseShape(s)
-	case "func":
-		v, ok := unquote(s)
-		if !ok {
-			v = s
-		}
-		return Func{Name: v}, nil
-	}
-	return nil, fmt.Errorf("a %s has no default in this language", kind)
-}
-
-func parseShape(s string) (tensor.PartialShape, error) {
-	if s == "<unknown>" {
-		return tensor.PartialShape{}, nil
-	}
-	dims, err := parseList("int", s)
-	if err != nil {
-		return tensor.PartialShape{}, err
-	}
-	return tensor.MakePartial(dims.([]int64)...), nil
-}
-
-func parseList(kind, s string) (any, error) {
-	if !strings.HasPrefix(s, "[") || !strings.HasSuffix(s, "]") {
-		return nil, fmt.Errorf("%s is not a list in brackets", s)
-	}
-	s = strings.TrimSpace(s[1 : len(s)-1])
-	var parts []string
-	if s != "" {
-		parts = strings.Split(s, ",")
-	}
-	switch kind {
-	case "string":
-		return parseEach[string](kind, parts)
-	case "int":
-		return parseEach[int64](kind, parts)
-	case "float":
-		return parseEach[float32](kind, parts)
-	case "bool":
-		return parseEach[bool](kind, parts)
-	case "type":
-		return parseEach[tensor.DType](kind, parts)
-	}
-	if len(parts) == 0 {
-		return EmptyList("list(" + kind + ")"), nil
-	}
-	return nil, fmt.Errorf("a list of %s has no default in this language", kind)
-}
-
-func parseEach[T any](kind string, parts []string) (any, error) {
-	out := make([]T, len(parts))
-	for i, p := range parts {
-		v, err := ParseValue(kind, p)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = v.(T)
-	}
-	return out, nil
 }
