@@ -97,5 +97,9 @@ func Shape(dims []int64) (tensor.Shape, error) {
 		}
 	}
 	shape := tensor.Shape(dims)
-	return shape, shape.Check()
+	err := shape.Check()
+	if err != nil && len(shape) <= tensor.MaxRank {
+		return nil, status.InvalidArgumentf("Shape %v would have more than 2**63 - 1 elements", shape)
+	}
+	return shape, err
 }

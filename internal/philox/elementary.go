@@ -3,8 +3,8 @@ package philox
 import "math"
 
 // The transforms of this package need elementary functions with the very bits that the C library gives TensorFlow, which
-// an exact result rounded once has not. Those of float32 are the algorithms of Arm's Optimized Routines (MIT license),
-// from which glibc 2.27 and later has them, restricted to the arguments that occur here.
+// an exact result rounded once does not have. glibc, since 2.28, has the logarithms and the float32 sine and cosine from
+// Arm's Optimized Routines (MIT license). What is here computes the same for the arguments that occur.
 
 // logTable holds, for sixteen parts of [0.7, 1.4), the reciprocal of a point c near the middle, and log c.
 var logTable = [16][2]float64{
@@ -71,7 +71,3 @@ func polyCos(x float64) float32 {
 	c := 1 - 0x1.ffffffd0c621cp-2*x2 + 0x1.55553e1068f19p-5*x4
 	return float32(c + x4*x2*(0x1.99343027bf8c3p-16*x2-0x1.6c087e89a359dp-10))
 }
-
-func log64(x float64) float64 { return math.Log(x) }
-
-func sincos64(x float64) (sin, cos float64) { return math.Sincos(x) }
