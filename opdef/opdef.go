@@ -12,10 +12,10 @@
 //		Shape: matMulShape,
 //	}
 //
-// An argument is "name: TYPE", "name: N * TYPE", "name: TYPE_LIST_ATTR" or "name: Ref(TYPE)", where TYPE is a dtype or a
-// type attribute. An attribute is "name: KIND", optionally with ">= minimum" and "= default"; KIND is one of string, int,
-// float, bool, type, shape, tensor, func, a set of allowed values {…}, or list(KIND). The sets of types numbertype,
-// realnumbertype and quantizedtype have names. [Def.Parse] turns it into an [Op].
+// An argument is "name: TYPE", "name: N * TYPE", "name: TYPE_LIST_ATTR", "name: Ref(TYPE)" or "name: Ref(N * TYPE)", where
+// TYPE is a dtype or a type attribute. An attribute is "name: KIND", optionally with ">= minimum" and "= default"; KIND is
+// one of string, int, float, bool, type, shape, tensor, func, a set of allowed values {…}, or list(KIND). The sets of types
+// numbertype, realnumbertype and quantizedtype have names. [Def.Parse] turns it into an [Op].
 package opdef
 
 import (

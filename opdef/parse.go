@@ -53,14 +53,14 @@ func (o *Op) parseArgs(args []string, names map[string]bool) ([]Arg, error) {
 	return out, nil
 }
 
-var argForm = regexp.MustCompile(`^(\w+): (?:(\w+) \* )?(Ref\()?(\w+)(\))?$`)
+var argForm = regexp.MustCompile(`^(\w+): (Ref\()?(?:(\w+) \* )?(\w+)(\))?$`)
 
 func (o *Op) parseArg(s string) (Arg, error) {
 	m := argForm.FindStringSubmatch(s)
-	if m == nil || (m[3] == "") != (m[5] == "") {
+	if m == nil || (m[2] == "") != (m[5] == "") {
 		return Arg{}, fmt.Errorf("is not of the form 'name: [N *] type'")
 	}
-	arg := Arg{Name: m[1], NumberAttr: m[2], IsRef: m[3] != ""}
+	arg := Arg{Name: m[1], NumberAttr: m[3], IsRef: m[2] != ""}
 	if arg.NumberAttr != "" {
 		if a := o.Attr(arg.NumberAttr); a == nil || a.Kind != "int" {
 			return Arg{}, fmt.Errorf("no int attr %s", arg.NumberAttr)

@@ -14,7 +14,7 @@ import (
 func TestParseForms(t *testing.T) {
 	d := Def{
 		Name: "All",
-		In:   []string{"a: T", "b: N * T", "c: L", "d: Ref(T)", "e: int32", "f: N * string", "g: Ref(float)", "h: N * Ref(T)"},
+		In:   []string{"a: T", "b: N * T", "c: L", "d: Ref(T)", "e: int32", "f: N * string", "g: Ref(float)", "h: Ref(N * T)"},
 		Out:  []string{"x: bool", "y: L"},
 		Attrs: []string{
 			"T: type", "N: int >= 1", "L: list(type) >= 0 = []", "real: realnumbertype = double", "set: {half, int4} = half",
@@ -110,7 +110,7 @@ func parsed(t *testing.T, d Def) *Op {
 
 func TestArgTypes(t *testing.T) {
 	op := parsed(t, Def{
-		Name: "Op", In: []string{"a: T", "b: N * Ref(T)", "c: L", "d: int64"}, Attrs: []string{"T: type", "N: int", "L: list(type)"},
+		Name: "Op", In: []string{"a: T", "b: Ref(N * T)", "c: L", "d: int64"}, Attrs: []string{"T: type", "N: int", "L: list(type)"},
 	})
 	attrs := Attrs{"T": tensor.Float32, "N": int64(2), "L": []tensor.DType{tensor.Bool, tensor.String}}
 	types, err := op.InputTypes(attrs)
@@ -185,7 +185,7 @@ func TestAccessors(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add("a: N * Ref(T)", "T: {float, int32} = float")
+	f.Add("a: Ref(N * T)", "T: {float, int32} = float")
 	f.Add("a: float", "s: list({'a', 'b'}) >= 1 = ['a']")
 	f.Add("a: float", "v: tensor = uint8[2]{1, 2}")
 	f.Fuzz(func(t *testing.T, arg, attr string) {

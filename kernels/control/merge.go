@@ -18,7 +18,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "RefMerge", Doc: "Forwards the first of the references that is available, with its index.",
-			In: []string{"inputs: N * Ref(T)"}, Out: []string{"output: Ref(T)", "value_index: int32"},
+			In: []string{"inputs: Ref(N * T)"}, Out: []string{"output: Ref(T)", "value_index: int32"},
 			Attrs: []string{"T: type", "N: int >= 1"}, Shape: mergeShape,
 		},
 		Kernels: kernel.Any(kernel.Stateless(merge)),

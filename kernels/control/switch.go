@@ -40,7 +40,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "RefSelect", Doc: "Forwards the reference of the given index.",
-			In: []string{"index: int32", "inputs: N * Ref(T)"}, Out: []string{"output: Ref(T)"},
+			In: []string{"index: int32", "inputs: Ref(N * T)"}, Out: []string{"output: Ref(T)"},
 			Attrs: []string{"T: type", "N: int >= 1"}, Shape: selectShape,
 		},
 		Kernels: kernel.Any(kernel.Stateless(selectRef)),

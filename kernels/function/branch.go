@@ -8,8 +8,10 @@ import (
 )
 
 func init() {
-	ifAttrs := []string{
-		"Tcond: type", "Tin: list(type) >= 0", "Tout: list(type) >= 0", "then_branch: func", "else_branch: func",
+	ifAttrs := func(least string, more ...string) []string {
+		return append([]string{
+			"Tcond: type", "Tin: list(type) >= " + least, "Tout: list(type) >= " + least, "then_branch: func", "else_branch: func",
+		}, more...)
 	}
 	registerIf := func(name, doc string, attrs []string, stateful bool) {
 		kernel.Register(kernel.Op{
@@ -20,10 +22,10 @@ func init() {
 			Kernels: kernel.Any(newIf),
 		})
 	}
-	withShapes := append(ifAttrs[:len(ifAttrs):len(ifAttrs)], "output_shapes: list(shape) = []")
+	withShapes := ifAttrs("0", "output_shapes: list(shape) = []")
 	registerIf("If", "Calls then_branch if cond holds and else_branch otherwise.", withShapes, true)
 	registerIf("StatelessIf", "Calls then_branch if cond holds and else_branch otherwise. They have no effects.", withShapes, false)
-	registerIf("_If", "Calls then_branch if cond holds and else_branch otherwise. An older form of If.", ifAttrs, true)
+	registerIf("_If", "Calls then_branch if cond holds and else_branch otherwise. An older form of If.", ifAttrs("1"), true)
 
 	registerCase := func(name, doc string, stateful bool) {
 		kernel.Register(kernel.Op{

@@ -1,0 +1,11 @@
+// Package all registers the operations of every family: import it for its effect.
+package all
+
+import (
+	_ "github.com/weft-ml/weft/kernels/array"    // registers
+	_ "github.com/weft-ml/weft/kernels/comm"     // registers
+	_ "github.com/weft-ml/weft/kernels/control"  // registers
+	_ "github.com/weft-ml/weft/kernels/function" // registers
+	_ "github.com/weft-ml/weft/kernels/nn"       // registers
+	_ "github.com/weft-ml/weft/kernels/random"   // registers
+)
