@@ -1,0 +1,24 @@
+package master
+
+import (
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/status"
+)
+
+// fromTask says which task an error comes from.
+func fromTask(task cluster.Task, err error) error {
+	e := *status.From(err)
+	e.Message = "From " + task.String() + ":\n" + e.Message
+	return &e
+}
+
+// The reasons for which a session is closed, as the steps that run then report them.
+var (
+	closedByClient = status.Cancelledf("Step was cancelled by an explicit call to `Session::Close()`.")
+	closedByGC     = status.Cancelledf("Step was cancelled because the session was garbage collected due to inactivity.")
+)
+
+var (
+	errClosed  = status.FailedPreconditionf("Session is closed.")
+	errTimeout = status.DeadlineExceededf("Operation timed out.")
+)

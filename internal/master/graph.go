@@ -1,0 +1,169 @@
+package master
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/internal/place"
+	"github.com/weft-ml/weft/status"
+)
+
+// graphState is a session's graph, placed, between two extensions. It does not change: an extension makes another one, so
+// that plans can be made of it meanwhile.
+type graphState struct {
+	graph   *graph.Graph
+	version int64
+}
+
+// importGraph makes a graph of what a client sent.
+func (m *Master) importGraph(p *pb.GraphDef) (*graph.Graph, error) {
+	def, err := pbconv.GraphFromProto(p)
+	if err != nil {
+		return nil, err
+	}
+	return graph.Import(def, m.Kernels, graph.ImportOptions{})
+}
+
+// place assigns a device to every node of a new graph.
+func (s *session) place(g *graph.Graph) (*graphState, error) {
+	options := place.Options{
+		Devices: s.devices.names(), Client: s.client.attrs.Name, Kernels: s.master.Kernels, Soft: s.config.GetAllowSoftPlacement(),
+		Warn: func(line string) { s.master.Log.Warn("placement", "session", s.handle, "message", line) },
+	}
+	if s.config.GetLogDevicePlacement() {
+		options.Log = s.logPlacement
+	}
+	if err := place.Place(g, options); err != nil {
+		return nil, err
+	}
+	return &graphState{graph: g}, nil
+}
+
+// logPlacement prints where a node is, as TensorFlow's servers do.
+func (s *session) logPlacement(line string) {
+	if s.master.Placement == nil {
+		return
+	}
+	if _, err := io.WriteString(s.master.Placement, line+"\n"); err != nil {
+		s.master.Log.Warn("the placement of a session cannot be printed", "session", s.handle, "error", err)
+	}
+}
+
+// ExtendSession adds nodes to a session's graph, all or none. Nodes with state stay on their devices.
+func (m *Master) ExtendSession(_ context.Context, req *pb.ExtendSessionRequest) (*pb.ExtendSessionResponse, error) {
+	s, err := m.use(req.GetSessionHandle())
+	if err != nil {
+		return nil, err
+	}
+	def, err := pbconv.GraphFromProto(req.GetGraphDef())
+	if err != nil {
+		return nil, err
+	}
+	version, err := s.extend(def, req.GetCurrentGraphVersion())
+	if err != nil {
+		return nil, err
+	}
+	return &pb.ExtendSessionResponse{NewGraphVersion: version}, nil
+}
+
+// extend makes the next state of the graph from the given version. Of several extensions at the same time one succeeds.
+func (s *session) extend(def *graph.Def, version int64) (int64, error) {
+	s.mu.Lock()
+	old, closed := s.graph, s.closed
+	s.mu.Unlock()
+	switch {
+	case closed != nil:
+		return 0, errClosed
+	case old.version != version:
+		return 0, wrongVersion(old.version, version)
+	}
+	g := old.graph.Copy()
+	if err := checkNew(g, def); err != nil {
+		return 0, err
+	}
+	if err := g.Extend(def); err != nil {
+		return 0, err
+	}
+	place.Unassign(g)
+	next, err := s.place(g)
+	if err != nil {
+		return 0, err
+	}
+	next.version = version + 1
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed != nil:
+		return 0, errClosed
+	case s.graph != old:
+		return 0, wrongVersion(s.graph.version, version)
+	}
+	s.graph = next
+	return next.version, nil
+}
+
+func wrongVersion(have, want int64) error {
+	return status.Abortedf("Current version is %d but caller expected %d.", have, want)
+}
+
+// checkNew reports nodes that the graph has already.
+func checkNew(g *graph.Graph, def *graph.Def) error {
+	for i := range def.Nodes {
+		if name := def.Nodes[i].Name; g.Node(name) != nil {
+			return status.InvalidArgumentf("GraphDef argument to Extend includes node '%s', which was created by a previous "+
+				"call to Create or Extend in this session.", name)
+		}
+	}
+	return nil
+}
+
+// taskPrefix returns the name of the task that a device with a full name is on.
+func taskPrefix(deviceName string) string {
+	task, _, _ := strings.Cut(deviceName, "/device:")
+	return task
+}
+
+// connect returns g, or, if outputs are to be taken in place of others, a copy in which they are.
+func connect(g *graph.Graph, connections []*pb.TensorConnection) (*graph.Graph, error) {
+	if len(connections) == 0 {
+		return g, nil
+	}
+	g = g.Copy()
+	for _, c := range connections {
+		from, err := connectionEnd(g, c.GetFromTensor(), "from", c)
+		if err != nil {
+			return nil, err
+		}
+		to, err := connectionEnd(g, c.GetToTensor(), "to", c)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range append([]graph.Edge(nil), to.Node.OutEdges()...) {
+			if e.SrcOut == to.Index {
+				if err := g.Connect(from, e.Dst, e.DstIn); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return g, nil
+}
+
+func connectionEnd(g *graph.Graph, name, side string, c *pb.TensorConnection) (graph.Output, error) {
+	node, index := graph.ParseInput(name)
+	n := g.Node(node)
+	switch {
+	case n == nil && side == "to":
+		return graph.Output{}, status.NotFoundf("FeedInputs: unable to find feed output %s", name)
+	case n == nil || index == graph.Control:
+		return graph.Output{}, status.InvalidArgumentf("Requested tensor connection from unknown node: \"%s\".", c.GetToTensor())
+	case index >= len(n.OutTypes):
+		return graph.Output{}, status.InvalidArgumentf("Requested tensor connection from unknown edge: \"%s\" (actual number "+
+			"of outputs = %d).", c.GetToTensor(), len(n.OutTypes))
+	}
+	return n.Out(index), nil
+}

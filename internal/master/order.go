@@ -1,0 +1,152 @@
+package master
+
+import (
+	"context"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"github.com/weft-ml/weft/internal/message"
+	"github.com/weft-ml/weft/status"
+)
+
+// maxOrders bounds how many ways to order the names of one session's requests are remembered.
+const maxOrders = 4096
+
+// order is a request as a client writes it, which most clients do in the same way every time: what its names stand for in
+// its plan.
+type order struct {
+	feeds, fetches, targets []string
+	plan                    *plan
+
+	feedKeys []string // rendezvous key of each feed; "" for one that nothing consumes
+	outputs  []string // fetches without repetition
+	keys     []string // rendezvous keys of outputs
+}
+
+var hashSeed = maphash.MakeSeed()
+
+// hash mixes all names of a request.
+func (o *order) hash() uint64 {
+	var h maphash.Hash
+	h.SetSeed(hashSeed)
+	for _, names := range [...][]string{o.feeds, o.fetches, o.targets} {
+		for _, name := range names {
+			_, _ = h.WriteString(name)
+			_ = h.WriteByte(0)
+		}
+		_ = h.WriteByte(1)
+	}
+	return h.Sum64()
+}
+
+// matches reports whether a request has the names of o in the order of o.
+func (o *order) matches(req *message.RunStepRequest) bool {
+	return slices.EqualFunc(req.Feeds, o.feeds, func(f message.NamedTensor, name string) bool { return f.Name == name }) &&
+		slices.Equal(req.Fetches, o.fetches) && slices.Equal(req.Targets, o.targets)
+}
+
+// hashRequest is order.hash for a request.
+func hashRequest(req *message.RunStepRequest) uint64 {
+	var h maphash.Hash
+	h.SetSeed(hashSeed)
+	for i := range req.Feeds {
+		_, _ = h.WriteString(req.Feeds[i].Name)
+		_ = h.WriteByte(0)
+	}
+	_ = h.WriteByte(1)
+	for _, names := range [...][]string{req.Fetches, req.Targets} {
+		for _, name := range names {
+			_, _ = h.WriteString(name)
+			_ = h.WriteByte(0)
+		}
+		_ = h.WriteByte(1)
+	}
+	return h.Sum64()
+}
+
+// order returns what a request asks for, with a plan that is ready. It makes the plan if there is none.
+func (s *session) order(ctx context.Context, req *message.RunStepRequest) (*order, error) {
+	hash := hashRequest(req)
+	s.mu.Lock()
+	if s.closed != nil {
+		s.mu.Unlock()
+		return nil, errClosed
+	}
+	o := s.orders[hash]
+	s.mu.Unlock()
+	if o != nil && o.matches(req) {
+		return o, nil
+	}
+	o = &order{fetches: slices.Clone(req.Fetches), targets: slices.Clone(req.Targets)}
+	for i := range req.Feeds {
+		o.feeds = append(o.feeds, req.Feeds[i].Name)
+	}
+	if err := s.resolve(ctx, o); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.orders) >= maxOrders {
+		clear(s.orders)
+	}
+	s.orders[hash] = o
+	return o, nil
+}
+
+// resolve finds the plan of an order and what its names stand for.
+func (s *session) resolve(ctx context.Context, o *order) error {
+	sig := signature{feeds: sorted(o.feeds), fetches: slices.Compact(sorted(o.fetches)), targets: slices.Compact(sorted(o.targets))}
+	for i := 1; i < len(sig.feeds); i++ {
+		if sig.feeds[i] == sig.feeds[i-1] {
+			return status.InvalidArgumentf("Endpoint \"%s\" fed more than once.", sig.feeds[i])
+		}
+	}
+	var err error
+	if o.plan, err = s.plan(ctx, sig); err != nil {
+		return err
+	}
+	o.bind()
+	return nil
+}
+
+// bind looks the names of an order up in its plan.
+func (o *order) bind() {
+	for _, name := range o.feeds {
+		o.feedKeys = append(o.feedKeys, o.plan.feedKeys[name])
+	}
+	for _, name := range o.fetches {
+		if !slices.Contains(o.outputs, name) {
+			o.outputs = append(o.outputs, name)
+			o.keys = append(o.keys, o.plan.fetchKeys[name])
+		}
+	}
+}
+
+func sorted(names []string) []string {
+	out := slices.Clone(names)
+	slices.Sort(out)
+	return out
+}
+
+// signature is what one kind of step feeds, fetches and runs, each in order.
+type signature struct {
+	feeds, fetches, targets []string
+	partial                 bool
+}
+
+// key returns a text that no other signature has: names contain no control characters.
+func (sig signature) key() string {
+	var b strings.Builder
+	for _, names := range [...][]string{sig.feeds, sig.fetches, sig.targets} {
+		for _, name := range names {
+			b.WriteString(name)
+			b.WriteByte(0)
+		}
+		b.WriteByte(1)
+	}
+	if sig.partial {
+		b.WriteString("partial")
+	}
+	return b.String()
+}

@@ -1,0 +1,182 @@
+package master
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/optimize"
+	"github.com/weft-ml/weft/internal/partition"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+// plan is one kind of step of a session, registered with the workers of all tasks that have a part in it. It does not
+// change once it is ready, whatever becomes of the session's graph.
+type plan struct {
+	ready chan struct{} // closed when the rest is set
+	err   error         // why there is no plan
+
+	parts     []part
+	home      int               // position of the part of the master's task, through which tensors are fed and fetched; -1 if none
+	feedKeys  map[string]string // rendezvous keys by feed; none for those that nothing consumes
+	fetchKeys map[string]string // rendezvous keys by fetch
+	runs      atomic.Int64      // number of steps
+}
+
+// part is what one task does in a plan.
+type part struct {
+	task   cluster.Task
+	worker Worker
+	handle string // of the registered graph
+}
+
+// plan returns the plan of a signature when it is ready. The first request for one starts to make it; all wait for it no
+// longer than their context lives. A plan that could not be made is forgotten, so that the next request tries again.
+func (s *session) plan(ctx context.Context, sig signature) (*plan, error) {
+	key := sig.key()
+	s.mu.Lock()
+	p := s.plans[key]
+	if p == nil {
+		p = s.newPlan()
+		s.plans[key] = p
+		state := s.graph
+		s.master.background.Go(func() {
+			s.makePlan(p, state, planRequest{signature: sig})
+			if p.err == nil {
+				return
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.plans[key] == p {
+				delete(s.plans, key)
+			}
+		})
+	}
+	s.mu.Unlock()
+	return p.await(ctx)
+}
+
+func (s *session) newPlan() *plan { return &plan{ready: make(chan struct{}), home: -1} }
+
+// await waits until a plan is ready.
+func (p *plan) await(ctx context.Context) (*plan, error) {
+	select {
+	case <-p.ready:
+	case <-ctx.Done():
+		return nil, status.FromContext(ctx, "preparing the step")
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return p, nil
+}
+
+// planRequest is what a plan is made for.
+type planRequest struct {
+	signature
+	connections []*pb.TensorConnection
+	debug       *pb.DebugOptions
+}
+
+// makePlan makes a plan ready, or says in it why that failed.
+func (s *session) makePlan(p *plan, state *graphState, req planRequest) {
+	defer close(p.ready)
+	parts, err := s.cut(p, state, req)
+	if err == nil {
+		err = s.register(p, parts, req.debug)
+	}
+	if err != nil && s.ctx.Err() != nil {
+		err = status.FromContext(s.ctx, "preparing the step")
+	}
+	p.err = err
+}
+
+// cut returns the parts of the session's graph that a step needs, by task.
+func (s *session) cut(p *plan, state *graphState, req planRequest) (map[string]*graph.Graph, error) {
+	g, err := connect(state.graph, req.connections)
+	if err != nil {
+		return nil, err
+	}
+	boundary := optimize.Session{Device: s.client.attrs.Name, Incarnation: s.client.attrs.Incarnation}
+	pruned, err := optimize.Prune(g, optimize.Endpoints{Feeds: req.feeds, Fetches: req.fetches, Targets: req.targets}, boundary)
+	if err != nil {
+		return nil, err
+	}
+	p.feedKeys = terminalKeys(req.feeds, pruned.Feeds)
+	p.fetchKeys = terminalKeys(req.fetches, pruned.Fetches)
+	if err := optimize.Optimize(pruned.Graph, s.optimizeOptions(state)); err != nil {
+		return nil, err
+	}
+	return partition.Split(pruned.Graph, partition.Options{
+		Location:    func(n *graph.Node) string { return taskPrefix(n.Assigned) },
+		NewName:     s.newName,
+		Incarnation: s.devices.incarnation,
+		ControlFlow: true,
+	})
+}
+
+// newName returns a name for a node that is made when a graph is split.
+func (s *session) newName(prefix string) string {
+	return prefix + "_S" + strconv.FormatInt(s.names.Add(1)-1, 10)
+}
+
+// terminalKeys returns the rendezvous keys of the nodes through which tensors enter or leave, by the client's name.
+func terminalKeys(names []string, nodes []*graph.Node) map[string]string {
+	out := make(map[string]string, len(names))
+	for i, n := range nodes {
+		if n == nil {
+			continue
+		}
+		incarnation, _ := n.Attrs["send_device_incarnation"].(int64)
+		out[names[i]] = kernel.NewKey(n.Attrs.String("send_device"), uint64(incarnation), n.Attrs.String("recv_device"),
+			n.Attrs.String("tensor_name")).At(kernel.FrameIter{})
+	}
+	return out
+}
+
+// register sends every task its part and waits for all handles.
+func (s *session) register(p *plan, graphs map[string]*graph.Graph, debug *pb.DebugOptions) error {
+	var tasks []cluster.Task
+	for _, t := range s.tasks {
+		if graphs[t.String()] != nil {
+			tasks = append(tasks, t)
+		}
+	}
+	if len(tasks) != len(graphs) {
+		return status.Internalf("the step has nodes on tasks that the session may not use")
+	}
+	p.parts = make([]part, len(tasks))
+	return together(len(tasks), func(i int) error {
+		p.parts[i].task = tasks[i]
+		if tasks[i] == s.task {
+			p.home = i
+		}
+		err := s.registerPart(&p.parts[i], graphs[tasks[i].String()], debug)
+		if err != nil && tasks[i] != s.task {
+			err = fromTask(tasks[i], err)
+		}
+		return err
+	})
+}
+
+func (s *session) registerPart(pt *part, g *graph.Graph, debug *pb.DebugOptions) error {
+	var err error
+	if pt.worker, err = s.workers.Worker(pt.task); err != nil {
+		return err
+	}
+	def, err := pbconv.GraphToProto(g.Def())
+	if err != nil {
+		return err
+	}
+	resp, err := pt.worker.RegisterGraph(s.ctx, &pb.RegisterGraphRequest{
+		SessionHandle: s.handle, GraphDef: def, GraphOptions: s.config.GetGraphOptions(), DebugOptions: debug,
+		CreateWorkerSessionCalled: true, ConfigProto: s.config,
+	})
+	pt.handle = resp.GetGraphHandle()
+	return err
+}

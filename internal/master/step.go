@@ -1,0 +1,187 @@
+package master
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/message"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/requestid"
+	"github.com/weft-ml/weft/status"
+)
+
+// step is one step under way, or one call of a step that is run in pieces.
+type step struct {
+	session *session
+	plan    *plan
+	id      int64
+	sends   []message.NamedTensor // what is fed, by rendezvous key, borrowed
+	keys    []string              // what is fetched, by rendezvous key
+	exec    *pb.ExecutorOpts      // may be nil
+	partial bool
+	last    bool // of the calls of a step that is run in pieces
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	failed time.Time // when the step was first seen to have failed; guarded by session.mu
+
+	mu       sync.Mutex
+	errs     status.Group // guarded by mu
+	finished []bool       // guarded by mu; by part
+}
+
+// newStepID returns a number for a step; the upper seven bits are 0 for uses to come.
+func newStepID() int64 { return int64(rand.Uint64() >> 7) }
+
+// run runs the step on all its tasks and returns what they answer, in the order of the plan's parts. It returns when all
+// have: what is left of a step that has failed does not disturb the next one.
+func (st *step) run(ctx context.Context) ([]*message.RunGraphResponse, error) {
+	st.ctx, st.cancel = context.WithCancelCause(ctx)
+	defer st.cancel(nil)
+	if err := st.session.enter(st); err != nil {
+		return nil, err
+	}
+	defer st.session.leave(st)
+	if len(st.plan.parts) > 1 {
+		st.finished = make([]bool, len(st.plan.parts))
+	}
+	resps := make([]*message.RunGraphResponse, len(st.plan.parts))
+	var wg sync.WaitGroup
+	for i := range st.plan.parts {
+		if i != st.plan.home {
+			wg.Go(func() { resps[i] = st.runPart(i) })
+		}
+	}
+	if home := st.plan.home; home >= 0 {
+		resps[home] = st.runPart(home)
+	}
+	wg.Wait()
+	if err := st.outcome(ctx); err != nil {
+		for _, resp := range resps {
+			release(resp)
+		}
+		return nil, err
+	}
+	return resps, nil
+}
+
+// release ends the references of a response that nobody wants.
+func release(resp *message.RunGraphResponse) {
+	if resp == nil {
+		return
+	}
+	for i := range resp.Recv {
+		resp.Recv[i].Tensor.Release()
+	}
+}
+
+// runPart runs the step on one task. The first error that does not follow from another one ends the other parts.
+func (st *step) runPart(i int) *message.RunGraphResponse {
+	p := &st.plan.parts[i]
+	req := &message.RunGraphRequest{
+		Session: st.session.handle, SessionCreated: true, GraphHandle: p.handle, StepID: st.id, Exec: st.exec,
+		IsPartial: st.partial, IsLastPartial: st.last, StoreErrorsInBody: true, RequestID: requestid.New(),
+	}
+	if i == st.plan.home {
+		req.Send, req.RecvKeys = st.sends, st.keys
+	}
+	resp, err := p.worker.RunGraph(st.ctx, req)
+	if err == nil && resp.Err != nil {
+		err = resp.Err
+	}
+	if err == nil && st.finished == nil {
+		return resp
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.finished != nil {
+		st.finished[i] = true
+	}
+	if err == nil {
+		return resp
+	}
+	failed := st.errs.HasRoot()
+	st.errs.Add(fromTask(p.task, err))
+	if !failed && st.errs.HasRoot() {
+		st.cancel(status.Cancelledf("The step has failed on %v.", p.task).Derive())
+	}
+	return resp
+}
+
+// unfinished returns the tasks whose parts have not ended.
+func (st *step) unfinished() []cluster.Task {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	var out []cluster.Task
+	for i := range st.plan.parts {
+		if i >= len(st.finished) || !st.finished[i] {
+			out = append(out, st.plan.parts[i].task)
+		}
+	}
+	return out
+}
+
+// outcome returns the error of the step. The reason for which it was ended from outside explains more than what its tasks
+// make of that.
+func (st *step) outcome(ctx context.Context) error {
+	err := st.errs.Concatenated()
+	if err == nil || status.CodeOf(err) != status.Cancelled && !status.IsDerived(err) {
+		return err
+	}
+	if closed := st.session.closeReason(); closed != nil {
+		return closed
+	}
+	if ctx.Err() != nil {
+		return status.FromContext(ctx, "running the step")
+	}
+	return err
+}
+
+// cleanup lets all tasks of a step forget it. Nobody waits for that: a task that cannot be reached has nothing to forget.
+func (s *session) cleanup(p *plan, id int64) {
+	req := &pb.CleanupGraphRequest{StepId: id}
+	for i := range p.parts {
+		w := p.parts[i].worker
+		if i == p.home {
+			_, _ = w.CleanupGraph(s.ctx, req) //nolint:errcheck // the own worker only forgets
+			continue
+		}
+		s.master.background.Go(func() {
+			ctx, cancel := context.WithTimeout(s.master.ctx, cleanupTimeout)
+			defer cancel()
+			if _, err := w.CleanupGraph(ctx, req); err != nil {
+				s.master.Log.Debug("a task did not clean a step up", "step", id, "task", p.parts[i].task, "error", err)
+			}
+		})
+	}
+}
+
+// fetched returns the tensors under the given keys, which the master's own task fetched, and takes their references.
+func (st *step) fetched(resps []*message.RunGraphResponse) ([]message.NamedTensor, error) {
+	if len(st.keys) == 0 {
+		return nil, nil
+	}
+	got := resps[st.plan.home].Recv
+	resps[st.plan.home].Recv = nil
+	for i := range got {
+		if !slices.Contains(st.keys, got[i].Name) {
+			return nil, status.Internalf("Unexpected fetch key: %s", got[i].Name)
+		}
+	}
+	out := make([]message.NamedTensor, len(st.keys))
+	for i, key := range st.keys {
+		at := i
+		if at >= len(got) || got[at].Name != key {
+			at = slices.IndexFunc(got, func(t message.NamedTensor) bool { return t.Name == key })
+		}
+		if at < 0 {
+			return nil, status.Internalf("Worker did not return a value for fetch: %s", key)
+		}
+		out[i] = got[at]
+	}
+	return out, nil
+}

@@ -1,0 +1,60 @@
+package master
+
+import "time"
+
+// watch closes sessions that nobody has used for long, and says which tasks hold up steps that have failed, until the
+// master is closed.
+func (m *Master) watch() {
+	ticker := time.NewTicker(watchPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-m.ctx.Done():
+			return
+		case now := <-ticker.C:
+			m.collect(now)
+			for _, s := range m.all() {
+				s.logStuck(now)
+			}
+		}
+	}
+}
+
+// all returns the sessions.
+func (m *Master) all() []*session {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]*session, 0, len(m.sessions))
+	for _, s := range m.sessions {
+		out = append(out, s)
+	}
+	return out
+}
+
+// collect closes the sessions that nobody has used for long.
+func (m *Master) collect(now time.Time) {
+	for _, s := range m.all() {
+		if m.SessionTTL <= 0 || now.Sub(s.lastUse()) <= m.SessionTTL || m.remove(s.handle) == nil {
+			continue
+		}
+		m.Log.Warn("closing a session that was not used for long; if replicas start with long delays, raise the limit",
+			"session", s.handle, "limit", m.SessionTTL)
+		m.background.Go(func() { s.close(m.ctx, closedByGC) })
+	}
+}
+
+// logStuck says which tasks have not ended their part of a step that failed long ago.
+func (s *session) logStuck(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for st := range s.running {
+		switch {
+		case st.ctx.Err() == nil:
+		case st.failed.IsZero():
+			st.failed = now
+		case now.Sub(st.failed) >= stuckAfter:
+			s.master.Log.Error("a step is still not over long after it has failed",
+				"session", s.handle, "step", st.id, "tasks", st.unfinished(), "for", now.Sub(st.failed))
+		}
+	}
+}

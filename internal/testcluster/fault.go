@@ -1,0 +1,80 @@
+package testcluster
+
+import (
+	"context"
+	"slices"
+
+	"github.com/weft-ml/weft/cluster"
+)
+
+// Call is one call between two tasks.
+type Call struct {
+	Method   string // of WorkerService
+	From, To cluster.Task
+	StepID   int64 // 0 for methods that have none
+}
+
+// Interceptor sees every call between two tasks before it is made. An error is what the caller gets in place of an answer.
+// It may wait: then the call is slow. It may be called concurrently.
+type Interceptor func(ctx context.Context, call Call) error
+
+// Intercept makes f see all calls from now on; nil lets them pass.
+func (c *Cluster) Intercept(f Interceptor) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.interceptor = f
+}
+
+// Fail returns an interceptor that answers calls of a method to a task with err.
+func Fail(method, job string, index int, err error) Interceptor {
+	return func(_ context.Context, call Call) error {
+		if call.is(method, job, index) {
+			return err
+		}
+		return nil
+	}
+}
+
+// Drop returns an interceptor that never answers calls of a method to a task: the caller must give up.
+func Drop(method, job string, index int) Interceptor {
+	return func(ctx context.Context, call Call) error {
+		if !call.is(method, job, index) {
+			return nil
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+}
+
+// Hold returns an interceptor that makes calls of a method to a task wait until release is closed.
+func Hold(method, job string, index int, release <-chan struct{}) Interceptor {
+	return func(ctx context.Context, call Call) error {
+		if !call.is(method, job, index) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-release:
+			return nil
+		}
+	}
+}
+
+func (c Call) is(method, job string, index int) bool {
+	return c.Method == method && c.To == cluster.Task{Job: job, Index: index}
+}
+
+// Calls returns the calls that were made between two tasks since the last call of Calls.
+func (c *Cluster) Calls() []Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.calls
+	c.calls = nil
+	return out
+}
+
+// Count returns how many of the calls are of a method.
+func Count(calls []Call, method string) int {
+	return len(slices.DeleteFunc(slices.Clone(calls), func(c Call) bool { return c.Method != method }))
+}

@@ -1,0 +1,95 @@
+package worker
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+)
+
+// kernelCache holds the kernels with state of one session, which its graphs share by node name: a random generator goes on
+// where another graph's step left it. It belongs to the graphs that use it and is closed with the last of them.
+type kernelCache struct {
+	mu      sync.Mutex
+	users   int                       // guarded by mu
+	kernels map[kernelID]sharedKernel // guarded by mu
+}
+
+type kernelID struct{ device, node string }
+
+type sharedKernel struct {
+	kernel.Kernel
+	node *graph.Node
+}
+
+// cache returns the kernels of a session with one more user, who must call leave.
+func (s *session) cache(handle string) *kernelCache {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.kernels[handle]
+	if c == nil {
+		c = &kernelCache{kernels: map[kernelID]sharedKernel{}}
+		s.kernels[handle] = c
+	}
+	c.mu.Lock()
+	c.users++
+	c.mu.Unlock()
+	return c
+}
+
+// leave ends the use of the kernels of a session.
+func (s *session) leave(handle string, c *kernelCache) {
+	s.mu.Lock()
+	c.mu.Lock()
+	c.users--
+	last := c.users == 0
+	if last {
+		delete(s.kernels, handle)
+	}
+	c.mu.Unlock()
+	s.mu.Unlock()
+	if last {
+		for _, k := range c.kernels {
+			closeKernel(k.Kernel)
+		}
+	}
+}
+
+func closeKernel(k kernel.Kernel) {
+	if c, ok := k.(kernel.Closer); ok {
+		c.Close()
+	}
+}
+
+// shared returns the session's kernel for a node, made by create if there is none. A node of the same name that is not
+// the same operation, as where two fetches are spelled differently, gets a kernel of its own; owned is then true.
+func (c *kernelCache) shared(device string, n *graph.Node, create func(*graph.Node) (kernel.Kernel, error)) (
+	k kernel.Kernel, owned bool, err error,
+) {
+	id := kernelID{device, n.Name}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old, found := c.kernels[id]
+	if found && old.node.Op.Name == n.Op.Name && old.node.Attrs.Format() == n.Attrs.Format() {
+		return old.Kernel, false, nil
+	}
+	if k, err = create(n); err != nil {
+		return nil, false, err
+	}
+	if !found {
+		c.kernels[id] = sharedKernel{k, n}
+	}
+	return k, found, nil
+}
+
+// isShared reports whether the kernel of a node belongs to the session: it has state, and does not depend on the functions
+// of its graph.
+func isShared(n *graph.Node, lib *graph.Library) bool {
+	if _, call := lib.Lookup(n.Op.Name); call || !n.Op.Stateful {
+		return false
+	}
+	return !slices.ContainsFunc(n.Op.Attrs, func(a opdef.Attr) bool { return strings.Contains(a.Kind, "func") })
+}

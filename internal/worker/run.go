@@ -1,0 +1,220 @@
+package worker
+
+import (
+	"context"
+	"sync"
+
+	"github.com/weft-ml/weft/internal/message"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// run is one run of a registered graph: what its executors share. It implements kernel.Rendezvous.
+type run struct {
+	worker  *Worker
+	session *session
+	graph   *registered
+	step    *step
+
+	ctx    context.Context // of the executors; its cause is the error that ended the run
+	cancel context.CancelCauseFunc
+}
+
+// RunGraph runs a registered graph as part of a step: it stores the tensors that the master sends, runs the graph on all
+// its devices, and returns the tensors under the keys that the master asks for. The error is in the response where the
+// request says so.
+func (w *Worker) RunGraph(ctx context.Context, req *message.RunGraphRequest) (*message.RunGraphResponse, error) {
+	resp := &message.RunGraphResponse{}
+	err := w.runGraph(ctx, req, resp)
+	if err == nil {
+		return resp, nil
+	}
+	for i := range resp.Recv {
+		resp.Recv[i].Tensor.Release()
+	}
+	if !req.StoreErrorsInBody {
+		return nil, err
+	}
+	return &message.RunGraphResponse{StepStats: resp.StepStats, Err: status.From(err)}, nil
+}
+
+func (w *Worker) runGraph(ctx context.Context, req *message.RunGraphRequest, resp *message.RunGraphResponse) error {
+	method := "RunGraph (Worker)"
+	if req.IsPartial {
+		method = "PartialRunGraph (Worker)"
+	}
+	if err := w.recent.Track(req.RequestID, method, req.GraphHandle); err != nil {
+		return err
+	}
+	s, err := w.session(req.Session, req.SessionCreated)
+	if err != nil {
+		return err
+	}
+	graph, err := s.graph(req.GraphHandle)
+	if err != nil {
+		return err
+	}
+	r := &run{worker: w, session: s, graph: graph}
+	if req.IsPartial {
+		return w.runPartial(ctx, r, req, resp)
+	}
+	defer graph.release()
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	defer r.cancel(nil)
+	if r.step, err = w.steps.begin(req.StepID, r); err != nil {
+		return err
+	}
+	defer w.steps.finish(r.step, r)
+	if err := r.store(req.Send); err != nil {
+		return err
+	}
+	if err := r.execute(newStats(req.Exec, graph), resp); err != nil {
+		if ctx.Err() != nil && status.CodeOf(err) == status.Cancelled {
+			err = status.From(err).Derive() // the master has a better one
+		}
+		return err
+	}
+	if req.Exec.GetRecordPartitionGraphs() {
+		if resp.PartitionGraphs, err = graph.defs(); err != nil {
+			return err
+		}
+	}
+	return r.takeAll(req.RecvKeys, resp)
+}
+
+// store puts what the master sends where the graph's nodes receive it.
+func (r *run) store(sends []message.NamedTensor) error {
+	for i := range sends {
+		key := sends[i].Name
+		if !r.graph.keys[key] {
+			if _, err := kernel.ParseKey(key); err != nil {
+				return err
+			}
+		}
+		if !sends[i].Tensor.Initialized() {
+			return status.InvalidArgumentf("Invalid TensorProto for feed value %d", i)
+		}
+		if err := r.step.table.SendText(key, sends[i].Tensor.Retain(), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// execute runs all parts of the graph and waits for them. The first error ends them all.
+func (r *run) execute(stats *stats, resp *message.RunGraphResponse) error {
+	stop := context.AfterFunc(r.ctx, r.abort)
+	step := &kernel.Step{
+		ID: r.step.id, Context: r.ctx, Cancel: r.fail, Rendezvous: r, Session: r.session.handle,
+		Resources: kernel.NewResources("__per_step"),
+	}
+	defer step.Resources.ClearAll()
+	var err error
+	if len(r.graph.units) == 1 {
+		err = r.graph.units[0].exec.Run(step, stats.options(0))
+	} else {
+		err = r.executeAll(step, stats)
+	}
+	if err != nil {
+		r.fail(err)
+	}
+	if !stop() && err == nil {
+		err = status.FromContext(r.ctx, "running the step")
+	}
+	stats.report(resp)
+	return err
+}
+
+// executeAll runs the parts on several devices at the same time.
+func (r *run) executeAll(step *kernel.Step, stats *stats) error {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var group status.Group
+	for i := range r.graph.units {
+		wg.Go(func() {
+			err := r.graph.units[i].exec.Run(step, stats.options(i))
+			mu.Lock()
+			defer mu.Unlock()
+			group.Add(err)
+		})
+	}
+	wg.Wait()
+	return group.Summary()
+}
+
+// fail ends the run because of an error of its own.
+func (r *run) fail(err error) {
+	r.cancel(err)
+	r.abort()
+}
+
+// abort ends the exchange of the step because the run has been cancelled: the executors' consumers and peers get the
+// reason. An error that says no more than that the run was ended is marked as following from another one.
+func (r *run) abort() {
+	why := status.FromContext(r.ctx, "running the step")
+	if why.Code == status.Cancelled || why.Code == status.Aborted {
+		why = why.Derive()
+	}
+	r.step.table.Abort(why)
+}
+
+// takeAll returns the tensors under the given keys. All executors have ended, so what is not there never comes.
+func (r *run) takeAll(keys []string, resp *message.RunGraphResponse) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	resp.Recv = make([]message.NamedTensor, 0, len(keys))
+	for _, key := range keys {
+		t, err := r.take(key)
+		if err != nil {
+			return fetchError(r.step.id, err)
+		}
+		resp.Recv = append(resp.Recv, message.NamedTensor{Name: key, Tensor: t})
+	}
+	return nil
+}
+
+func (r *run) take(key string) (tensor.Tensor, error) {
+	if !r.graph.keys[key] {
+		if _, err := kernel.ParseKey(key); err != nil {
+			return tensor.Tensor{}, err
+		}
+	}
+	var t tensor.Tensor
+	var dead, came bool
+	var err error
+	r.step.table.RecvText(key, func(v tensor.Tensor, d bool, e error) { t, dead, err, came = v, d, e, true })
+	switch {
+	case !came: // ending the exchange answers the request at once
+		r.fail(status.Internalf("No node of the graph produces %s", key))
+	case err == nil && dead:
+		return t, deadFetch(key)
+	}
+	return t, err
+}
+
+func deadFetch(key string) error {
+	return status.InvalidArgumentf("The tensor returned for %s was not valid.", key)
+}
+
+// fetchError hides the code of an error: that a fetch cannot be had after the graph has run is no fault of its input.
+func fetchError(step int64, err error) error {
+	return status.Internalf("Failed to fetch outputs for step %d. (Original error message: %v)", step, err)
+}
+
+// defs writes down what runs on each device.
+func (reg *registered) defs() ([]*pb.GraphDef, error) {
+	out := make([]*pb.GraphDef, len(reg.units))
+	for i := range reg.units {
+		var err error
+		if out[i], err = pbconv.GraphToProto(reg.units[i].graph.Def()); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+var _ kernel.Rendezvous = (*run)(nil)

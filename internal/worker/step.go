@@ -1,0 +1,206 @@
+package worker
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weft-ml/weft/internal/rendezvous"
+	"github.com/weft-ml/weft/status"
+)
+
+const (
+	// maxEarlySteps bounds the steps that peers may ask for before the master does.
+	maxEarlySteps = 1 << 16
+	// maxEarlyWait is how long a peer's request waits for a step that the master never starts.
+	maxEarlyWait = 10 * time.Minute
+	// abortDelay gives the error that made a peer give up time to reach the master before the errors that follow.
+	abortDelay = time.Second
+)
+
+// steps owns all steps of a worker. A step is there from the first request that names it until CleanupGraph, the end of
+// its session or that of the worker; one that only receivers have named also ends with the last of them.
+type steps struct {
+	running sync.WaitGroup // runs of registered graphs
+
+	mu    sync.Mutex
+	err   error           // guarded by mu; why there will be no more steps
+	byID  map[int64]*step // guarded by mu
+	early int             // guarded by mu; steps without a session
+}
+
+// step is one step on this task.
+type step struct {
+	id    int64
+	table *rendezvous.Table
+
+	// Guarded by steps.mu:
+	session   *session    // nil until the master starts the step
+	receivers int         // peers that wait
+	runs      []*run      // of registered graphs, that have not ended
+	partial   *partial    // nil unless the step is run in pieces
+	timer     *time.Timer // ends a step that is early or has been given up; nil if none is due
+}
+
+func newSteps() *steps { return &steps{byID: map[int64]*step{}} }
+
+// arrive returns the step that a peer wants to receive from. The caller must call depart.
+func (s *steps) arrive(id int64) (*step, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.byID[id]
+	if st == nil {
+		if s.err != nil {
+			return nil, s.err
+		}
+		if s.early >= maxEarlySteps {
+			return nil, status.ResourceExhaustedf("%d steps are waited for that have not started", maxEarlySteps)
+		}
+		st = s.addLocked(id)
+		s.early++
+		st.timer = time.AfterFunc(maxEarlyWait, func() {
+			s.remove(st, status.Abortedf("Step %d was not started within %v of the first request for its tensors.", id, maxEarlyWait))
+		})
+	}
+	st.receivers++
+	return st, nil
+}
+
+func (s *steps) addLocked(id int64) *step {
+	st := &step{id: id, table: rendezvous.New()}
+	s.byID[id] = st
+	return st
+}
+
+// depart says that a peer no longer waits.
+func (s *steps) depart(st *step) {
+	s.mu.Lock()
+	st.receivers--
+	over := st.receivers == 0 && st.session == nil && s.byID[st.id] == st
+	s.mu.Unlock()
+	if over {
+		s.remove(st, status.Abortedf("Step %d was not started.", st.id))
+	}
+}
+
+// begin returns the step that a run is part of and adds the run to it. The caller must call finish.
+func (s *steps) begin(id int64, r *run) (*step, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return nil, s.err
+	}
+	st := s.byID[id]
+	switch {
+	case st == nil:
+		st = s.addLocked(id)
+	case st.session == nil:
+		s.early--
+		st.stopTimerLocked()
+	case st.session != r.session:
+		return nil, status.Internalf("Step %d belongs to session %s, not to %s.", id, st.session.handle, r.session.handle)
+	}
+	st.session = r.session
+	st.runs = append(st.runs, r)
+	s.running.Add(1)
+	return st, nil
+}
+
+// finish takes a run that has ended out of its step.
+func (s *steps) finish(st *step, r *run) {
+	s.mu.Lock()
+	if i := slices.Index(st.runs, r); i >= 0 {
+		st.runs = slices.Delete(st.runs, i, i+1)
+	}
+	s.mu.Unlock()
+	s.running.Done()
+}
+
+func (st *step) stopTimerLocked() {
+	if st.timer != nil {
+		st.timer.Stop()
+		st.timer = nil
+	}
+}
+
+// giveUp ends the exchange of a step soon: a peer that waited for a tensor no longer does, so that the step cannot
+// succeed.
+func (s *steps) giveUp(st *step) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st.session == nil || s.byID[st.id] != st || st.timer != nil {
+		return
+	}
+	st.timer = time.AfterFunc(abortDelay, func() {
+		st.table.Abort(status.Abortedf("Step %d cancelled.  Cancelling rendezvous.", st.id).Derive())
+	})
+}
+
+// cleanup ends a step, if there is one, at the master's request.
+func (s *steps) cleanup(id int64) {
+	s.mu.Lock()
+	st := s.byID[id]
+	s.mu.Unlock()
+	if st != nil {
+		s.remove(st, status.Abortedf("Step %d was cleaned up.", id))
+	}
+}
+
+// endSession ends the steps of a session.
+func (s *steps) endSession(session *session, why *status.Error) {
+	s.mu.Lock()
+	var ended []*step
+	for _, st := range s.byID {
+		if st.session == session {
+			ended = append(ended, st)
+		}
+	}
+	s.mu.Unlock()
+	for _, st := range ended {
+		s.remove(st, why)
+	}
+}
+
+// close ends all steps, lets none begin, and waits for those that run.
+func (s *steps) close(why *status.Error) {
+	s.mu.Lock()
+	s.err = why.Derive()
+	all := make([]*step, 0, len(s.byID))
+	for _, st := range s.byID {
+		all = append(all, st)
+	}
+	s.mu.Unlock()
+	for _, st := range all {
+		s.remove(st, why)
+	}
+	s.running.Wait()
+}
+
+// remove ends a step: runs are cancelled, tensors are released, and peers that wait are answered with an error that says
+// why and is marked as following from others.
+func (s *steps) remove(st *step, why *status.Error) {
+	s.mu.Lock()
+	if s.byID[st.id] != st {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.byID, st.id)
+	if st.session == nil {
+		s.early--
+	}
+	st.stopTimerLocked()
+	runs := slices.Clone(st.runs)
+	s.mu.Unlock()
+	why = why.Derive()
+	for _, r := range runs {
+		r.cancel(why)
+	}
+	st.table.Abort(why)
+}
+
+// NumSteps returns how many steps the worker knows: those that run, wait to be started, or have not been cleaned up.
+func (w *Worker) NumSteps() int {
+	w.steps.mu.Lock()
+	defer w.steps.mu.Unlock()
+	return len(w.steps.byID)
+}

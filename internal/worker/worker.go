@@ -1,0 +1,118 @@
+// Package worker runs the parts of steps that are on one task's devices: it implements WorkerService.
+//
+// A master makes a session, registers its part of a graph in it, and then asks for one step after the other. What a
+// registered graph holds is compiled once: it is split by device, and every device's part gets an executor with its
+// kernels made. A step brings together the calls that name its number: RunGraph, which runs a registered graph, and the
+// RecvTensor calls of other tasks, which may come first. It ends with CleanupGraph or with its session.
+//
+// Locks are taken in this order: [Worker].mu, session.mu, steps.mu, step.mu. None is held while a kernel, an executor or a
+// rendezvous consumer runs.
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/device"
+	"github.com/weft-ml/weft/internal/message"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/internal/requestid"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+// Peers reaches the other tasks of a cluster.
+type Peers interface {
+	// RecvTensor asks the named task, such as "/job:ps/replica:0/task:0", for a tensor. An error says that the task is not
+	// part of the cluster, cannot be reached, or what it answered.
+	RecvTensor(ctx context.Context, task string, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error)
+}
+
+// Config is what a worker is made of.
+type Config struct {
+	Task    cluster.Task
+	Devices []*kernel.Device // with full names on Task; at least one
+	Kernels *kernel.Registry
+	Peers   Peers // the other tasks of the task's own cluster; nil if it is alone
+	// Connect reaches the cluster that a session brings along, in which this task has the given name. It is nil where
+	// sessions may not bring one.
+	Connect func(spec cluster.Spec, self cluster.Task) (Peers, error)
+	Log     *slog.Logger
+}
+
+// recentRequests is how many request identifiers a worker remembers, TensorFlow's number.
+const recentRequests = 100_000
+
+// Worker is one task. Its methods are those of WorkerService and may be called concurrently.
+type Worker struct {
+	Config
+	recent    *requestid.Recent
+	steps     *steps
+	transfers transferLog
+	legacy    *session // of masters that make no sessions
+
+	mu       sync.Mutex
+	closed   bool                // guarded by mu
+	sessions map[string]*session // guarded by mu
+}
+
+// New returns a worker. Close must be called when it is no longer used.
+func New(cfg Config) *Worker {
+	w := &Worker{
+		Config: cfg, recent: requestid.NewRecent(recentRequests, 8), steps: newSteps(), sessions: map[string]*session{},
+	}
+	w.legacy = w.newSession("", cfg.Task, cfg.Peers, cfg.Devices)
+	return w
+}
+
+// Close cancels all steps, waits until they have ended, and gives back what sessions hold. Variables and queues stay with
+// the devices.
+func (w *Worker) Close() {
+	w.mu.Lock()
+	w.closed = true
+	sessions := slices.Collect(maps.Values(w.sessions))
+	clear(w.sessions)
+	w.mu.Unlock()
+	w.steps.close(status.Abortedf("The task %v is shutting down.", w.Task))
+	for _, s := range append(sessions, w.legacy) {
+		s.close()
+	}
+}
+
+// GetStatus describes the devices of the task.
+func (w *Worker) GetStatus(context.Context, *pb.GetStatusRequest) (*pb.GetStatusResponse, error) {
+	resp := &pb.GetStatusResponse{}
+	for _, d := range w.Devices {
+		name, err := device.Parse(d.Name)
+		if err != nil {
+			return nil, err
+		}
+		resp.DeviceAttributes = append(resp.DeviceAttributes, pbconv.DeviceToProto(name, d.MemoryLimit, d.Incarnation))
+	}
+	return resp, nil
+}
+
+// CleanupAll drops the resources in the given containers of all devices that sessions share; without a container, those
+// in the default one.
+func (w *Worker) CleanupAll(_ context.Context, req *pb.CleanupAllRequest) (*pb.CleanupAllResponse, error) {
+	containers := req.GetContainer()
+	if len(containers) == 0 {
+		containers = []string{""}
+	}
+	for _, d := range w.Devices {
+		for _, name := range containers {
+			d.Resources.Clear(name)
+		}
+	}
+	return &pb.CleanupAllResponse{}, nil
+}
+
+// Tracing is not supported, by TensorFlow's workers neither.
+func (w *Worker) Tracing(context.Context, *pb.TracingRequest) (*pb.TracingResponse, error) {
+	return nil, status.Unimplementedf("Tracing")
+}
