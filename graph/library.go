@@ -42,6 +42,13 @@ func (l *Library) Gradient(name string) string {
 	return l.gradient[name]
 }
 
+// Len returns the number of functions.
+func (l *Library) Len() int {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return len(l.functions)
+}
+
 // Names returns the names of all functions in order.
 func (l *Library) Names() []string {
 	l.mu.RLock()

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -17,7 +18,7 @@ import (
 // system calls against memory that every connection holds.
 const (
 	windowSize  = 64 << 20
-	readBuffer  = 128 << 10
+	readBuffer  = 256 << 10
 	writeBuffer = 128 << 10
 )
 
@@ -32,6 +33,9 @@ type Conn = grpc.ClientConn
 
 // Dial returns a connection to the server at address, "host:port".
 func Dial(address string) (*Conn, error) {
+	if err := cluster.CheckAddress(address); err != nil {
+		return nil, err
+	}
 	dialer := &net.Dialer{KeepAliveConfig: keepAlive}
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -56,7 +60,7 @@ func Dial(address string) (*Conn, error) {
 		),
 	)
 	if err != nil {
-		return nil, status.InvalidArgumentf("Could not interpret \"%s\" as a host-port pair.", address)
+		return nil, status.InvalidArgumentf("cannot connect to %s: %w", address, err)
 	}
 	return conn, nil
 }
@@ -74,3 +78,6 @@ func ServerOptions() []grpc.ServerOption {
 		grpc.SharedWriteBuffer(true),
 	}
 }
+
+// CheckAddress reports whether an address has the form "host:port".
+func CheckAddress(address string) error { return cluster.CheckAddress(address) }

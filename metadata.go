@@ -1,0 +1,55 @@
+package weft
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/pbconv"
+)
+
+// Metadata is what was recorded of a step.
+type Metadata struct {
+	pb *pb.RunMetadata
+}
+
+// NodeStats is one execution of a node, or one transfer of a tensor.
+type NodeStats struct {
+	Device string
+	Node   string
+	Label  string // what ran, such as "y = MatMul(a, b)"
+	Start  time.Time
+	Took   time.Duration
+}
+
+// Nodes returns what ran, device after device.
+func (m *Metadata) Nodes() []NodeStats {
+	var out []NodeStats
+	for _, dev := range m.pb.GetStepStats().GetDevStats() {
+		for _, n := range dev.GetNodeStats() {
+			out = append(out, NodeStats{
+				Device: dev.GetDevice(), Node: n.GetNodeName(), Label: n.GetTimelineLabel(),
+				Start: time.UnixMicro(n.GetAllStartMicros()), Took: time.Duration(n.GetAllEndRelMicros()) * time.Microsecond,
+			})
+		}
+	}
+	return out
+}
+
+// PartitionGraphs returns the graphs that ran on each device.
+func (m *Metadata) PartitionGraphs() ([]*graph.Def, error) {
+	var out []*graph.Def
+	for _, p := range m.pb.GetPartitionGraphs() {
+		def, err := pbconv.GraphFromProto(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, def)
+	}
+	return out, nil
+}
+
+// Marshal returns a serialized tensorflow.RunMetadata, for TensorFlow's tools.
+func (m *Metadata) Marshal() ([]byte, error) { return proto.Marshal(m.pb) }

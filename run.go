@@ -1,0 +1,153 @@
+package weft
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/message"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Run runs what the fetches and targets need, with the feeds in the place of what the graph would compute for these
+// outputs, and returns the values of the fetches, in their order. Feeds are borrowed until the call returns. The values
+// are the caller's: releasing them lets their memory be used again.
+func (s *Session) Run(
+	ctx context.Context, feeds map[graph.Output]tensor.Tensor, fetches []graph.Output, targets []*graph.Node, opts ...RunOption,
+) ([]tensor.Tensor, error) {
+	req, err := newStep(feeds, fetches)
+	if err != nil {
+		return nil, err
+	}
+	if req.Targets, err = nodeNames(targets); err != nil {
+		return nil, err
+	}
+	return s.run(ctx, req, opts)
+}
+
+// newStep returns a request with feeds and fetches.
+func newStep(feeds map[graph.Output]tensor.Tensor, fetches []graph.Output) (*message.RunStepRequest, error) {
+	req := &message.RunStepRequest{Feeds: make([]message.NamedTensor, 0, len(feeds))}
+	for at, t := range feeds {
+		if at.Node == nil {
+			return nil, errNoNode
+		}
+		req.Feeds = append(req.Feeds, message.NamedTensor{Name: outputName(at), Tensor: t})
+	}
+	var err error
+	req.Fetches, err = names(fetches)
+	return req, err
+}
+
+func (s *Session) run(ctx context.Context, req *message.RunStepRequest, opts []RunOption) ([]tensor.Tensor, error) {
+	k, err := s.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set := newRunSettings(opts, s.settings.timeout())
+	if set.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, set.timeout)
+		defer cancel()
+	}
+	req.Session, req.Options, req.StoreErrorsInBody, req.RequestID = k.handle, set.options, true, requestID()
+	resp, err := k.master.RunStep(ctx, req)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	if resp.Err != nil {
+		return nil, s.explain(resp.Err)
+	}
+	if set.metadata != nil {
+		set.metadata.pb = resp.Metadata
+	}
+	return inOrder(req.Fetches, resp.Tensors)
+}
+
+// explain returns the error of a call that failed because the session was closed during it as that.
+func (s *Session) explain(err error) error {
+	if s.ctx.Err() != nil && status.CodeOf(err) == status.Aborted {
+		return errClosed
+	}
+	return err
+}
+
+// requestID returns a number by which a master knows a request that it gets twice; it is never 0.
+func requestID() int64 {
+	for {
+		if id := int64(rand.Uint64()); id != 0 { //nolint:gosec // all bits count
+			return id
+		}
+	}
+}
+
+// inOrder returns the tensors under the given names. A name that was asked for twice may have come once.
+func inOrder(names []string, got []message.NamedTensor) ([]tensor.Tensor, error) {
+	out := make([]tensor.Tensor, len(names))
+	var at map[string]int // of names in got, where these are not in order
+	for i, name := range names {
+		if at == nil && i < len(got) && got[i].Name == name {
+			out[i] = got[i].Tensor
+			continue
+		}
+		if at == nil {
+			at = make(map[string]int, len(got))
+			for j := range got {
+				at[got[j].Name] = j
+			}
+		}
+		j, ok := at[name]
+		if !ok {
+			return nil, status.Internalf("the response has no value for %s", name)
+		}
+		if out[i] = got[j].Tensor; slices.Contains(names[:i], name) {
+			out[i] = got[j].Tensor.Retain()
+		}
+	}
+	return out, nil
+}
+
+// outputName returns the name of an output as masters want it, "node:0".
+func outputName(o graph.Output) string {
+	return o.Node.Name + ":" + strconv.Itoa(o.Index)
+}
+
+// errNoNode is about what a builder returns for a node that it could not add.
+var errNoNode = status.InvalidArgumentf("a feed, fetch or target is not of any graph: was there an error in building it?")
+
+func names(outputs []graph.Output) ([]string, error) {
+	out := make([]string, len(outputs))
+	for i, o := range outputs {
+		if o.Node == nil {
+			return nil, errNoNode
+		}
+		out[i] = outputName(o)
+	}
+	return out, nil
+}
+
+func nodeNames(nodes []*graph.Node) ([]string, error) {
+	out := make([]string, len(nodes))
+	for i, n := range nodes {
+		if n == nil {
+			return nil, errNoNode
+		}
+		out[i] = n.Name
+	}
+	return out, nil
+}
+
+// signature returns the names of the parts of a step.
+func signature(feeds, fetches []graph.Output, targets []*graph.Node) (feed, fetch, target []string, err error) {
+	if feed, err = names(feeds); err != nil {
+		return nil, nil, nil, err
+	}
+	if fetch, err = names(fetches); err != nil {
+		return nil, nil, nil, err
+	}
+	target, err = nodeNames(targets)
+	return feed, fetch, target, err
+}

@@ -1,0 +1,337 @@
+package weft
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/message"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/rpc"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// fakeMaster answers with values that say what was asked, and keeps the graph that it was sent.
+type fakeMaster struct {
+	rpc.Master // nil: other methods are not called
+
+	mu    sync.Mutex
+	nodes []string // guarded by mu
+	calls []string // guarded by mu
+	steps []*message.RunStepRequest
+	step  func(context.Context, *message.RunStepRequest) (*message.RunStepResponse, error)
+}
+
+func (m *fakeMaster) called(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls = append(m.calls, name)
+}
+
+func (m *fakeMaster) addNodes(def *pb.GraphDef) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range def.GetNode() {
+		m.nodes = append(m.nodes, n.GetName())
+	}
+}
+
+func (m *fakeMaster) CreateSession(_ context.Context, req *pb.CreateSessionRequest) (*pb.CreateSessionResponse, error) {
+	m.called("CreateSession")
+	m.addNodes(req.GetGraphDef())
+	return &pb.CreateSessionResponse{SessionHandle: "h", GraphVersion: 7}, nil
+}
+
+func (m *fakeMaster) ExtendSession(_ context.Context, req *pb.ExtendSessionRequest) (*pb.ExtendSessionResponse, error) {
+	m.called("ExtendSession")
+	if req.GetSessionHandle() != "h" || req.GetCurrentGraphVersion() != 7 {
+		return nil, status.Abortedf("Current version is 7 but caller expected %d.", req.GetCurrentGraphVersion())
+	}
+	m.addNodes(req.GetGraphDef())
+	return &pb.ExtendSessionResponse{NewGraphVersion: 7}, nil
+}
+
+func (m *fakeMaster) CloseSession(context.Context, *pb.CloseSessionRequest) (*pb.CloseSessionResponse, error) {
+	m.called("CloseSession")
+	return &pb.CloseSessionResponse{}, nil
+}
+
+func (m *fakeMaster) RunStep(ctx context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
+	m.called("RunStep")
+	m.mu.Lock()
+	m.steps = append(m.steps, req)
+	m.mu.Unlock()
+	if m.step != nil {
+		return m.step(ctx, req)
+	}
+	resp := &message.RunStepResponse{}
+	for _, name := range slices.Backward(req.Fetches) {
+		named := func(t message.NamedTensor) bool { return t.Name == name }
+		if !slices.ContainsFunc(resp.Tensors, named) { // once, as TensorFlow's masters do
+			resp.Tensors = append(resp.Tensors, message.NamedTensor{Name: name, Tensor: tensor.Scalar(name)})
+		}
+	}
+	return resp, nil
+}
+
+// start registers a master and returns its target, and a graph of nodes a and b with two outputs each.
+func start(t *testing.T, m rpc.Master) (string, *graph.Graph) {
+	target := "test:" + t.Name()
+	t.Cleanup(rpc.RegisterTarget(target, func(*pb.ConfigProto, *slog.Logger) (rpc.Master, func(context.Context), error) {
+		return m, func(context.Context) {}, nil
+	}))
+	g := graph.New(twoOuts{})
+	add(t, g, "a")
+	add(t, g, "b")
+	return target, g
+}
+
+// twoOuts knows one operation, with two outputs.
+type twoOuts struct{}
+
+func (twoOuts) LookupOp(name string) (*opdef.Op, bool) {
+	def := opdef.Def{Name: name, Doc: "x", Out: []string{"x: float", "y: int32"}}
+	op, err := def.Parse()
+	return op, err == nil && name == "Two"
+}
+
+func add(t *testing.T, g *graph.Graph, name string) *graph.Node {
+	n, err := g.Add(name, "Two", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func newSession(t *testing.T, target string, g *graph.Graph, opts ...Option) *Session {
+	s, err := NewSession(target, g, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestSessionStartsWithItsFirstCall(t *testing.T) {
+	m := &fakeMaster{}
+	target, g := start(t, m)
+	unused, err := NewSession(target, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unused.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := newSession(t, target, g)
+	for range 2 {
+		if _, err := s.Run(t.Context(), nil, []graph.Output{g.Node("a").Out(0)}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(t, g, "c")
+	for range 2 {
+		if _, err := s.Run(t.Context(), nil, nil, []*graph.Node{g.Node("c")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"CreateSession", "RunStep", "RunStep", "ExtendSession", "RunStep", "RunStep", "CloseSession"}; !slices.Equal(m.calls, want) {
+		t.Errorf("got calls %q, want %q", m.calls, want)
+	}
+	if want := []string{"a", "b", "c"}; !slices.Equal(m.nodes, want) {
+		t.Errorf("got nodes %q, want %q", m.nodes, want)
+	}
+}
+
+func TestRunAsksByName(t *testing.T) {
+	m := &fakeMaster{}
+	target, g := start(t, m)
+	a, b := g.Node("a"), g.Node("b")
+	s := newSession(t, target, g)
+	fetches := []graph.Output{a.Out(1), b.Out(0), a.Out(1), a.Out(0)}
+	got, err := s.Run(t.Context(), map[graph.Output]tensor.Tensor{b.Out(1): tensor.Scalar(int32(5))}, fetches, []*graph.Node{b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"a:1", "b:0", "a:1", "a:0"} {
+		if v := tensor.Value[string](&got[i]); v != want {
+			t.Errorf("fetch %d is the value of %s, want %s", i, v, want)
+		}
+	}
+	req := m.steps[0]
+	if len(req.Feeds) != 1 || req.Feeds[0].Name != "b:1" || !slices.Equal(req.Targets, []string{"b"}) ||
+		!req.StoreErrorsInBody || req.RequestID == 0 || req.Session != "h" || req.Options != nil {
+		t.Errorf("got request %+v", req)
+	}
+}
+
+func TestRunOptions(t *testing.T) {
+	m := &fakeMaster{step: func(ctx context.Context, _ *message.RunStepRequest) (*message.RunStepResponse, error) {
+		<-ctx.Done()
+		return nil, status.FromContext(ctx, "running")
+	}}
+	target, g := start(t, m)
+	s := newSession(t, target, g)
+	_, err := s.Run(t.Context(), nil, nil, []*graph.Node{g.Node("a")}, WithStepTimeout(5*time.Millisecond))
+	if status.CodeOf(err) != status.DeadlineExceeded {
+		t.Errorf("got error %v", err)
+	}
+	if got := m.steps[0].Options.GetTimeoutInMs(); got != 5 {
+		t.Errorf("got timeout %d ms", got)
+	}
+	m.step = func(context.Context, *message.RunStepRequest) (*message.RunStepResponse, error) {
+		stats := &pb.NodeExecStats{NodeName: "a", TimelineLabel: "a = Two()", AllStartMicros: 3, AllEndRelMicros: 4}
+		return &message.RunStepResponse{Metadata: &pb.RunMetadata{
+			StepStats:       &pb.StepStats{DevStats: []*pb.DeviceStepStats{{Device: "d", NodeStats: []*pb.NodeExecStats{stats}}}},
+			PartitionGraphs: []*pb.GraphDef{{Node: []*pb.NodeDef{{Name: "a", Op: "Two"}}}},
+		}}, nil
+	}
+	var trace Metadata
+	if _, err := s.Run(t.Context(), nil, nil, []*graph.Node{g.Node("a")}, WithTrace(&trace), WithPartitionGraphs(&trace)); err != nil {
+		t.Fatal(err)
+	}
+	want := NodeStats{Device: "d", Node: "a", Label: "a = Two()", Start: time.UnixMicro(3), Took: 4 * time.Microsecond}
+	if got := trace.Nodes(); len(got) != 1 || got[0] != want {
+		t.Errorf("got %+v", got)
+	}
+	if got, err := trace.PartitionGraphs(); err != nil || len(got) != 1 || got[0].Nodes[0].Name != "a" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if o := m.steps[1].Options; o.GetTraceLevel() != pb.RunOptions_FULL_TRACE || !o.GetOutputPartitionGraphs() {
+		t.Errorf("got options %v", o)
+	}
+}
+
+func TestErrorsOfSteps(t *testing.T) {
+	m := &fakeMaster{}
+	target, g := start(t, m)
+	s := newSession(t, target, g)
+	a := []*graph.Node{g.Node("a")}
+	body := status.NotFoundf("in the body")
+	m.step = func(context.Context, *message.RunStepRequest) (*message.RunStepResponse, error) {
+		return &message.RunStepResponse{Err: body}, nil
+	}
+	if _, err := s.Run(t.Context(), nil, nil, a); !errors.Is(err, body) {
+		t.Errorf("got error %v", err)
+	}
+	m.step = func(context.Context, *message.RunStepRequest) (*message.RunStepResponse, error) {
+		return &message.RunStepResponse{}, nil
+	}
+	if _, err := s.Run(t.Context(), nil, []graph.Output{a[0].Out(0)}, nil); status.CodeOf(err) != status.Internal {
+		t.Errorf("a value is missing: got error %v", err)
+	}
+	for _, call := range []func() error{
+		func() error { _, err := s.Run(t.Context(), nil, []graph.Output{{}}, nil); return err },
+		func() error { _, err := s.Run(t.Context(), nil, nil, []*graph.Node{nil}); return err },
+		func() error {
+			_, err := s.Run(t.Context(), map[graph.Output]tensor.Tensor{{}: tensor.Scalar(true)}, nil, a)
+			return err
+		},
+		func() error { _, err := s.MakeCallable(t.Context(), nil, []graph.Output{{}}, nil); return err },
+		func() error { _, err := s.PartialRun(t.Context(), []graph.Output{{}}, nil, nil); return err },
+	} {
+		if err := call(); status.CodeOf(err) != status.InvalidArgument {
+			t.Errorf("the zero Output: got error %v", err)
+		}
+	}
+}
+
+func TestManyCallsStartOneSession(t *testing.T) {
+	m := &fakeMaster{}
+	target, g := start(t, m)
+	s := newSession(t, target, g)
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if _, err := s.Run(t.Context(), nil, []graph.Output{g.Node("a").Out(0)}, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(m.calls); n != 21 {
+		t.Errorf("got %d calls", n)
+	}
+}
+
+// blockedMaster is one that waits for its cluster.
+type blockedMaster struct {
+	rpc.Master
+	waiting chan struct{}
+}
+
+func (m blockedMaster) CreateSession(ctx context.Context, _ *pb.CreateSessionRequest) (*pb.CreateSessionResponse, error) {
+	close(m.waiting)
+	<-ctx.Done()
+	return nil, status.FromContext(ctx, "waiting for tasks")
+}
+
+func TestCloseEndsTheStart(t *testing.T) {
+	m := blockedMaster{waiting: make(chan struct{})}
+	target, g := start(t, m)
+	s := newSession(t, target, g)
+	var wg sync.WaitGroup
+	for range 2 { // one that starts the session, one that waits for that
+		wg.Go(func() {
+			_, err := s.Run(t.Context(), nil, nil, []*graph.Node{g.Node("a")})
+			if status.CodeOf(err) != status.FailedPrecondition {
+				t.Errorf("got error %v", err)
+			}
+		})
+	}
+	<-m.waiting
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	if _, err := s.Run(t.Context(), nil, nil, nil); !errors.Is(err, errClosed) {
+		t.Errorf("after Close: got error %v", err)
+	}
+}
+
+func TestTargets(t *testing.T) {
+	for target, want := range map[string]status.Code{
+		"grpc://localhost:2222": status.OK, "grpc://[::1]:2222": status.OK, "": status.NotFound, "local": status.NotFound,
+		"localhost:2222": status.NotFound, "http://localhost:2222": status.NotFound, "grpc://localhost": status.InvalidArgument,
+		"grpc://a/b:1": status.InvalidArgument, "grpc://localhost:99999999": status.InvalidArgument,
+	} {
+		s, err := NewSession(target, graph.New(twoOuts{}))
+		if status.CodeOf(err) != want {
+			t.Errorf("%q: got error %v, want %v", target, err, want)
+		}
+		if err == nil {
+			s.Close()
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	config := []byte{0x38, 1} // allow_soft_placement
+	s, err := NewSession("grpc://localhost:1", graph.New(twoOuts{}), WithDeviceFilters("/job:ps", "/job:worker/task:1"), WithConfig(config),
+		WithPlacementLog(), WithIsolation(), WithCPUDevices(3), WithNetwork(), WithTimeout(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := s.settings.config
+	if !c.AllowSoftPlacement || !c.LogDevicePlacement || !c.IsolateSessionState || c.DeviceCount["CPU"] != 3 || len(c.DeviceFilters) != 2 ||
+		!c.RpcOptions.UseRpcForInprocessMaster || c.OperationTimeoutInMs != 1000 {
+		t.Errorf("got %v", c)
+	}
+	if _, err := NewSession("grpc://localhost:1", graph.New(twoOuts{}), WithConfig([]byte{0xff})); status.CodeOf(err) != status.InvalidArgument {
+		t.Errorf("got error %v", err)
+	}
+}
