@@ -1,0 +1,55 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/status"
+)
+
+// attach adds the name of the node to an error, in the form that clients turn into a place in their program; the plain name
+// if the text has one in that form already.
+func attach(err error, node string) error {
+	e := status.From(err)
+	if strings.Contains(e.Message, "{{node ") {
+		return e.Annotate("\n\t [[%s]]", node)
+	}
+	return status.AtNode(e, node)
+}
+
+// firstID is the number that TensorFlow's errors give the first node of a graph: two more come before it.
+const firstID = 2
+
+// describeNode writes a node as TensorFlow's errors do.
+func describeNode(n *graph.Node) string {
+	return fmt.Sprintf("{name:'%s' id:%d op device:{requested: '%s', assigned: '%s'} def:{%s}}",
+		n.Name, n.ID+firstID, n.Device, n.Assigned, n.Summary())
+}
+
+// describeGroup lists the members of a group with what they ask for and can run on.
+func (p *placer) describeGroup(root int) string {
+	var ops, types []string
+	var members strings.Builder
+	for n := range p.g.Nodes() {
+		if p.root(n.ID) != root {
+			continue
+		}
+		if !slices.Contains(ops, n.Op.Name) {
+			line := n.Op.Name + ": "
+			for _, t := range p.supportedTypes(n) {
+				line += t.typ + " "
+			}
+			ops, types = append(ops, n.Op.Name), append(types, line)
+		}
+		fmt.Fprintf(&members, "\n  %s (%s) %s", n.Name, n.Op.Name, n.Device)
+		if n.Assigned != "" {
+			fmt.Fprintf(&members, " framework assigned device=%s", n.Assigned)
+		}
+	}
+	slices.Reverse(types)
+	return "\nColocation Debug Info:\nColocation group had the following types and supported devices: \nRoot " +
+		p.groups[root].String() + "\n" + strings.Join(types, "\n") +
+		"\n\nColocation members, user-requested devices, and framework assigned devices, if any:" + members.String() + "\n"
+}

@@ -1,0 +1,142 @@
+package place
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weft-ml/weft/device"
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/status"
+)
+
+// group is a set of nodes that must share a device, a tree in a union-find forest whose root has what is known of all.
+type group struct {
+	parent int // ID of a node nearer to the root; its own at the root
+	rank   int // bound on the depth below
+
+	// What members are assigned to, what those of them that make resources ask for, and what any of them asks for. Each
+	// narrows the one before.
+	assigned  device.Spec
+	resource  device.Spec
+	requested device.Spec
+
+	types      []supported
+	candidates []*candidate // nil until they are needed
+	index      int          // number of the assigned device in order of first use, -1 while there is none
+}
+
+func newGroup(id int, types []supported) group {
+	return group{parent: id, assigned: device.Any, resource: device.Any, requested: device.Any, types: types, index: -1}
+}
+
+// root returns the ID of the root of a node's group, and shortens the way to it.
+func (p *placer) root(id int) int {
+	for p.groups[id].parent != id {
+		next := &p.groups[id].parent
+		*next = p.groups[*next].parent
+		id = *next
+	}
+	return id
+}
+
+func (p *placer) groupOf(n *graph.Node) *group { return &p.groups[p.root(n.ID)] }
+
+// member is a node in a group, or one end of a call whose body is looked into.
+type member struct {
+	id       int // of the node; those of ends come after those of all nodes
+	name, op string
+}
+
+func memberOf(n *graph.Node) member { return member{n.ID, n.Name, n.Op.Name} }
+
+// join makes one group of those of two members. When it fails nothing is changed.
+func (p *placer) join(x, y member) error {
+	into, from := p.root(x.id), p.root(y.id)
+	if into == from {
+		return nil
+	}
+	if p.groups[into].rank < p.groups[from].rank {
+		into, from = from, into
+	}
+	a, b := &p.groups[into], &p.groups[from]
+	merged := *a
+	if err := merged.merge(b, p.o.Soft); err != nil {
+		return status.InvalidArgumentf("Cannot colocate nodes {{colocation_node %s}} and {{colocation_node %s}}: %s", x.name, y.name, err.Error())
+	}
+	if merged.types = intersect(a.types, b.types); len(merged.types) == 0 {
+		return status.InvalidArgumentf("Cannot colocate nodes {{colocation_node %s}} and {{colocation_node %s}} because no device type "+
+			"supports both of those nodes and the other nodes colocated with them.%s%s",
+			x.name, y.name, p.describeGroup(p.root(x.id)), p.describeGroup(p.root(y.id)))
+	}
+	if a.rank == b.rank {
+		merged.rank++
+	}
+	merged.candidates = nil
+	*a = merged
+	b.parent = into
+	return nil
+}
+
+// merge adds what b asks for to a.
+func (g *group) merge(b *group, soft bool) error {
+	var err error
+	if g.assigned, err = g.assigned.Merge(b.assigned); err != nil {
+		return err
+	}
+	if g.resource, err = g.resource.Merge(b.resource); err != nil {
+		return err
+	}
+	if soft {
+		g.requested, err = g.requested.MergeSoft(b.requested)
+	} else {
+		g.requested, err = g.requested.Merge(b.requested)
+	}
+	g.requested = g.requested.With(g.assigned).With(g.resource)
+	return err
+}
+
+// limitToAssigned makes the device of a node that of its group.
+func (p *placer) limitToAssigned(n *graph.Node) error {
+	g := p.groupOf(n)
+	index, ok := p.used[n.Assigned]
+	if !ok {
+		index = len(p.used) + 1
+		p.used[n.Assigned] = index
+	}
+	if g.index == index {
+		return nil
+	}
+	spec, err := device.Parse(n.Assigned)
+	if err == nil {
+		err = g.limit(spec)
+	}
+	if err != nil {
+		return status.Internalf("Constraining by assigned device should not cause an error. Node %s has the assigned device name \"%s\". "+
+			"Error: %s", n.Name, n.Assigned, err.Error())
+	}
+	g.index, g.candidates = index, nil
+	return nil
+}
+
+func (g *group) limit(spec device.Spec) error {
+	var err error
+	if g.assigned, err = g.assigned.Merge(spec); err != nil {
+		return err
+	}
+	if g.resource, err = g.resource.MergeOverride(spec); err != nil {
+		return err
+	}
+	g.requested, err = g.requested.MergeOverride(spec)
+	return err
+}
+
+// String describes the group as TensorFlow does in errors.
+func (g *group) String() string {
+	types := make([]string, len(g.types))
+	for i, t := range g.types {
+		types[i] = t.typ
+	}
+	return fmt.Sprintf("Member(assigned_device_name_index_=%d requested_device_name_='%v' assigned_device_name_='%v' "+
+		"resource_device_name_='%v' supported_device_types_=[%s] possible_devices_=[%s]",
+		g.index, g.requested, g.assigned, g.resource, strings.Join(types, ", "), strings.Join(namesOf(g.candidates), ", "))
+}

@@ -1,0 +1,135 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weft-ml/weft/device"
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+)
+
+// supported is a type of device that can run a node, or all nodes of a group.
+type supported struct {
+	typ      string
+	priority int // of its kernel
+}
+
+// supportedTypes returns the types of devices that can run a node, most preferred first. A node whose operation is a
+// function can run anywhere. So, for all that is known here, can one without any kernel that asks for another task, where
+// programs may have other kernels.
+func (p *placer) supportedTypes(n *graph.Node) []supported {
+	if _, known := p.o.Kernels.LookupOp(n.Op.Name); !known {
+		return p.allTypes()
+	}
+	impls := p.o.Kernels.Kernels(n.Op.Name)
+	var out []supported
+	otherAttrs := false
+	for _, typ := range p.devices.types {
+		best, found := bestImpl(impls, typ, n.Attrs)
+		if best != nil {
+			out = append(out, supported{typ, best.Priority})
+		}
+		otherAttrs = otherAttrs || best == nil && found
+	}
+	if len(out) == 0 && !otherAttrs {
+		return p.elsewhere(n)
+	}
+	slices.SortStableFunc(out, func(a, b supported) int { return cmp.Compare(b.priority, a.priority) })
+	return out
+}
+
+func (p *placer) allTypes() []supported {
+	out := make([]supported, len(p.devices.types))
+	for i, typ := range p.devices.types {
+		out[i].typ = typ
+	}
+	return out
+}
+
+// elsewhere returns the types that a node without kernels is taken to run on, on the other task that it asks for.
+func (p *placer) elsewhere(n *graph.Node) []supported {
+	spec, err := device.Parse(n.Device)
+	switch {
+	case err != nil || !p.devices.client.DifferentAddressSpace(spec):
+		return nil
+	case spec.Type != "":
+		return []supported{{typ: spec.Type}}
+	default:
+		return p.allTypes()
+	}
+}
+
+// bestImpl returns the kernel with the highest priority of those for a type of device and attributes; found tells whether
+// there are any for that type.
+func bestImpl(impls []kernel.Impl, typ string, attrs opdef.Attrs) (best *kernel.Impl, found bool) {
+	for i := range impls {
+		k := &impls[i]
+		if k.Device != typ {
+			continue
+		}
+		found = true
+		if k.Matches(attrs) && (best == nil || k.Priority > best.Priority) {
+			best = k
+		}
+	}
+	return best, found
+}
+
+// registeredKernels lists the kernels of an operation, for errors.
+func (p *placer) registeredKernels(op string) string {
+	impls := p.o.Kernels.Kernels(op)
+	if len(impls) == 0 {
+		return "  <no registered kernels>\n"
+	}
+	var b strings.Builder
+	for i := range impls {
+		fmt.Fprintf(&b, "  device='%s'", impls[i].Device)
+		for _, attr := range slices.Sorted(maps.Keys(impls[i].Types)) {
+			fmt.Fprintf(&b, "; %s in %s", attr, opdef.FormatAttr(impls[i].Types[attr]))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// intersect returns the types that are in both lists, with the priorities of the list that has any. Where both have and
+// they do not agree on the order, none counts.
+func intersect(a, b []supported) []supported {
+	inA, inB := common(a, b), common(b, a)
+	switch {
+	case !prioritized(inB):
+		return inA
+	case !prioritized(inA):
+		return inB
+	case slices.EqualFunc(inA, inB, func(x, y supported) bool { return x.typ == y.typ }):
+		return inA
+	}
+	for i := range inA {
+		inA[i].priority = 0
+	}
+	slices.SortFunc(inA, func(x, y supported) int { return compareTypes(x.typ, y.typ) })
+	return inA
+}
+
+// common returns the types of a that b has, sorted.
+func common(a, b []supported) []supported {
+	var out []supported
+	for _, s := range a {
+		if slices.ContainsFunc(b, func(t supported) bool { return s.typ == t.typ }) {
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, func(x, y supported) int {
+		return cmp.Or(cmp.Compare(y.priority, x.priority), compareTypes(x.typ, y.typ))
+	})
+	return out
+}
+
+func prioritized(types []supported) bool {
+	return slices.ContainsFunc(types, func(s supported) bool { return s.priority != 0 })
+}
