@@ -83,6 +83,7 @@ var policy = []rule{
 	{pkg: "internal/worker", may: with(roles, "internal/partition", "internal/executor", "internal/function", "internal/rendezvous",
 		"internal/requestid")},
 	{pkg: "internal/master", may: with(roles, "internal/optimize", "internal/place", "internal/partition", "internal/requestid")},
+	{pkg: "internal/task", may: with(roles, "internal/master", "internal/worker")},
 	{pkg: "internal/rpc", may: with(formats, "cluster", "internal/message", "internal/invariants"), grpc: true},
 
 	// The client, which links no kernel and no executor, and what is built on it.

@@ -1,0 +1,42 @@
+package server
+
+import (
+	"io"
+	"log/slog"
+	"time"
+)
+
+// Option changes how a server runs.
+type Option func(*options)
+
+type options struct {
+	log        *slog.Logger
+	insecure   bool
+	listen     string
+	sessionTTL time.Duration
+	placement  io.Writer
+}
+
+func newOptions(opts []Option) *options {
+	o := &options{log: slog.New(slog.DiscardHandler)}
+	for _, opt := range opts {
+		opt(o)
+	}
+	return o
+}
+
+// WithLogger makes the server log to l. Without it, nothing is logged.
+func WithLogger(l *slog.Logger) Option { return func(o *options) { o.log = l } }
+
+// Insecure lets the server listen beyond this machine. Whoever reaches it there can run what they like on it.
+func Insecure() Option { return func(o *options) { o.insecure = true } }
+
+// WithListen makes the server listen on another address than the one by which the cluster knows it, as is needed where that
+// is an address of a proxy or of a network that translates addresses: "0.0.0.0:2222".
+func WithListen(address string) Option { return func(o *options) { o.listen = address } }
+
+// WithSessionTTL makes the server close sessions that nobody has used for so long.
+func WithSessionTTL(d time.Duration) Option { return func(o *options) { o.sessionTTL = d } }
+
+// WithPlacementLog makes the server write a line for each node of a session that wants its placement logged.
+func WithPlacementLog(w io.Writer) Option { return func(o *options) { o.placement = w } }

@@ -1,0 +1,234 @@
+// Package server runs one task of a cluster: it listens on the task's address and serves TensorFlow's MasterService, by
+// which clients use the cluster, and WorkerService, by which the tasks work together.
+//
+//	s, err := server.New(def)
+//	if err != nil {
+//		return err
+//	}
+//	if err := s.Start(); err != nil {
+//		return err
+//	}
+//	return s.Join()
+//
+// Several servers can run in one process. A client of package weft in the same process reaches a server by plain calls.
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/master"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/rpc"
+	"github.com/weft-ml/weft/internal/task"
+	"github.com/weft-ml/weft/kernel"
+	_ "github.com/weft-ml/weft/kernels/all" // every operation that a task can run
+	"github.com/weft-ml/weft/status"
+)
+
+// closeTimeout is how long a server that stops still asks others to forget its sessions, and clients to hang up.
+const closeTimeout = time.Second
+
+// Server is one task.
+type Server struct {
+	def      cluster.ServerDef
+	log      *slog.Logger
+	listener net.Listener
+	task     *task.Task
+	gate     *gate
+	conns    *rpc.Connections
+	grpc     *grpc.Server
+	health   *health.Server
+	forget   []func() // the targets of this process that lead here
+
+	mu    sync.Mutex
+	state state // guarded by mu
+
+	stopped chan struct{} // closed when the server has stopped
+	err     error         // why, if nobody asked it to; set before stopped is closed
+}
+
+// state is what has become of a server. It only advances.
+type state int
+
+const (
+	made state = iota
+	started
+	stopping
+)
+
+// New returns a server for a task. It listens, so that the address is taken and known, but serves nobody yet. A task whose
+// port is 0 gets one that is free. The caller must call Stop.
+func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
+	if err := def.Validate(); err != nil {
+		return nil, err
+	}
+	o := newOptions(opts)
+	defaults := &pb.ConfigProto{}
+	if err := proto.Unmarshal(def.DefaultSessionConfig, defaults); err != nil {
+		return nil, status.InvalidArgumentf("the configuration of sessions: %v", err)
+	}
+	def.Cluster = def.Cluster.Clone()
+	listener, err := listen(&def, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), conns: rpc.NewConnections(),
+		stopped: make(chan struct{}),
+	}
+	s.task, err = task.New(task.Config{
+		Task: def.Self(), Cluster: def.Cluster, CPUDevices: def.CPUDevices, Kernels: kernel.Default, Connect: s.connect,
+		SessionDefaults: defaults, SessionTTL: o.sessionTTL, Placement: o.placement, Log: o.log,
+	})
+	if err != nil {
+		listener.Close()
+		return nil, err
+	}
+	s.register()
+	return s, nil
+}
+
+// register makes the services known, over the network and in this process.
+func (s *Server) register() {
+	m := gatedMaster{s.task.Master, s.gate}
+	s.grpc = grpc.NewServer(rpc.ServerOptions()...)
+	rpc.RegisterMaster(s.grpc, m, s.log)
+	rpc.RegisterWorker(s.grpc, gatedWorker{s.task.Worker, s.gate}, s.log)
+	s.health = health.NewServer()
+	healthpb.RegisterHealthServer(s.grpc, s.health)
+	open := func(*pb.ConfigProto, *slog.Logger) (rpc.Master, func(context.Context), error) {
+		return m, func(context.Context) {}, nil
+	}
+	s.forget = []func(){rpc.RegisterTarget(s.Target(), open), rpc.RegisterTarget("grpc://"+s.Address(), open)}
+}
+
+// Target returns what clients connect to: "grpc://host:port", with the host that the cluster gives.
+func (s *Server) Target() string { return "grpc://" + s.def.Cluster.Address(s.def.Self()) }
+
+// Address returns the address that the server listens on.
+func (s *Server) Address() string { return s.listener.Addr().String() }
+
+// Def returns what the server is. The task's port is the one that it got.
+func (s *Server) Def() cluster.ServerDef { return s.def }
+
+// Devices returns the full names of the task's devices.
+func (s *Server) Devices() []string {
+	out := make([]string, len(s.task.Devices))
+	for i, d := range s.task.Devices {
+		out[i] = d.Name
+	}
+	return out
+}
+
+// Start serves clients and other tasks. A server that has been started keeps running; one that was stopped cannot be
+// started again.
+func (s *Server) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch s.state {
+	case started:
+		return nil
+	case stopping:
+		return status.FailedPreconditionf("the server of %v was stopped and cannot be started again", s.def.Self())
+	case made:
+	}
+	s.state = started
+	for _, service := range []string{"", rpc.MasterService, rpc.WorkerService} {
+		s.health.SetServingStatus(service, healthpb.HealthCheckResponse_SERVING)
+	}
+	go s.serve()
+	return nil
+}
+
+// serve accepts connections until the server is stopped.
+func (s *Server) serve() {
+	defer close(s.stopped)
+	if err := s.grpc.Serve(s.listener); err != nil {
+		s.err = status.Unavailablef("the server of %v no longer accepts connections: %w", s.def.Self(), err)
+	}
+}
+
+// Join waits until the server has stopped, and returns why if nobody asked it to.
+func (s *Server) Join() error {
+	<-s.stopped
+	return s.err
+}
+
+// Stop ends the server and waits until nothing of it is left. New steps are refused at once; those that run may end by
+// themselves as long as ctx lives; that they had to be cancelled is the only error. It may be called more than once.
+func (s *Server) Stop(ctx context.Context) error {
+	s.mu.Lock()
+	was := s.state
+	s.state = stopping
+	s.mu.Unlock()
+	if was == stopping {
+		<-s.stopped
+		return nil
+	}
+	for _, forget := range s.forget {
+		forget()
+	}
+	s.health.Shutdown()
+	err := s.gate.close(ctx)
+	s.closeRoles(ctx)
+	s.closeConnections()
+	if was == made {
+		s.listener.Close()
+		close(s.stopped)
+	}
+	<-s.stopped
+	return err
+}
+
+// closeRoles ends sessions and steps, here and, where that is quickly done, on other tasks.
+func (s *Server) closeRoles(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	stop := context.AfterFunc(ctx, s.conns.Close)
+	defer stop()
+	s.task.Close(ctx)
+	s.conns.Close()
+}
+
+// closeConnections lets the calls that are being answered end, and does not wait for those that are not.
+func (s *Server) closeConnections() {
+	timer := time.AfterFunc(closeTimeout, s.grpc.Stop)
+	defer timer.Stop()
+	s.grpc.GracefulStop()
+}
+
+// connect reaches the tasks of a cluster in which the server has the given name.
+func (s *Server) connect(spec cluster.Spec, self cluster.Task) (task.Network, error) {
+	_, port, err := net.SplitHostPort(spec.Address(self))
+	if err != nil {
+		return nil, status.InvalidArgumentf("Could not interpret \"%s\" as a host-port pair.", spec.Address(self))
+	}
+	if _, bound, _ := net.SplitHostPort(s.Address()); self != s.def.Self() && port != bound {
+		return nil, status.InvalidArgumentf("Requested port %s differs from expected port %s", port, bound)
+	}
+	return network{rpc.NewPeers(spec, s.conns)}, nil
+}
+
+// network is a cluster that is reached by gRPC.
+type network struct{ *rpc.Peers }
+
+// Worker returns a task to be given parts of steps.
+func (n network) Worker(task cluster.Task) (master.Worker, error) { return n.Peers.Worker(task) }
+
+// The roles and the clients that call them are the same to whoever uses them.
+var (
+	_ rpc.Master    = (*master.Master)(nil)
+	_ master.Worker = (*rpc.WorkerClient)(nil)
+	_ rpc.Master    = (*rpc.MasterClient)(nil)
+	_ rpc.Worker    = (*rpc.WorkerClient)(nil)
+)
