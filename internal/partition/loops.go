@@ -1,0 +1,198 @@
+package partition
+
+import (
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func isSwitch(n *graph.Node) bool {
+	return n.Op.Name == "Switch" || n.Op.Name == "RefSwitch" || n.Op.Name == "_SwitchN"
+}
+
+func isEnter(n *graph.Node) bool { return n.Op.Name == "Enter" || n.Op.Name == "RefEnter" }
+
+func isExit(n *graph.Node) bool { return n.Op.Name == "Exit" || n.Op.Name == "RefExit" }
+
+func hasControlFlow(g *graph.Graph) bool {
+	for n := range g.Nodes() {
+		if isEnter(n) || isSwitch(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// spanDevices rewrites a graph so that its loops can be split by device: it moves control flow to where its data is, and
+// adds a loop on every device that receives something inside of a loop.
+func spanDevices(g *graph.Graph, o *Options) error {
+	frames, err := graph.FindFrames(g)
+	if err != nil {
+		return err
+	}
+	if err := followData(g); err != nil {
+		return err
+	}
+	l := &looper{g: g, o: o, parallel: map[string]int{}, loops: map[frameOn]*graph.Node{}}
+	for n := range g.Nodes() {
+		if _, known := l.parallel[n.Attrs.String("frame_name")]; isEnter(n) && !known {
+			l.parallel[n.Attrs.String("frame_name")] = n.Attrs.Int("parallel_iterations")
+		}
+	}
+	for id, frame := range frames.RunsIn {
+		if frame == nil || frame == frames.Root {
+			continue
+		}
+		if err := l.drive(g.NodeByID(id), frame); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// followData puts Switch and Exit on the device of the value they get, and Enter and NextIteration on that of the first node
+// they give it to, whatever they asked for: it saves a transfer, and a branch that is not taken reads no remote variable.
+func followData(g *graph.Graph) error {
+	order, err := g.InOrder()
+	if err != nil {
+		return err
+	}
+	for _, n := range order {
+		switch {
+		case isSwitch(n), isExit(n):
+			if src := n.Input(0).Node; src != nil {
+				n.Assigned = src.Assigned
+			}
+		case n.Op.Name == "Enter", n.IsNextIteration():
+			if dst := firstConsumer(n); dst != nil {
+				n.Assigned = dst.Assigned
+			}
+		}
+	}
+	return nil
+}
+
+func firstConsumer(n *graph.Node) *graph.Node {
+	for _, e := range n.OutEdges() {
+		if !e.IsControl() {
+			return e.Dst
+		}
+	}
+	return nil
+}
+
+// looper adds loops.
+type looper struct {
+	g        *graph.Graph
+	o        *Options
+	parallel map[string]int // iterations in parallel, by name of the frame
+	loops    map[frameOn]*graph.Node
+}
+
+type frameOn struct {
+	frame  *graph.Frame
+	device string
+}
+
+// drive makes the receives that n will need, in the frame that it runs in, happen in every iteration: a Merge of that frame
+// on the device of n becomes a control input of it, which a split moves to the receives.
+func (l *looper) drive(n *graph.Node, frame *graph.Frame) error {
+	remote := false
+	for _, in := range n.Inputs() {
+		remote = remote || in.Node != nil && in.Node.Assigned != n.Assigned
+	}
+	for _, src := range n.ControlInputs() {
+		remote = remote || src.Assigned != n.Assigned
+	}
+	if !remote {
+		return nil
+	}
+	merge, err := l.loop(frame, n)
+	if err == nil {
+		l.g.ConnectControl(merge, n)
+	}
+	return err
+}
+
+// loop returns the Merge of the loop that stands for a frame on the device of dst:
+//
+//	Const or the Merge of the frame around → Enter → Merge → Switch → NextIteration → Merge
+//
+// The condition of the Switch is that of the frame itself, which comes from another device in every iteration.
+func (l *looper) loop(frame *graph.Frame, dst *graph.Node) (*graph.Node, error) {
+	key := frameOn{frame, dst.Assigned}
+	if merge, ok := l.loops[key]; ok {
+		return merge, nil
+	}
+	if frame.Cond == nil {
+		return nil, status.InvalidArgumentf("A cross-device loop must have a pivot predicate: %s", frame.Name)
+	}
+	start, err := l.start(frame, dst)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{looper: l, prefix: dst.Name, device: dst.Assigned}
+	dtype := opdef.Attrs{"T": tensor.Float32}
+	enter := b.add("Enter", opdef.Attrs{
+		"T": tensor.Float32, "frame_name": frame.Name, "parallel_iterations": int64(l.parallel[frame.Name]),
+	}, start)
+	merge := b.add("Merge", opdef.Attrs{"T": tensor.Float32, "N": int64(2)}, enter)
+	choose := b.add("Switch", dtype, merge, frame.Cond.Out(0))
+	next := b.add("NextIteration", dtype, graph.Output{Node: choose.Node, Index: 1})
+	b.connect(next, merge.Node, 1)
+	if b.err != nil {
+		return nil, b.err
+	}
+	if frame.Cond.Assigned != dst.Assigned {
+		l.g.ConnectControl(merge.Node, choose.Node)
+	}
+	l.loops[key] = merge.Node
+	return merge.Node, nil
+}
+
+// start returns what begins the loop for a frame, in the frame around it.
+func (l *looper) start(frame *graph.Frame, dst *graph.Node) (graph.Output, error) {
+	if frame.Parent.Parent != nil {
+		merge, err := l.loop(frame.Parent, dst)
+		if err != nil {
+			return graph.Output{}, err
+		}
+		return merge.Out(0), nil
+	}
+	n, err := l.g.Add(l.o.NewName(dst.Name), "Const", opdef.Attrs{"dtype": tensor.Float32, "value": nothing})
+	if err != nil {
+		return graph.Output{}, err
+	}
+	n.Assigned = dst.Assigned
+	return n.Out(0), nil
+}
+
+// builder adds the nodes of one loop. After an error it does nothing.
+type builder struct {
+	*looper
+	prefix, device string
+	err            error
+}
+
+func (b *builder) add(op string, attrs opdef.Attrs, inputs ...graph.Output) graph.Output {
+	if b.err != nil {
+		return graph.Output{}
+	}
+	n, err := b.g.Add(loopPrefix+b.o.NewName(b.prefix), op, attrs)
+	if err != nil {
+		b.err = err
+		return graph.Output{}
+	}
+	n.Assigned = b.device
+	for i, in := range inputs {
+		b.connect(in, n, i)
+	}
+	return n.Out(0)
+}
+
+func (b *builder) connect(src graph.Output, dst *graph.Node, in int) {
+	if b.err == nil {
+		b.err = b.g.Connect(src, dst, in)
+	}
+}

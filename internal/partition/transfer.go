@@ -1,0 +1,88 @@
+package partition
+
+import (
+	"strconv"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// nothing is what control edges send.
+var nothing = tensor.Vector[float32]()
+
+// transfer makes the nodes that carry an edge from one part to another. It returns the node that receives, and the one whose
+// output, or for a control edge whose end, the consumers wait for.
+func (s *splitter) transfer(e graph.Edge) (recv, out *graph.Node, err error) {
+	from, src := s.partOf(e.Src)
+	to := s.parts[s.location[e.Dst.ID]]
+	value := src.Out(max(e.SrcOut, 0))
+	dtype := tensor.Float32
+	if e.IsControl() {
+		if value, err = s.addNothing(from, src); err != nil {
+			return nil, nil, err
+		}
+	} else {
+		dtype = e.Dst.InTypes[e.DstIn].Base()
+	}
+	key := opdef.Attrs{
+		"tensor_name": "edge_" + strconv.Itoa(s.transfers) + "_" + e.Src.Name,
+		"send_device": e.Src.Assigned, "send_device_incarnation": int64(s.o.Incarnation(e.Src.Assigned)),
+		"recv_device": e.Dst.Assigned, "client_terminated": false,
+	}
+	s.transfers++
+	send, err := s.add(from, e.Src.Name, "_Send", e.Src.Assigned, with(key, "T", dtype))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := from.Connect(value, send, 0); err != nil {
+		return nil, nil, err
+	}
+	recv, err = s.add(to, e.Src.Name, "_Recv", e.Dst.Assigned, with(key, "tensor_type", dtype))
+	if err != nil || !e.IsControl() {
+		return recv, recv, err
+	}
+	out, err = s.add(to, e.Src.Name, "Identity", e.Dst.Assigned, opdef.Attrs{"T": dtype})
+	if err != nil {
+		return nil, nil, err
+	}
+	return recv, out, to.Connect(recv.Out(0), out, 0)
+}
+
+// addNothing returns an empty tensor that is there when src has run.
+func (s *splitter) addNothing(part *graph.Graph, src *graph.Node) (graph.Output, error) {
+	n, err := s.add(part, src.Name+"/ctrl", "Const", src.Assigned, opdef.Attrs{"dtype": tensor.Float32, "value": nothing})
+	if err != nil {
+		return graph.Output{}, err
+	}
+	part.ConnectControl(src, n)
+	return n.Out(0), nil
+}
+
+// add adds a node under a new name.
+func (s *splitter) add(part *graph.Graph, prefix, op, device string, attrs opdef.Attrs) (*graph.Node, error) {
+	n, err := part.Add(s.o.NewName(prefix), op, attrs)
+	if err == nil {
+		n.Assigned = device
+	}
+	return n, err
+}
+
+func with(attrs opdef.Attrs, name string, v any) opdef.Attrs {
+	out := attrs.Clone()
+	out[name] = v
+	return out
+}
+
+// completeIncarnations gives transfers that were in the graph before the incarnation of their device, if they have none.
+func (s *splitter) completeIncarnations(part *graph.Graph) {
+	for n := range part.Nodes() {
+		if n.Op.Name != "_Send" && n.Op.Name != "_Recv" {
+			continue
+		}
+		device := n.Attrs.String("send_device")
+		if device != "" && n.Attrs.Int("send_device_incarnation") == 0 {
+			n.SetAttr("send_device_incarnation", int64(s.o.Incarnation(device)))
+		}
+	}
+}
