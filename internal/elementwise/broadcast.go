@@ -103,3 +103,21 @@ func (l *layout) next(p *position) {
 		p.x, p.y = p.x-l.dims[i]*l.x[i], p.y-l.dims[i]*l.y[i]
 	}
 }
+
+// Offsets returns, for every element of the result of shape shape in order, the position of the operand's element that is
+// broadcast to it.
+func Offsets(shape, operand tensor.Shape) []int {
+	out := make([]int, shape.NumElements())
+	if len(out) == 0 {
+		return out
+	}
+	l := newLayout(shape, operand, operand)
+	p, n, last := l.seek(0), l.inner(), len(l.dims)-1
+	for i := 0; i < len(out); i += n {
+		for j := range n {
+			out[i+j] = p.x + j*l.x[last]
+		}
+		l.next(&p)
+	}
+	return out
+}

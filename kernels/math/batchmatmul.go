@@ -1,0 +1,203 @@
+package math
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/gemm"
+	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	adjoints := []string{"adj_x: bool = false", "adj_y: bool = false", "grad_x: bool = false", "grad_y: bool = false"}
+	batch := func(name, doc, types string, shape opdef.ShapeFn) {
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: name, Doc: doc,
+				In: []string{"x: T", "y: T"}, Out: []string{"output: T"},
+				Attrs: append([]string{"T: " + types}, adjoints...), Shape: shape,
+			},
+			Kernels: byT(kernel.Table{
+				tensor.Float32:    newBatchMatMul(product[float32]),
+				tensor.Float64:    newBatchMatMul(product[float64]),
+				tensor.Float16:    newBatchMatMul(halfProduct[tensor.Half]),
+				tensor.BFloat16:   newBatchMatMul(halfProduct[tensor.BFloat]),
+				tensor.Int16:      newBatchMatMul(anyProduct[int16]),
+				tensor.Int32:      newBatchMatMul(anyProduct[int32]),
+				tensor.Int64:      newBatchMatMul(anyProduct[int64]),
+				tensor.Uint8:      newBatchMatMul(anyProduct[uint8]),
+				tensor.Uint16:     newBatchMatMul(anyProduct[uint16]),
+				tensor.Uint32:     newBatchMatMul(anyProduct[uint32]),
+				tensor.Uint64:     newBatchMatMul(anyProduct[uint64]),
+				tensor.Complex64:  newBatchMatMul(anyProduct[complex64]),
+				tensor.Complex128: newBatchMatMul(anyProduct[complex128]),
+			}),
+		})
+	}
+	batch("BatchMatMul", "Multiplies the matrices in the last two dimensions of x and y, whose other dimensions are equal.",
+		"{bfloat16, float16, float32, float64, int32, int64, complex64, complex128}", batchMatMulShape)
+	batch("BatchMatMulV2", "Multiplies the matrices in the last two dimensions of x and y; the other dimensions are broadcast.",
+		"{bfloat16, float16, float32, float64, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128}",
+		batchMatMulV2Shape)
+}
+
+// batchDims returns the batch dimensions of both inputs, and the dimensions of the product matrix.
+func batchDims(c *opdef.ShapeContext) (x, y shapes.Shape, rows, cols int64, err error) {
+	if x, err = opdef.WithRankAtLeast(c.In[0], 2); err != nil {
+		return x, y, 0, 0, err
+	}
+	if y, err = opdef.WithRankAtLeast(c.In[1], 2); err != nil {
+		return x, y, 0, 0, err
+	}
+	rows, kx := x.Dim(-2), x.Dim(-1)
+	if c.Attrs.Bool("adj_x") {
+		rows, kx = kx, rows
+	}
+	ky, cols := y.Dim(-2), y.Dim(-1)
+	if c.Attrs.Bool("adj_y") {
+		ky, cols = cols, ky
+	}
+	_, err = opdef.MergeDims(kx, ky)
+	return shapes.Sub(x, 0, -2), shapes.Sub(y, 0, -2), rows, cols, err
+}
+
+func batchMatMulShape(c *opdef.ShapeContext) error {
+	x, y, rows, cols, err := batchDims(c)
+	if err != nil {
+		return err
+	}
+	batch, err := opdef.MergeShapes(x, y)
+	c.Out[0] = shapes.Concat(batch, shapes.Of(rows, cols))
+	return err
+}
+
+func batchMatMulV2Shape(c *opdef.ShapeContext) error {
+	x, y, rows, cols, err := batchDims(c)
+	if err != nil {
+		return err
+	}
+	batch, err := opdef.BroadcastShapes(x, y)
+	c.Out[0] = shapes.Concat(batch, shapes.Of(rows, cols))
+	return err
+}
+
+func newBatchMatMul[T tensor.Elem](mul multiply[T]) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		k := &batchMatMul[T]{mul: mul, adjX: c.Attrs.Bool("adj_x"), adjY: c.Attrs.Bool("adj_y"), broadcast: c.Op.Name != "BatchMatMul"}
+		return k, nil
+	}
+}
+
+// batchMatMul multiplies stacks of matrices.
+type batchMatMul[T tensor.Elem] struct {
+	mul        multiply[T]
+	adjX, adjY bool
+	broadcast  bool
+}
+
+// Compute implements kernel.Kernel.
+func (k *batchMatMul[T]) Compute(ctx *kernel.Context) error {
+	x, y := ctx.Input(0), ctx.Input(1)
+	batch, err := k.batch(x, y)
+	if err != nil {
+		return err
+	}
+	xm, ym := x.Shape()[x.Rank()-2:], y.Shape()[y.Rank()-2:]
+	rows, inner := int(xm[0]), int(xm[1])
+	if k.adjX {
+		rows, inner = inner, rows
+	}
+	innerY, cols := int(ym[0]), int(ym[1])
+	if k.adjY {
+		innerY, cols = cols, innerY
+	}
+	if inner != innerY {
+		return status.InvalidArgumentf("Matrix size-incompatible: In[0]: %v, In[1]: %v %d %d", x.Shape(), y.Shape(), flag(k.adjX), flag(k.adjY))
+	}
+	out, err := ctx.Allocate(0, append(slices.Clone(batch), int64(rows), int64(cols)))
+	if err != nil {
+		return err
+	}
+	z := tensor.Values[T](out)
+	if inner == 0 {
+		clear(z)
+	}
+	if inner == 0 || len(z) == 0 {
+		return nil
+	}
+	xs, ys := tensor.Values[T](x), tensor.Values[T](y)
+	if k.adjX {
+		xs = conjugated(xs)
+	}
+	if k.adjY {
+		ys = conjugated(ys)
+	}
+	offX := elementwise.Offsets(batch, x.Shape()[:x.Rank()-2])
+	offY := elementwise.Offsets(batch, y.Shape()[:y.Rank()-2])
+	sizeX, sizeY, sizeZ := rows*inner, inner*cols, rows*cols
+	grain := max(1, elementwise.Grain(0.02)/(sizeZ*inner+1))
+	parallel.For(len(offX), grain, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			a := matrix(xs[offX[i]*sizeX:(offX[i]+1)*sizeX], int(xm[0]), int(xm[1]), k.adjX)
+			b := matrix(ys[offY[i]*sizeY:(offY[i]+1)*sizeY], int(ym[0]), int(ym[1]), k.adjY)
+			k.mul(gemm.Dense(z[i*sizeZ:(i+1)*sizeZ], rows, cols), a, b)
+		}
+	})
+	return nil
+}
+
+func (k *batchMatMul[T]) batch(x, y *tensor.Tensor) (tensor.Shape, error) {
+	if !k.broadcast && x.Rank() != y.Rank() {
+		return nil, status.InvalidArgumentf("In[0] and In[1] has different ndims: %v vs. %v", x.Shape(), y.Shape())
+	}
+	for i, t := range []*tensor.Tensor{x, y} {
+		if t.Rank() < 2 {
+			return nil, status.InvalidArgumentf("In[%d] ndims must be >= 2: %d", i, t.Rank())
+		}
+	}
+	bx, by := x.Shape()[:x.Rank()-2], y.Shape()[:y.Rank()-2]
+	if !k.broadcast {
+		for i := range bx {
+			if bx[i] != by[i] {
+				return nil, status.InvalidArgumentf("In[0].dim(%d) and In[1].dim(%d) must be the same: %v vs %v", i, i, x.Shape(), y.Shape())
+			}
+		}
+		return bx, nil
+	}
+	batch, err := elementwise.Broadcast(bx, by)
+	if err != nil {
+		return nil, status.InvalidArgumentf("In[0] and In[1] must have compatible batch dimensions: %v vs. %v", x.Shape(), y.Shape())
+	}
+	return batch, nil
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// conjugated returns the conjugates of complex elements: the adjoint of a matrix is its transpose with these.
+func conjugated[T tensor.Elem](x []T) []T {
+	switch v := any(x).(type) {
+	case []complex64:
+		out := make([]complex64, len(v))
+		for i, c := range v {
+			out[i] = complex(real(c), -imag(c))
+		}
+		return any(out).([]T)
+	case []complex128:
+		out := make([]complex128, len(v))
+		for i, c := range v {
+			out[i] = complex(real(c), -imag(c))
+		}
+		return any(out).([]T)
+	}
+	return x
+}

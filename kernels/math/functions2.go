@@ -1,0 +1,74 @@
+package math
+
+import (
+	"math"
+	"math/cmplx"
+
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	powers := elementwise.Union(elementwise.Floats2(3*costly, math.Pow), elementwise.Complexes2(5*costly, cmplx.Pow))
+	intPower[int8](powers)
+	intPower[int16](powers)
+	intPower[int32](powers)
+	intPower[int64](powers)
+	binary(opdef.Def{Name: "Pow", Doc: "x to the power of y, element by element, with broadcasting."},
+		"{bfloat16, float32, float16, float64, int8, int16, int32, int64, complex64, complex128}", powers)
+	binary(opdef.Def{Name: "Atan2", Doc: "The angle of the point (y, x), element by element, with broadcasting."},
+		floats, elementwise.Floats2(2*costly, math.Atan2))
+	const types = "{float16, bfloat16, float32, float64, complex64, complex128}"
+	binary(opdef.Def{Name: "Xdivy", Doc: "x/y, and zero where x is zero."}, types,
+		zeroFirst(func(x, y float64) float64 { return x / y }, func(x, y complex128) complex128 { return x / y }))
+	binary(opdef.Def{Name: "Xlogy", Doc: "x*log(y), and zero where x is zero."}, types,
+		zeroFirst(func(x, y float64) float64 { return x * math.Log(y) }, func(x, y complex128) complex128 { return x * cmplx.Log(y) }))
+	binary(opdef.Def{Name: "Xlog1py", Doc: "x*log(1+y), and zero where x is zero."}, types,
+		zeroFirst(func(x, y float64) float64 { return x * math.Log1p(y) }, func(x, y complex128) complex128 { return x * cmplx.Log(1+y) }))
+}
+
+// zeroFirst returns kernels of a function that is zero where its first operand is.
+func zeroFirst(f func(x, y float64) float64, c func(x, y complex128) complex128) kernel.Table {
+	return elementwise.Union(
+		elementwise.Floats2(costly, func(x, y float64) float64 {
+			if x == 0 {
+				return 0
+			}
+			return f(x, y)
+		}),
+		elementwise.Complexes2(3*costly, func(x, y complex128) complex128 {
+			if x == 0 {
+				return 0
+			}
+			return c(x, y)
+		}))
+}
+
+func intPower[T elementwise.Signed](t kernel.Table) {
+	loops := elementwise.Loops[T, T]{Each: elementwise.Map2(power[T]), Check: notNegative[T], Cost: costly}
+	t[tensor.DTypeOf[T]()] = loops.Kernel()
+}
+
+func notNegative[T elementwise.Signed](y []T) error {
+	for _, v := range y {
+		if v < 0 {
+			return status.InvalidArgumentf("Integers to negative integer powers are not allowed")
+		}
+	}
+	return nil
+}
+
+// power raises x to a power that is not negative, wrapping around.
+func power[T elementwise.Signed](x, y T) T {
+	result := T(1)
+	for ; y > 0; y >>= 1 {
+		if y&1 != 0 {
+			result *= x
+		}
+		x *= x
+	}
+	return result
+}

@@ -1,0 +1,251 @@
+package math
+
+import (
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/strided"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// reduction combines elements along some dimensions of a tensor.
+type reduction[T tensor.Elem] struct {
+	start   T                    // result for no elements
+	row     func(x []T) T        // of contiguous elements, at least one
+	columns func(acc, x []T)     // combines x into acc, element by element
+	finish  func(acc T, n int) T // made of the combination of n elements; nil for itself
+}
+
+// Kernel returns the kernel of the reduction of input 0 along the dimensions that input 1 names.
+func (r reduction[T]) kernel() kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		keep := c.Attrs.Bool("keep_dims")
+		return kernel.Func(func(ctx *kernel.Context) error {
+			in := ctx.Input(0).Retain()
+			defer in.Release()
+			d, err := newDirections(in.Shape(), ctx.Input(1), keep)
+			if err != nil {
+				return err
+			}
+			out, err := ctx.Allocate(0, d.out)
+			if err != nil {
+				return err
+			}
+			return r.run(&in, out, d)
+		}), nil
+	}
+}
+
+func (r reduction[T]) run(in, out *tensor.Tensor, d *directions) error {
+	z := tensor.Values[T](out)
+	if len(z) == 0 {
+		return nil
+	}
+	n := in.NumElements() / len(z)
+	if n == 0 {
+		for i := range z {
+			z[i] = r.start
+		}
+	} else {
+		if err := r.combine(in, z, d); err != nil {
+			return err
+		}
+	}
+	if r.finish != nil {
+		for i, v := range z {
+			z[i] = r.finish(v, n)
+		}
+	}
+	return nil
+}
+
+// combine sets z to the combinations of elements. Neighbouring dimensions that are both reduced or both kept have been
+// merged, so that few patterns are left.
+func (r reduction[T]) combine(in *tensor.Tensor, z []T, d *directions) error {
+	x := tensor.Values[T](in)
+	switch p := d.pattern(); p {
+	case "", "r", "k", "kr":
+		r.rows(z, x)
+	case "rk":
+		r.fold(z, x)
+	case "krk":
+		size := len(x) / d.sizes[0]
+		kept := d.sizes[2]
+		parallel.For(d.sizes[0], max(1, elementwise.Grain(cheap)/size), func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				r.fold(z[i*kept:(i+1)*kept], x[i*size:(i+1)*size])
+			}
+		})
+	default:
+		moved, err := d.reducedLast(in)
+		if err != nil {
+			return err
+		}
+		r.rows(z, tensor.Values[T](&moved))
+		moved.Release()
+	}
+	return nil
+}
+
+// rowBlock is the length of pieces that a long row is cut into, for several cores.
+const rowBlock = 1 << 16
+
+// rows reduces len(z) rows of equal length.
+func (r reduction[T]) rows(z, x []T) {
+	n := len(x) / len(z)
+	if len(z) == 1 && n > rowBlock {
+		partial := make([]T, parallel.Blocks(n, rowBlock))
+		parallel.For(n, rowBlock, func(lo, hi int) { partial[lo/rowBlock] = r.row(x[lo:hi]) })
+		z[0] = r.row(partial)
+		return
+	}
+	parallel.For(len(z), max(1, elementwise.Grain(cheap)/n), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			z[i] = r.row(x[i*n : (i+1)*n])
+		}
+	})
+}
+
+// foldBlock is the width of columns that are reduced together.
+const foldBlock = 512
+
+// fold reduces the rows of x, which are as long as z, to one. Rows are combined in pieces of foldRows, and the pieces with
+// each other, so that rounding errors of sums do not pile up.
+func (r reduction[T]) fold(z, x []T) {
+	n := len(x) / len(z)
+	parallel.For(len(z), max(foldBlock, elementwise.Grain(cheap)/n), func(lo, hi int) {
+		r.foldRange(z[lo:hi], x, lo, len(z), n)
+	})
+}
+
+const foldRows = 256
+
+func (r reduction[T]) foldRange(z, x []T, lo, stride, n int) {
+	if n <= foldRows {
+		copy(z, x[lo:lo+len(z)])
+		for i := 1; i < n; i++ {
+			r.columns(z, x[i*stride+lo:i*stride+lo+len(z)])
+		}
+		return
+	}
+	half := (n/2 + foldRows - 1) / foldRows * foldRows
+	r.foldRange(z, x, lo, stride, half)
+	second := make([]T, len(z))
+	r.foldRange(second, x[half*stride:], lo, stride, n-half)
+	r.columns(z, second)
+}
+
+// directions are the dimensions of a reduction.
+type directions struct {
+	shape   tensor.Shape
+	reduced []bool
+	out     tensor.Shape
+	sizes   []int  // merged dimensions
+	kinds   []byte // 'r' or 'k' of each
+}
+
+func newDirections(shape tensor.Shape, axes *tensor.Tensor, keep bool) (*directions, error) {
+	if axes.Rank() > 1 {
+		return nil, status.InvalidArgumentf("Expected reduction_indices to be at most rank 1, got shape %v", axes.Shape())
+	}
+	d := &directions{shape: shape, reduced: make([]bool, len(shape))}
+	for _, a := range ints.Values(axes) {
+		axis, ok := ints.Axis(a, len(shape))
+		if !ok {
+			return nil, status.InvalidArgumentf("Invalid reduction dimension (%d for input with %d dimension(s)", a, len(shape))
+		}
+		if d.reduced[axis] {
+			return nil, status.InvalidArgumentf("Invalid reduction arguments: Axes contains duplicate dimension: %d", axis)
+		}
+		d.reduced[axis] = true
+	}
+	d.out = tensor.Shape{}
+	for i, n := range shape {
+		switch {
+		case !d.reduced[i]:
+			d.out = append(d.out, n)
+		case keep:
+			d.out = append(d.out, 1)
+		}
+		if n != 1 {
+			d.merge(int(n), d.reduced[i])
+		}
+	}
+	return d, nil
+}
+
+func (d *directions) merge(n int, reduced bool) {
+	kind := byte('k')
+	if reduced {
+		kind = 'r'
+	}
+	if last := len(d.kinds) - 1; last >= 0 && d.kinds[last] == kind {
+		d.sizes[last] *= n
+		return
+	}
+	d.sizes, d.kinds = append(d.sizes, n), append(d.kinds, kind)
+}
+
+func (d *directions) pattern() string { return string(d.kinds) }
+
+// reducedLast returns a copy of the input with the reduced dimensions after the others.
+func (d *directions) reducedLast(in *tensor.Tensor) (tensor.Tensor, error) {
+	var perm []int
+	for _, reduced := range []bool{false, true} {
+		for i, r := range d.reduced {
+			if r == reduced {
+				perm = append(perm, i)
+			}
+		}
+	}
+	v := strided.Of(d.shape).Permute(perm)
+	shape := make(tensor.Shape, len(perm))
+	for i, p := range perm {
+		shape[i] = d.shape[p]
+	}
+	out, err := tensor.Alloc(in.DType(), shape)
+	if err != nil {
+		return out, err
+	}
+	strided.Copy(&out, strided.Of(shape), in, v)
+	return out, nil
+}
+
+// reductionShape is the shape rule of reductions.
+func reductionShape(c *opdef.ShapeContext) error {
+	if _, err := opdef.WithRankAtMost(c.In[1], 1); err != nil {
+		return err
+	}
+	keep := c.Attrs.Bool("keep_dims")
+	axes, known := shapes.Ints(c, 1)
+	rank := c.In[0].Rank()
+	if !known || rank < 0 {
+		if keep && rank >= 0 {
+			c.Out[0] = tensor.UnknownDims(rank)
+		}
+		return nil
+	}
+	reduced := make([]bool, rank)
+	for _, a := range axes {
+		axis, ok := ints.Axis(a, rank)
+		if !ok {
+			return status.InvalidArgumentf("Invalid reduction dimension %d for input with %d dimensions.", a, rank)
+		}
+		reduced[axis] = true
+	}
+	dims := []int64{}
+	for i, r := range reduced {
+		switch {
+		case !r:
+			dims = append(dims, c.In[0].Dim(i))
+		case keep:
+			dims = append(dims, 1)
+		}
+	}
+	c.Out[0] = shapes.Of(dims...)
+	return nil
+}

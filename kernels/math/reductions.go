@@ -1,0 +1,293 @@
+package math
+
+import (
+	"math"
+
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/simd"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	const ordered = "{float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64, qint8, quint8, qint32, qint16, quint16}"
+	reducing("Sum", "Sums elements along dimensions.", "numbertype", numberReductions(
+		sums[float32](), sums[float64](), nil))
+	reducing("Mean", "The mean of elements along dimensions.", "numbertype", numberReductions(
+		means(sums[float32]()), means(sums[float64]()), meanOf))
+	reducing("Prod", "Multiplies elements along dimensions.", "numbertype", products())
+	reducing("Max", "The largest of elements along dimensions.", ordered, extremeReductions(true))
+	reducing("Min", "The smallest of elements along dimensions.", ordered, extremeReductions(false))
+	truth("All", "Whether all elements along dimensions are true.", reduction[bool]{
+		start: true, row: func(x []bool) bool { return every(x, true) },
+		columns: func(acc, x []bool) {
+			for i := range acc {
+				acc[i] = acc[i] && x[i]
+			}
+		},
+	})
+	truth("Any", "Whether any element along dimensions is true.", reduction[bool]{
+		row: func(x []bool) bool { return !every(x, false) },
+		columns: func(acc, x []bool) {
+			for i := range acc {
+				acc[i] = acc[i] || x[i]
+			}
+		},
+	})
+}
+
+func every(x []bool, want bool) bool {
+	for _, v := range x {
+		if v != want {
+			return false
+		}
+	}
+	return true
+}
+
+// reducing registers a reduction.
+func reducing(name, doc, types string, table kernel.Table) {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: name, Doc: doc + " keep_dims leaves them with size 1.",
+			In: []string{"input: T", "reduction_indices: Tidx"}, Out: []string{"output: T"},
+			Attrs: []string{"keep_dims: bool = false", "T: " + types, "Tidx: {int32, int64} = int32"}, Shape: reductionShape,
+		},
+		Kernels: byT(table),
+	})
+}
+
+func truth(name, doc string, r reduction[bool]) {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: name, Doc: doc + " keep_dims leaves them with size 1.",
+			In: []string{"input: bool", "reduction_indices: Tidx"}, Out: []string{"output: bool"},
+			Attrs: []string{"keep_dims: bool = false", "Tidx: {int32, int64} = int32"}, Shape: reductionShape,
+		},
+		Kernels: kernel.Any(r.kernel()),
+	})
+}
+
+// sums adds in vector code, in double precision from block to block.
+func sums[T simd.Float]() reduction[T] {
+	return reduction[T]{
+		row:     func(x []T) T { return T(simd.Sum64(x)) },
+		columns: func(acc, x []T) { simd.Add(acc, acc, x) },
+	}
+}
+
+func means[T simd.Float](r reduction[T]) reduction[T] {
+	r.start = T(math.NaN())
+	r.finish = func(acc T, n int) T { return acc / T(n) }
+	return r
+}
+
+// meanOf divides the sum of integers or of complex numbers by their number.
+func meanOf(t kernel.Table) {
+	mean[int8](t)
+	mean[int16](t)
+	mean[int32](t)
+	mean[int64](t)
+	mean[uint8](t)
+	mean[uint16](t)
+	mean[uint32](t)
+	mean[uint64](t)
+	add(t, reduction[complex64]{
+		row: total[complex64], columns: accumulateInto[complex64],
+		finish: func(acc complex64, n int) complex64 { return acc / complex(float32(n), 0) },
+	})
+	add(t, reduction[complex128]{
+		row: total[complex128], columns: accumulateInto[complex128],
+		finish: func(acc complex128, n int) complex128 { return acc / complex(float64(n), 0) },
+	})
+}
+
+func mean[T interface {
+	elementwise.Integer
+	tensor.Elem
+}](t kernel.Table) {
+	add(t, reduction[T]{row: total[T], columns: accumulateInto[T], finish: func(acc T, n int) T {
+		if n == 0 || T(n) == 0 {
+			return 0
+		}
+		return acc / T(n)
+	}})
+}
+
+func add[T tensor.Elem](t kernel.Table, r reduction[T]) { t[tensor.DTypeOf[T]()] = r.kernel() }
+
+// numberReductions returns kernels for all types of numbers: from the given reductions for floating types, and from plain
+// sums, or those that others adds, for the rest.
+func numberReductions(f32 reduction[float32], f64 reduction[float64], others func(kernel.Table)) kernel.Table {
+	t := kernel.Table{}
+	add(t, f32)
+	add(t, f64)
+	t[tensor.Float16] = viaFloat32[tensor.Half](f32)
+	t[tensor.BFloat16] = viaFloat32[tensor.BFloat](f32)
+	if others != nil {
+		others(t)
+		return t
+	}
+	plainSum[int8](t)
+	plainSum[int16](t)
+	plainSum[int32](t)
+	plainSum[int64](t)
+	plainSum[uint8](t)
+	plainSum[uint16](t)
+	plainSum[uint32](t)
+	plainSum[uint64](t)
+	plainSum[complex64](t)
+	plainSum[complex128](t)
+	return t
+}
+
+func plainSum[T interface {
+	elementwise.Number
+	tensor.Elem
+}](t kernel.Table) {
+	add(t, reduction[T]{row: total[T], columns: accumulateInto[T]})
+}
+
+func total[T elementwise.Number](x []T) T {
+	var sum T
+	for _, v := range x {
+		sum += v
+	}
+	return sum
+}
+
+func accumulateInto[T elementwise.Number](acc, x []T) { elementwise.Sum(acc, acc, x) }
+
+func products() kernel.Table {
+	t := kernel.Table{}
+	product32 := multiplied[float32](t)
+	multiplied[float64](t)
+	t[tensor.Float16] = viaFloat32[tensor.Half](product32)
+	t[tensor.BFloat16] = viaFloat32[tensor.BFloat](product32)
+	multiplied[int8](t)
+	multiplied[int16](t)
+	multiplied[int32](t)
+	multiplied[int64](t)
+	multiplied[uint8](t)
+	multiplied[uint16](t)
+	multiplied[uint32](t)
+	multiplied[uint64](t)
+	multiplied[complex64](t)
+	multiplied[complex128](t)
+	return t
+}
+
+func multiplied[T interface {
+	elementwise.Number
+	tensor.Elem
+}](t kernel.Table) reduction[T] {
+	r := reduction[T]{
+		start: 1,
+		row: func(x []T) T {
+			p := T(1)
+			for _, v := range x {
+				p *= v
+			}
+			return p
+		},
+		columns: func(acc, x []T) { elementwise.Product(acc, acc, x) },
+	}
+	add(t, r)
+	return r
+}
+
+func extremeReductions(largest bool) kernel.Table {
+	t := kernel.Table{}
+	inf := math.Inf(1)
+	if largest {
+		inf = math.Inf(-1)
+	}
+	f32 := reduction[float32]{start: float32(inf), row: simd.MinOf[float32], columns: func(acc, x []float32) { simd.Min(acc, acc, x) }}
+	f64 := reduction[float64]{start: inf, row: simd.MinOf[float64], columns: func(acc, x []float64) { simd.Min(acc, acc, x) }}
+	if largest {
+		f32.row, f32.columns = simd.MaxOf[float32], func(acc, x []float32) { simd.Max(acc, acc, x) }
+		f64.row, f64.columns = simd.MaxOf[float64], func(acc, x []float64) { simd.Max(acc, acc, x) }
+	}
+	add(t, f32)
+	add(t, f64)
+	t[tensor.Float16] = viaFloat32[tensor.Half](f32)
+	t[tensor.BFloat16] = viaFloat32[tensor.BFloat](f32)
+	extreme[int8](t, largest, math.MinInt8, math.MaxInt8)
+	extreme[int16](t, largest, math.MinInt16, math.MaxInt16)
+	extreme[int32](t, largest, math.MinInt32, math.MaxInt32)
+	extreme[int64](t, largest, math.MinInt64, math.MaxInt64)
+	extreme[uint8](t, largest, 0, math.MaxUint8)
+	extreme[uint16](t, largest, 0, math.MaxUint16)
+	extreme[uint32](t, largest, 0, math.MaxUint32)
+	extreme[uint64](t, largest, 0, math.MaxUint64)
+	return t
+}
+
+func extreme[T interface {
+	elementwise.Integer
+	tensor.Elem
+}](t kernel.Table, largest bool, lowest, highest T) {
+	r := reduction[T]{
+		start: highest,
+		row: func(x []T) T {
+			v := x[0]
+			for _, e := range x[1:] {
+				v = min(v, e)
+			}
+			return v
+		},
+		columns: func(acc, x []T) { elementwise.Least(acc, acc, x) },
+	}
+	if largest {
+		r = reduction[T]{
+			start: lowest,
+			row: func(x []T) T {
+				v := x[0]
+				for _, e := range x[1:] {
+					v = max(v, e)
+				}
+				return v
+			},
+			columns: func(acc, x []T) { elementwise.Greatest(acc, acc, x) },
+		}
+	}
+	add(t, r)
+}
+
+// viaFloat32 returns the kernel of a reduction of a 16-bit type that is computed in float32 and rounded once.
+func viaFloat32[H interface {
+	elementwise.Short
+	tensor.Elem
+}](r reduction[float32]) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		keep := c.Attrs.Bool("keep_dims")
+		return kernel.Func(func(ctx *kernel.Context) error {
+			in := ctx.Input(0)
+			d, err := newDirections(in.Shape(), ctx.Input(1), keep)
+			if err != nil {
+				return err
+			}
+			wide, err := tensor.AllocShared(tensor.Float32, in.Shape())
+			if err != nil {
+				return err
+			}
+			defer wide.Release()
+			elementwise.Widen(tensor.Values[float32](&wide), tensor.Values[H](in))
+			sums, err := tensor.AllocShared(tensor.Float32, d.out)
+			if err != nil {
+				return err
+			}
+			defer sums.Release()
+			if err := r.run(&wide, &sums, d); err != nil {
+				return err
+			}
+			out, err := ctx.Allocate(0, d.out)
+			if err != nil {
+				return err
+			}
+			elementwise.Narrow(tensor.Values[H](out), tensor.Values[float32](&sums))
+			return nil
+		}), nil
+	}
+}
