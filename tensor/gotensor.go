@@ -6,6 +6,25 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
+// goTypes are the conversions from and to Go values of each element type.
+var goTypes = map[DType]goType{
+	Float32: goTypeOf[float32](), Float64: goTypeOf[float64](), Int8: goTypeOf[int8](), Int16: goTypeOf[int16](),
+	Int32: goTypeOf[int32](), Int64: goTypeOf[int64](), Uint8: goTypeOf[uint8](), Uint16: goTypeOf[uint16](),
+	Uint32: goTypeOf[uint32](), Uint64: goTypeOf[uint64](), Bool: goTypeOf[bool](), String: goTypeOf[string](),
+	Complex64: goTypeOf[complex64](), Complex128: goTypeOf[complex128](), Float16: goTypeOf[Half](), BFloat16: goTypeOf[BFloat](),
+	QInt8: goTypeOf[QI8](), QUint8: goTypeOf[QU8](), QInt16: goTypeOf[QI16](), QUint16: goTypeOf[QU16](), QInt32: goTypeOf[QI32](),
+	Float8E5M2: goTypeOf[F8E5M2](), Float8E4M3: goTypeOf[F8E4M3](), Int4: goTypeOf[Nibble](), Uint4: goTypeOf[UNibble](),
+	Resource: goTypeOf[*Handle](), Variant: goTypeOf[VariantValue](),
+}
+
+type goType struct {
+	elem    reflect.Type
+	collect func(r reflect.Value, shape Shape) (Tensor, error)
+	nest    func(t *Tensor) any
+}
+
+func goTypeOf[T Elem]() goType { return goType{reflect.TypeFor[T](), collect[T], nest[T]} }
+
 // New returns a tensor with the values of v: a Go scalar, or slices or arrays of one nested to any depth, all of the same
 // length at each depth. int is taken as int32 where every value fits, as TensorFlow's clients do, and as int64 otherwise.
 // The values are copied, except that a flat slice of an element type is shared.
@@ -15,48 +34,33 @@ func New(v any) (Tensor, error) {
 		return v, nil
 	case *Tensor:
 		return *v, nil
-	case []float32:
-		return Vector(v...), nil
 	}
 	r := reflect.ValueOf(v)
 	shape, elem, err := shapeOf(r)
 	if err != nil {
 		return Tensor{}, err
 	}
-	switch elem.Kind() {
-	case reflect.Int:
+	if elem.Kind() == reflect.Int {
 		return newInt(r, shape)
-	case reflect.Bool:
-		return collect[bool](r, shape)
-	case reflect.Int8:
-		return collect[int8](r, shape)
-	case reflect.Int16:
-		return collect[int16](r, shape)
-	case reflect.Int32:
-		return collect[int32](r, shape)
-	case reflect.Int64:
-		return collect[int64](r, shape)
-	case reflect.Uint8:
-		return collect[uint8](r, shape)
-	case reflect.Uint16:
-		return collect[uint16](r, shape)
-	case reflect.Uint32:
-		return collect[uint32](r, shape)
-	case reflect.Uint64:
-		return collect[uint64](r, shape)
-	case reflect.Float32:
-		return collect[float32](r, shape)
-	case reflect.Float64:
-		return collect[float64](r, shape)
-	case reflect.Complex64:
-		return collect[complex64](r, shape)
-	case reflect.Complex128:
-		return collect[complex128](r, shape)
-	case reflect.String:
-		return collect[string](r, shape)
-	default:
-		return Tensor{}, status.InvalidArgumentf("cannot make a tensor of %T", v)
 	}
+	if g, ok := goTypeFor(elem); ok {
+		return g.collect(r, shape)
+	}
+	return Tensor{}, status.InvalidArgumentf("cannot make a tensor of %T", v)
+}
+
+// goTypeFor returns the element type that a Go type stands for: its own, or that of the type it is defined by.
+func goTypeFor(elem reflect.Type) (goType, bool) {
+	var found goType
+	for _, g := range goTypes {
+		if g.elem == elem {
+			return g, true
+		}
+		if g.elem.Kind() == elem.Kind() && g.elem.PkgPath() == "" && elem.Kind() != reflect.Pointer {
+			found = g
+		}
+	}
+	return found, found.elem != nil
 }
 
 // shapeOf follows the first element of each depth; collect finds ragged values.
@@ -82,9 +86,18 @@ func shapeOf(r reflect.Value) (Shape, reflect.Type, error) {
 }
 
 func collect[T Elem](r reflect.Value, shape Shape) (Tensor, error) {
+	if flat, ok := r.Interface().([]T); ok {
+		return FromSlice(shape, flat)
+	}
 	vals := make([]T, 0, shape.NumElements())
-	err := walk(r, shape, func(x reflect.Value) {
-		vals = append(vals, x.Convert(reflect.TypeFor[T]()).Interface().(T))
+	err := rows(r, shape, func(row reflect.Value) {
+		if same, ok := row.Interface().([]T); ok {
+			vals = append(vals, same...)
+			return
+		}
+		for i := range row.Len() {
+			vals = append(vals, row.Index(i).Convert(reflect.TypeFor[T]()).Interface().(T))
+		}
 	})
 	if err != nil {
 		return Tensor{}, err
@@ -94,7 +107,12 @@ func collect[T Elem](r reflect.Value, shape Shape) (Tensor, error) {
 
 func newInt(r reflect.Value, shape Shape) (Tensor, error) {
 	fits := true
-	err := walk(r, shape, func(x reflect.Value) { fits = fits && x.Int() == int64(int32(x.Int())) })
+	err := rows(r, shape, func(row reflect.Value) {
+		for i := range row.Len() {
+			x := row.Index(i).Int()
+			fits = fits && x == int64(int32(x))
+		}
+	})
 	if err != nil {
 		return Tensor{}, err
 	}
@@ -104,74 +122,53 @@ func newInt(r reflect.Value, shape Shape) (Tensor, error) {
 	return collect[int64](r, shape)
 }
 
-func walk(r reflect.Value, shape Shape, visit func(reflect.Value)) error {
+// rows visits the slices or arrays of the innermost depth in order; a scalar is visited as a slice of one.
+func rows(r reflect.Value, shape Shape, visit func(reflect.Value)) error {
 	if len(shape) == 0 {
-		visit(r)
+		one := reflect.MakeSlice(reflect.SliceOf(r.Type()), 1, 1)
+		one.Index(0).Set(r)
+		visit(one)
 		return nil
 	}
 	if int64(r.Len()) != shape[0] {
 		return status.InvalidArgumentf("a tensor cannot have rows of %d and of %d values", shape[0], r.Len())
 	}
+	if len(shape) == 1 {
+		visit(r)
+		return nil
+	}
 	for i := range r.Len() {
-		if err := walk(r.Index(i), shape[1:], visit); err != nil {
+		if err := rows(r.Index(i), shape[1:], visit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Go returns the values of t as Go values: a scalar, or slices nested to the depth of its rank. The values are copied.
+// Go returns the values of t as Go values: a scalar, or slices nested to the depth of its rank; nil for a tensor that is not
+// initialized. The values are copied.
 func (t *Tensor) Go() any {
-	switch t.dtype {
-	case Float32:
-		return nest[float32](t)
-	case Float64:
-		return nest[float64](t)
-	case Int8:
-		return nest[int8](t)
-	case Int16:
-		return nest[int16](t)
-	case Int32:
-		return nest[int32](t)
-	case Int64:
-		return nest[int64](t)
-	case Uint8:
-		return nest[uint8](t)
-	case Uint16:
-		return nest[uint16](t)
-	case Uint32:
-		return nest[uint32](t)
-	case Uint64:
-		return nest[uint64](t)
-	case Bool:
-		return nest[bool](t)
-	case String:
-		return nest[string](t)
-	case Complex64:
-		return nest[complex64](t)
-	case Complex128:
-		return nest[complex128](t)
-	case Float16:
-		return nest[Half](t)
-	case BFloat16:
-		return nest[BFloat](t)
-	default:
-		return nil
+	if g, ok := goTypes[t.dtype]; ok {
+		return g.nest(t)
 	}
+	return nil
 }
 
 func nest[T Elem](t *Tensor) any {
+	flat := Values[T](t)
+	if len(t.shape) == 0 {
+		return flat[0]
+	}
 	typ := reflect.TypeFor[T]()
 	for range t.shape {
 		typ = reflect.SliceOf(typ)
 	}
-	flat := reflect.ValueOf(Values[T](t))
 	var build func(typ reflect.Type, shape Shape, lo int) reflect.Value
 	build = func(typ reflect.Type, shape Shape, lo int) reflect.Value {
-		if len(shape) == 0 {
-			return flat.Index(lo)
-		}
 		n, row := int(shape[0]), int(shape[1:].NumElements())
+		if len(shape) == 1 {
+			return reflect.ValueOf(append(make([]T, 0, n), flat[lo:lo+n]...))
+		}
 		out := reflect.MakeSlice(typ, n, n)
 		for i := range n {
 			out.Index(i).Set(build(typ.Elem(), shape[1:], lo+i*row))

@@ -23,8 +23,8 @@ func DecodeElements(dtype tensor.DType, shape tensor.Shape, content []byte) (ten
 
 func (r *reader) content(dtype tensor.DType, shape tensor.Shape, content []byte) (tensor.Tensor, error) {
 	if dtype.Size() > 0 {
-		if err := checkBools(dtype, content); err != nil {
-			return tensor.Tensor{}, err
+		if dtype == tensor.Bool {
+			content = cleanBools(content)
 		}
 		return tensor.FromBytes(dtype, shape, content, nil)
 	}
@@ -57,15 +57,17 @@ func (r *reader) content(dtype tensor.DType, shape tensor.Shape, content []byte)
 	}
 }
 
-// checkBools refuses bytes that are no bool in Go, whose compiler relies on 0 and 1.
-func checkBools(dtype tensor.DType, content []byte) error {
-	if dtype != tensor.Bool {
-		return nil
+// cleanBools returns content, or a copy of it if it has bytes other than 0 and 1, on which Go's compiler relies. Like
+// TensorFlow, it takes them for true.
+func cleanBools(content []byte) []byte {
+	if !slices.ContainsFunc(content, func(b byte) bool { return b > 1 }) {
+		return content
 	}
-	if i := slices.IndexFunc(content, func(b byte) bool { return b > 1 }); i >= 0 {
-		return status.InvalidArgumentf("element %d of a bool tensor is %d, which is neither 0 nor 1", i, content[i])
+	clean := make([]byte, len(content))
+	for i, b := range content {
+		clean[i] = min(b, 1)
 	}
-	return nil
+	return clean
 }
 
 // splitElements returns the bytes of every element, shared with content.
