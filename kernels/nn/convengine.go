@@ -1,0 +1,137 @@
+package nn
+
+import (
+	"github.com/weft-ml/weft/internal/conv"
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/simd"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// convEngine computes convolutions without groups, channels last, and their gradients: each function fills its first
+// slice. x is the input, f the filter, y the output.
+type convEngine[T tensor.Elem] struct {
+	forward    func(s *conv.Shape, y, x, f []T)
+	inputGrad  func(s *conv.Shape, x, y, f []T)
+	filterGrad func(s *conv.Shape, f, x, y []T)
+}
+
+func floatEngine[T simd.Float]() convEngine[T] {
+	return convEngine[T]{
+		forward:    func(s *conv.Shape, y, x, f []T) { conv.Forward(s, y, x, f, conv.Epilogue[T]{}) },
+		inputGrad:  conv.InputGrad[T],
+		filterGrad: conv.FilterGrad[T],
+	}
+}
+
+// shortEngine computes in float32.
+func shortEngine[H elementwise.Short]() convEngine[H] {
+	e := floatEngine[float32]()
+	return convEngine[H]{
+		forward:    func(s *conv.Shape, y, x, f []H) { viaWide(s, e.forward, y, x, f) },
+		inputGrad:  func(s *conv.Shape, x, y, f []H) { viaWide(s, e.inputGrad, x, y, f) },
+		filterGrad: func(s *conv.Shape, f, x, y []H) { viaWide(s, e.filterGrad, f, x, y) },
+	}
+}
+
+func viaWide[H elementwise.Short](s *conv.Shape, compute func(s *conv.Shape, out, a, b []float32), out, a, b []H) {
+	wide := make([]float32, len(out)+len(a)+len(b))
+	z, x, y := wide[:len(out)], wide[len(out):][:len(a)], wide[len(out)+len(a):]
+	elementwise.Widen(x, a)
+	elementwise.Widen(y, b)
+	compute(s, z, x, y)
+	elementwise.Narrow(out, z)
+}
+
+// plainEngine computes by the definition, for types without vector code.
+func plainEngine[T elementwise.Integer]() convEngine[T] {
+	return convEngine[T]{
+		forward: func(s *conv.Shape, y, x, f []T) {
+			clear(y)
+			parallel.For(s.Batch, 1, func(lo, hi int) {
+				eachTap(s, lo, hi, func(px, pf, py int) {
+					for c, v := range x[px*s.InC:][:s.InC] {
+						row := f[(pf*s.InC+c)*s.OutC:][:s.OutC]
+						for o, out := 0, y[py*s.OutC:][:s.OutC]; o < len(out); o++ {
+							out[o] += v * row[o]
+						}
+					}
+				})
+			})
+		},
+		inputGrad: func(s *conv.Shape, x, y, f []T) {
+			clear(x)
+			parallel.For(s.Batch, 1, func(lo, hi int) {
+				eachTap(s, lo, hi, func(px, pf, py int) {
+					in := x[px*s.InC:][:s.InC]
+					for c := range in {
+						row := f[(pf*s.InC+c)*s.OutC:][:s.OutC]
+						for o, v := range y[py*s.OutC:][:s.OutC] {
+							in[c] += v * row[o]
+						}
+					}
+				})
+			})
+		},
+	}
+}
+
+// eachTap calls visit for each pair of a pixel of images lo to hi of the output and an element of the filter that meets a
+// pixel of the input: with the number of the input's pixel, of the filter's element and of the output's pixel.
+func eachTap(s *conv.Shape, lo, hi int, visit func(px, pf, py int)) {
+	rows := span{s.InH, s.FilterH, s.OutH, s.StrideH, s.DilationH, s.PadTop}
+	cols := span{s.InW, s.FilterW, s.OutW, s.StrideW, s.DilationW, s.PadLeft}
+	for n := lo; n < hi; n++ {
+		for oy := range s.OutH {
+			fy0, fy1, y0 := rows.clip(oy)
+			for ox := range s.OutW {
+				fx0, fx1, x0 := cols.clip(ox)
+				py := (n*s.OutH+oy)*s.OutW + ox
+				for fy, y := fy0, y0; fy < fy1; fy, y = fy+1, y+s.DilationH {
+					px := (n*s.InH+y)*s.InW + x0
+					for fx := fx0; fx < fx1; fx++ {
+						visit(px, fy*s.FilterW+fx, py)
+						px += s.DilationW
+					}
+				}
+			}
+		}
+	}
+}
+
+// operand is a part of a convolution as a matrix: rows of width columns, of which each group has its own.
+type operand[T tensor.Elem] struct {
+	vals  []T
+	width int
+}
+
+func (o operand[T]) take(part []T, group, groups int) {
+	n := o.width / groups
+	for i := 0; i*n < len(part); i++ {
+		copy(part[i*n:][:n], o.vals[i*o.width+group*n:])
+	}
+}
+
+func (o operand[T]) put(part []T, group, groups int) {
+	n := o.width / groups
+	for i := 0; i*n < len(part); i++ {
+		copy(o.vals[i*o.width+group*n:][:n], part[i*n:])
+	}
+}
+
+// byGroup computes out from a and b, group by group.
+func byGroup[T tensor.Elem](s *conv.Shape, groups int, compute func(s *conv.Shape, out, a, b []T), out, a, b operand[T]) {
+	if groups == 1 {
+		compute(s, out.vals, a.vals, b.vals)
+		return
+	}
+	part := *s
+	part.InC, part.OutC = s.InC/groups, s.OutC/groups
+	z, x, y := make([]T, len(out.vals)/groups), make([]T, len(a.vals)/groups), make([]T, len(b.vals)/groups)
+	for g := range groups {
+		a.take(x, g, groups)
+		b.take(y, g, groups)
+		compute(&part, z, x, y)
+		out.put(z, g, groups)
+	}
+}
