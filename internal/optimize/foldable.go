@@ -11,7 +11,7 @@ import (
 // notFolded are operations that are not marked as stateful but whose results are more than a function of their inputs:
 // they steer the control flow, are there to be fed, cross a boundary, or depend on the device.
 var notFolded = map[string]bool{
-	"Switch": true, "RefSwitch": true, "Merge": true, "RefMerge": true, "Enter": true, "RefEnter": true, "Exit": true,
+	"Switch": true, "RefSwitch": true, "_SwitchN": true, "Merge": true, "RefMerge": true, "Enter": true, "RefEnter": true, "Exit": true,
 	"RefExit": true, "NextIteration": true, "RefNextIteration": true, "LoopCond": true, "ControlTrigger": true,
 	"Placeholder": true, "PlaceholderV2": true, "PlaceholderWithDefault": true, "FakeParam": true,
 	"_Send": true, "_Recv": true, "_HostSend": true, "_HostRecv": true, "_Arg": true, "_Retval": true,

@@ -32,9 +32,10 @@ var passes = []pass{
 	{name: "shapes", run: foldShapes},
 	{name: "constants", after: []string{"shapes"}, run: foldConstants},
 	{name: "subexpressions", after: []string{"constants"}, run: mergeSubexpressions},
+	{name: "replicas", after: []string{"constants", "subexpressions"}, run: replicateConstants},
 }
 
-// Optimize runs the passes over g in place: "shapes", "constants" and "subexpressions".
+// Optimize runs the passes over g in place: "shapes", "constants", "subexpressions" and "replicas".
 func Optimize(g *graph.Graph, o Options) error {
 	for _, p := range passes {
 		if slices.Contains(o.Without, p.name) {
