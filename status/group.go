@@ -13,9 +13,9 @@ const maxGroupText = 8 << 10
 // only follow from others ([IsDerived]) do not hide the ones they follow from. Equal errors count once. The zero Group is
 // empty; a Group is not safe for concurrent use.
 type Group struct {
-	ok       int
-	roots    []*Error // without repetition, those whose "CODE: text" sorts highest first
-	derived  []*Error // the same
+	ok      int
+	roots   []*Error // without repetition, those whose "CODE: text" sorts highest first
+	derived []*Error // the same
 }
 
 // Add takes one outcome, nil for success.
