@@ -15,11 +15,16 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/master"
+	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/worker"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
+
+// The workers of parallel loops live as long as the process. They are started here because those that a test starts inside
+// of a synctest bubble would keep it from ending.
+var _ = parallel.Threads()
 
 // Options say what a cluster is made of.
 type Options struct {
