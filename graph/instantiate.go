@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -192,9 +193,7 @@ func (b *bodyBuilder) addArgs() error {
 		for j, dtype := range types {
 			name := b.newName(numbered(arg.Name, j, len(types)))
 			attrs := opdef.Attrs{}
-			for k, v := range b.f.ArgAttrs[i] {
-				attrs[k] = v
-			}
+			maps.Copy(attrs, b.f.ArgAttrs[i])
 			attrs["T"], attrs["index"] = dtype, int64(len(b.argNames))
 			values[j] = bodyValue{name, dtype.Base()}
 			b.argNames = append(b.argNames, name)

@@ -2,6 +2,8 @@ package graph_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,21 +28,12 @@ func TestShapeScripts(t *testing.T) {
 		}
 		names := c.Args("of")
 		for n := range g.Nodes() {
-			if len(names) == 0 || contains(names, n.Name) {
+			if len(names) == 0 || slices.Contains(names, n.Name) {
 				printShapes(&b, shapes, n)
 			}
 		}
 		return b.String()
 	})
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 func printShapes(b *strings.Builder, shapes *graph.Shapes, n *graph.Node) {
@@ -154,9 +147,7 @@ func TestManyLoopsSettle(t *testing.T) {
 	for i := range 200 {
 		add := func(op string, more opdef.Attrs) *graph.Node {
 			all := attrs{"T": tensor.Float32}
-			for k, v := range more {
-				all[k] = v
-			}
+			maps.Copy(all, more)
 			return mustAdd(t, g, fmt.Sprintf("%s%d", op, i), op, all)
 		}
 		connect := func(src, dst *graph.Node, in int) {

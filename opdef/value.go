@@ -165,7 +165,7 @@ func list[T any](s *valueScanner, kind, begin, end string) ([]T, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, v.(T)) //nolint:errcheck,forcetypeassert // value returns the type of its kind
+		out = append(out, v.(T)) // value returns the Go type of its kind
 	}
 	return out, nil
 }
@@ -193,8 +193,9 @@ func (s *valueScanner) tensor() (tensor.Tensor, error) {
 	case tensor.Uint8:
 		vals, err := list[int64](s, "int", "{", "}")
 		return fromValues(shape, vals, err, func(v int64) uint8 { return uint8(v) })
+	default:
+		return tensor.Tensor{}, fmt.Errorf("a tensor of type %v has no default in this language", dtype)
 	}
-	return tensor.Tensor{}, fmt.Errorf("a tensor of type %v has no default in this language", dtype)
 }
 
 func fromValues[F any, T tensor.Elem](shape tensor.Shape, vals []F, err error, convert func(F) T) (tensor.Tensor, error) {

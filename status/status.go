@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -136,10 +137,10 @@ func CodeOf(err error) Code {
 	if err == nil {
 		return OK
 	}
-	var e *Error
-	switch {
-	case errors.As(err, &e):
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
+	}
+	switch {
 	case errors.Is(err, context.Canceled):
 		return Cancelled
 	case errors.Is(err, context.DeadlineExceeded):
@@ -158,8 +159,7 @@ func From(err error) *Error {
 		return e
 	}
 	out := &Error{Code: CodeOf(err), Message: err.Error(), cause: err}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		out.Payloads = e.Payloads
 	}
 	return out
@@ -168,8 +168,7 @@ func From(err error) *Error {
 // FromContext translates the error of a finished context, naming what was waited for.
 func FromContext(ctx context.Context, what string) *Error {
 	err := context.Cause(ctx)
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -182,9 +181,7 @@ func FromContext(ctx context.Context, what string) *Error {
 func (e *Error) WithPayload(key string, value []byte) *Error {
 	out := *e
 	out.Payloads = make(map[string][]byte, len(e.Payloads)+1)
-	for k, v := range e.Payloads {
-		out.Payloads[k] = v
-	}
+	maps.Copy(out.Payloads, e.Payloads)
 	out.Payloads[key] = value
 	return &out
 }
@@ -197,8 +194,8 @@ const derivedPrefix = "[_Derived_]"
 
 // IsDerived reports whether err only follows from another error.
 func IsDerived(err error) bool {
-	var e *Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
 		return false
 	}
 	if _, ok := e.Payloads[PayloadDerived]; ok {

@@ -2,20 +2,38 @@ package tensor
 
 import "math"
 
-// Types of elements that Go has no type of its own for.
-type (
-	Half    uint16 // IEEE 754 binary16, DType Float16
-	BFloat  uint16 // the upper half of a float32, DType BFloat16
-	QI8     int8
-	QU8     uint8
-	QI16    int16
-	QU16    uint16
-	QI32    int32
-	F8E5M2  uint8
-	F8E4M3  uint8
-	Nibble  int8  // DType Int4, one element a byte
-	UNibble uint8 // DType Uint4, one element a byte
-)
+// Half is an IEEE 754 binary16, an element of DType Float16.
+type Half uint16
+
+// BFloat is the upper half of a float32, an element of DType BFloat16.
+type BFloat uint16
+
+// QI8 is an element of DType QInt8. The scale of quantized elements travels beside the tensor.
+type QI8 int8
+
+// QU8 is an element of DType QUint8.
+type QU8 uint8
+
+// QI16 is an element of DType QInt16.
+type QI16 int16
+
+// QU16 is an element of DType QUint16.
+type QU16 uint16
+
+// QI32 is an element of DType QInt32.
+type QI32 int32
+
+// F8E5M2 is an element of DType Float8E5M2.
+type F8E5M2 uint8
+
+// F8E4M3 is an element of DType Float8E4M3.
+type F8E4M3 uint8
+
+// Nibble is an element of DType Int4, one a byte.
+type Nibble int8
+
+// UNibble is an element of DType Uint4, one a byte.
+type UNibble uint8
 
 // Elem is the constraint of all Go types that are elements of some DType.
 type Elem interface {

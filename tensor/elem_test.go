@@ -103,7 +103,7 @@ func TestBFloat(t *testing.T) {
 }
 
 func TestDTypes(t *testing.T) {
-	for d := DType(0); d < 40; d++ {
+	for d := range DType(40) {
 		if !d.Valid() {
 			continue
 		}

@@ -86,12 +86,12 @@ func shapeOf(r reflect.Value) (Shape, reflect.Type, error) {
 }
 
 func collect[T Elem](r reflect.Value, shape Shape) (Tensor, error) {
-	if flat, ok := r.Interface().([]T); ok {
+	if flat, ok := reflect.TypeAssert[[]T](r); ok {
 		return FromSlice(shape, flat)
 	}
 	vals := make([]T, 0, shape.NumElements())
 	err := rows(r, shape, func(row reflect.Value) {
-		if same, ok := row.Interface().([]T); ok {
+		if same, ok := reflect.TypeAssert[[]T](row); ok {
 			vals = append(vals, same...)
 			return
 		}

@@ -18,7 +18,7 @@ func mustAlloc(t *testing.T, dtype DType, shape ...int64) Tensor {
 }
 
 func TestAllocateEveryType(t *testing.T) {
-	for d := DType(0); d < 40; d++ {
+	for d := range DType(40) {
 		x, err := Zeros(d, Shape{2, 3})
 		if !d.Valid() {
 			if status.CodeOf(err) != status.InvalidArgument {
