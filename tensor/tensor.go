@@ -257,6 +257,19 @@ func (t *Tensor) WithDType(dtype DType) (Tensor, error) {
 	return out, nil
 }
 
+// WithElements returns t with its element memory read as elements of another type in another shape, of the same number of
+// bytes; the reference stays with t.
+func (t *Tensor) WithElements(dtype DType, shape Shape) (Tensor, error) {
+	size, err := byteSize(dtype, shape)
+	if err != nil {
+		return Tensor{}, err
+	}
+	if t.dtype.Size() == 0 || dtype.Size() == 0 || size != len(t.mem) {
+		return Tensor{}, status.InvalidArgumentf("cannot read %v elements of shape %v as %v of shape %v", t.dtype, t.shape, dtype, shape)
+	}
+	return Tensor{dtype: dtype, shape: slices.Clone(shape), buf: t.buf, mem: t.mem}, nil
+}
+
 // Rows returns rows lo to hi of the outermost dimension, sharing elements; the reference stays with t. It panics unless
 // 0 <= lo <= hi <= Dim(0).
 func (t *Tensor) Rows(lo, hi int) Tensor {

@@ -5,6 +5,8 @@
 package array
 
 import (
+	"strconv"
+
 	"github.com/weft-ml/weft/internal/strided"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -23,8 +25,6 @@ func registerNew(def opdef.Def, make kernel.New) {
 
 // copyView makes output i the elements of in that a view selects, in the shape given.
 func copyView(ctx *kernel.Context, i int, in *tensor.Tensor, v strided.View, shape tensor.Shape) error {
-	src := in.Retain()
-	defer src.Release()
 	out, err := ctx.Allocate(i, shape)
 	if err != nil || out.NumElements() == 0 {
 		return err
@@ -33,11 +33,11 @@ func copyView(ctx *kernel.Context, i int, in *tensor.Tensor, v strided.View, sha
 	for d, n := range v.Dims {
 		dense[d] = int64(n)
 	}
-	strided.Copy(out, strided.Of(dense), &src, v)
+	strided.Copy(out, strided.Of(dense), in, v)
 	return nil
 }
 
-// retained returns the inputs that an argument stands for.
+// inputs returns the inputs that an argument stands for.
 func inputs(ctx *kernel.Context, lo, hi int) []*tensor.Tensor {
 	out := make([]*tensor.Tensor, hi-lo)
 	for i := range out {
@@ -45,3 +45,8 @@ func inputs(ctx *kernel.Context, lo, hi int) []*tensor.Tensor {
 	}
 	return out
 }
+
+// shortFloat prints a number as TensorFlow's errors do, with six digits.
+func shortFloat(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+func shortInt(v int64) string { return strconv.FormatInt(v, 10) }

@@ -68,8 +68,7 @@ func fillShape(c *opdef.ShapeContext) error {
 }
 
 func fill(ctx *kernel.Context) error {
-	dims, value := ctx.Input(0), ctx.Input(1).Retain()
-	defer value.Release()
+	dims, value := ctx.Input(0), ctx.Input(1)
 	if dims.Rank() > 1 {
 		return status.InvalidArgumentf("dims must represent a vector, got shape %v", dims.Shape())
 	}
@@ -84,7 +83,7 @@ func fill(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	splat(out, &value)
+	splat(out, value)
 	return nil
 }
 

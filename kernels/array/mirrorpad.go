@@ -42,34 +42,43 @@ func mirrorOffset(attrs opdef.Attrs) int {
 	return 0
 }
 
-func checkMirror(paddings [][2]int, shape tensor.Shape, offset int) error {
+// checkMirror checks paddings against the shape that is padded; what tells in errors which one that is.
+func checkMirror(paddings [][2]int, shape tensor.Shape, offset int, what string) error {
 	for i, p := range paddings {
 		limit := int(shape[i]) - offset
 		if p[0] > limit || p[1] > limit {
-			relation := "no greater than"
+			relation, fault := "no greater than", "greater than"
 			if offset == 1 {
-				relation = "less than"
+				relation, fault = "less than", "not less than"
 			}
-			return status.InvalidArgumentf("paddings must be %s the dimension size: %d, %d greater than %d",
-				relation, p[0], p[1], shape[i])
+			return status.InvalidArgumentf("paddings must be %s the %sdimension size: %d, %d %s %d",
+				relation, what, p[0], p[1], fault, shape[i])
 		}
 	}
 	return nil
 }
 
-func readMirror(t *tensor.Tensor, shape tensor.Shape) ([][2]int, error) {
+// mirrorTexts are the error texts in which the two directions differ.
+type mirrorTexts struct{ rank, negative, what string }
+
+var (
+	padTexts  = mirrorTexts{"%v, %v", "paddings must be non-negative: %d %d", ""}
+	gradTexts = mirrorTexts{"%v %v", "Paddings must be non-negative: %d, %d", "output "}
+)
+
+func readMirror(t *tensor.Tensor, shape tensor.Shape, texts mirrorTexts) ([][2]int, error) {
 	if t.Rank() != 2 || t.Dim(1) != 2 {
 		return nil, status.InvalidArgumentf("paddings must be a matrix with 2 columns: %v", t.Shape())
 	}
 	if t.Dim(0) != len(shape) {
-		return nil, status.InvalidArgumentf("The first dimension of paddings must be the rank of inputs%v, %v", t.Shape(), shape)
+		return nil, status.InvalidArgumentf("The first dimension of paddings must be the rank of inputs"+texts.rank, t.Shape(), shape)
 	}
 	given := ints.Values(t)
 	out := make([][2]int, len(shape))
 	for i := range shape {
 		before, after := given[2*i], given[2*i+1]
 		if before < 0 || after < 0 {
-			return nil, status.InvalidArgumentf("paddings must be non-negative: %d, %d", before, after)
+			return nil, status.InvalidArgumentf(texts.negative, before, after)
 		}
 		out[i] = [2]int{int(before), int(after)}
 	}
@@ -80,11 +89,11 @@ func newMirrorPad(c *kernel.Construction) (kernel.Kernel, error) {
 	offset := mirrorOffset(c.Attrs)
 	return kernel.Func(func(ctx *kernel.Context) error {
 		in := ctx.Input(0)
-		paddings, err := readMirror(ctx.Input(1), in.Shape())
+		paddings, err := readMirror(ctx.Input(1), in.Shape(), padTexts)
 		if err != nil {
 			return err
 		}
-		if err := checkMirror(paddings, in.Shape(), offset); err != nil {
+		if err := checkMirror(paddings, in.Shape(), offset, padTexts.what); err != nil {
 			return err
 		}
 		shape := slices.Clone(in.Shape())
@@ -159,7 +168,7 @@ func newMirrorPadGrad(c *kernel.Construction) (kernel.Kernel, error) {
 	offset := mirrorOffset(c.Attrs)
 	return kernel.Func(func(ctx *kernel.Context) error {
 		in := ctx.Input(0)
-		paddings, err := readMirror(ctx.Input(1), in.Shape())
+		paddings, err := readMirror(ctx.Input(1), in.Shape(), gradTexts)
 		if err != nil {
 			return err
 		}
@@ -171,7 +180,7 @@ func newMirrorPadGrad(c *kernel.Construction) (kernel.Kernel, error) {
 					p[0], p[1], in.Shape()[i])
 			}
 		}
-		if err := checkMirror(paddings, shape, offset); err != nil {
+		if err := checkMirror(paddings, shape, offset, gradTexts.what); err != nil {
 			return err
 		}
 		work := in.Clone()

@@ -77,14 +77,14 @@ func readPaddings(t *tensor.Tensor, shape tensor.Shape) (paddings [][2]int, padd
 		return nil, nil, status.InvalidArgumentf("paddings must be a matrix with 2 columns: %v", t.Shape())
 	}
 	if t.Dim(0) != len(shape) {
-		return nil, nil, status.InvalidArgumentf("The first dimension of paddings must be the rank of inputs%v%v", t.Shape(), shape)
+		return nil, nil, status.InvalidArgumentf("The first dimension of paddings must be the rank of inputs%v %v", t.Shape(), shape)
 	}
 	given := ints.Values(t)
 	paddings, padded = make([][2]int, len(shape)), make(tensor.Shape, len(shape))
 	for i, d := range shape {
 		before, after := given[2*i], given[2*i+1]
 		if before < 0 || after < 0 {
-			return nil, nil, status.InvalidArgumentf("Paddings must be non-negative: %d%d", before, after)
+			return nil, nil, status.InvalidArgumentf("Paddings must be non-negative: %d %d", before, after)
 		}
 		paddings[i] = [2]int{int(before), int(after)}
 		padded[i] = before + d + after

@@ -94,15 +94,16 @@ func reshape(ctx *kernel.Context) error {
 	if sizes.NumElements() >= tensor.MaxRank {
 		return status.InvalidArgumentf("too many dimensions: must be < %d, but received %d", tensor.MaxRank, sizes.NumElements())
 	}
-	shape, err := inferSizes(append([]int64{}, ints.Values(sizes)...), int64(in.NumElements()))
+	shape, err := inferSizes(append([]int64{}, ints.Values(sizes)...), in.Shape())
 	if err != nil {
 		return err
 	}
 	return ctx.PassInput(0, 0, shape...)
 }
 
-// inferSizes checks requested sizes of a tensor with n elements and replaces the -1 among them.
-func inferSizes(dims []int64, n int64) ([]int64, error) {
+// inferSizes checks requested sizes of a tensor of shape in and replaces the -1 among them. Where zeros are requested, the
+// zeros of in do not count for what the -1 stands for.
+func inferSizes(dims []int64, in tensor.Shape) ([]int64, error) {
 	product, hole, zero := int64(1), -1, false
 	for i, d := range dims {
 		switch {
@@ -120,18 +121,22 @@ func inferSizes(dims []int64, n int64) ([]int64, error) {
 			product *= d
 		}
 	}
-	total := product
-	if zero {
-		total = 0
-	}
 	if hole >= 0 {
-		if n%product != 0 || zero && n > 0 {
+		n, skipped := int64(1), false
+		for _, d := range in {
+			if d > 0 || !zero {
+				n *= d
+			} else {
+				skipped = true
+			}
+		}
+		if n%product != 0 && !skipped {
 			return nil, status.InvalidArgumentf(
-				"Input to reshape is a tensor with %d values, but the requested shape requires a multiple of %d", n, total)
+				"Input to reshape is a tensor with %d values, but the requested shape requires a multiple of %d", n, product)
 		}
 		dims[hole] = n / product
-		return dims, nil
 	}
+	n, total := in.NumElements(), tensor.Shape(dims).NumElements()
 	if total != n {
 		return nil, status.InvalidArgumentf(
 			"Input to reshape is a tensor with %d values, but the requested shape has %d", n, total)

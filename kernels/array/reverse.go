@@ -189,7 +189,7 @@ func newReverseSequence(c *kernel.Construction) (kernel.Kernel, error) {
 
 func checkSequences(in, lengths *tensor.Tensor, batch, seq int) error {
 	if lengths.Rank() != 1 {
-		return status.InvalidArgumentf("seq_lens input must be 1-dim, not %d", lengths.Rank())
+		return status.InvalidArgumentf("seq_lengths must be 1-dim, not %d", lengths.Rank())
 	}
 	switch {
 	case batch == seq:
@@ -203,7 +203,7 @@ func checkSequences(in, lengths *tensor.Tensor, batch, seq int) error {
 	case seq < 0:
 		return status.InvalidArgumentf("seq_dim must be >= 0, but got %d", seq)
 	case lengths.NumElements() != in.Dim(batch):
-		return status.InvalidArgumentf("Length of seq_lens != input.dims(%d), (%d vs. %d)", batch, lengths.NumElements(), in.Dim(batch))
+		return status.InvalidArgumentf("Length of seq_lengths != input.dims(%d), (%d vs. %d)", batch, lengths.NumElements(), in.Dim(batch))
 	}
 	for i, n := range ints.Values(lengths) {
 		if n < 0 {

@@ -1,0 +1,83 @@
+package rows
+
+import (
+	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/strided"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Layout says how the rows of a gather lie: source element (o, r, w) and result element (o, i, w) of Outer blocks, of
+// which each has Rows rows of Width elements in the source. Every Share consecutive blocks use the same part of the list.
+type Layout struct {
+	Outer, Rows, Width int
+	Share              int // blocks per part of the list; 0 for all
+}
+
+// Gather sets row i of each block of dst to row list[i] of the same block of src.
+func Gather(dst, src *tensor.Tensor, l List, g Layout) {
+	if dst.NumElements() == 0 {
+		return
+	}
+	switch dtype := dst.DType(); dtype {
+	case tensor.String:
+		gather(tensor.Values[string](dst), tensor.Values[string](src), l.Rows, g)
+	case tensor.Resource:
+		gather(tensor.Values[*tensor.Handle](dst), tensor.Values[*tensor.Handle](src), l.Rows, g)
+	case tensor.Variant:
+		gather(tensor.Values[tensor.VariantValue](dst), tensor.Values[tensor.VariantValue](src), l.Rows, g)
+	default:
+		switch dtype.Size() {
+		case 1:
+			gather(strided.Words[uint8](dst), strided.Words[uint8](src), l.Rows, g)
+		case 2:
+			gather(strided.Words[uint16](dst), strided.Words[uint16](src), l.Rows, g)
+		case 4:
+			gather(strided.Words[uint32](dst), strided.Words[uint32](src), l.Rows, g)
+		case 8:
+			gather(strided.Words[uint64](dst), strided.Words[uint64](src), l.Rows, g)
+		default:
+			gather(tensor.Values[complex128](dst), tensor.Values[complex128](src), l.Rows, g)
+		}
+	}
+}
+
+func gather[E any](dst, src []E, list []int64, g Layout) {
+	share := g.Share
+	if share == 0 {
+		share = g.Outer
+	}
+	n := len(list) / (g.Outer / share) // rows of a block of the result
+	grain := max(1, 8192/g.Width)
+	parallel.For(g.Outer*n, grain, func(lo, hi int) {
+		for lo < hi {
+			o, i := lo/n, lo%n
+			k := min(n-i, hi-lo)
+			block := src[o*g.Rows*g.Width : (o+1)*g.Rows*g.Width]
+			pick(dst[(o*n+i)*g.Width:][:k*g.Width], block, list[o/share*n+i:][:k], g.Width)
+			lo += k
+		}
+	})
+}
+
+// pick copies the listed rows of a block.
+func pick[E any](dst, block []E, list []int64, width int) {
+	switch {
+	case width == 1:
+		for i, row := range list {
+			if row >= 0 {
+				dst[i] = block[row]
+			} else {
+				dst[i] = *new(E)
+			}
+		}
+	default:
+		for i, row := range list {
+			out := dst[i*width : (i+1)*width]
+			if row >= 0 {
+				copy(out, block[int(row)*width:])
+			} else {
+				clear(out)
+			}
+		}
+	}
+}

@@ -1,0 +1,124 @@
+// Package rows gathers and scatters rows of tensors by index. A row is what one index, or one vector of indices, selects:
+// a run of elements that lie together. Indices are read and checked once, as a list of row numbers, and then used by loops
+// that need no more checks.
+package rows
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// List is a list of row numbers. It may hold pooled memory: release it after use.
+type List struct {
+	Rows    []int64
+	scratch tensor.Tensor
+}
+
+// Release gives back the memory of the list.
+func (l *List) Release() {
+	l.scratch.Release()
+	l.Rows = nil
+}
+
+// skipped marks, among row numbers, an index to be passed over.
+const skipped = -1
+
+// Read makes a list of the elements of an integer tensor, each of which must lie in [0, limit). bad is the position of the
+// first that does not, or -1.
+func Read(indices *tensor.Tensor, limit int) (l List, bad int, err error) {
+	if indices.DType() == tensor.Int64 {
+		l.Rows = tensor.Values[int64](indices)
+	} else if err = l.alloc(indices.NumElements()); err != nil {
+		return l, -1, err
+	} else {
+		ints.Read(l.Rows, indices, 0)
+	}
+	for i, row := range l.Rows {
+		if uint64(row) >= uint64(limit) {
+			return l, i, nil
+		}
+	}
+	return l, -1, nil
+}
+
+func (l *List) alloc(n int) (err error) {
+	if l.scratch, err = tensor.Alloc(tensor.Int64, tensor.Shape{int64(n)}); err == nil {
+		l.Rows = tensor.Values[int64](&l.scratch)
+	}
+	return err
+}
+
+// ReadVectors makes a list of the vectors in the last dimension of an integer tensor, each an index into dims, whose
+// number of elements is the number of rows. bad is the position of the first vector that lies outside, or -1; with skip
+// such vectors are passed over.
+func ReadVectors(indices *tensor.Tensor, dims tensor.Shape, skip bool) (l List, bad int, err error) {
+	depth := len(dims)
+	n := 0
+	if depth > 0 {
+		n = indices.NumElements() / depth
+	} else {
+		n = int(indices.Shape()[:indices.Rank()-1].NumElements())
+	}
+	if err := l.alloc(n); err != nil {
+		return l, -1, err
+	}
+	index := make([]int64, depth)
+	for i := range l.Rows {
+		ints.Read(index, indices, i*depth)
+		row, ok := flatten(index, dims)
+		switch {
+		case ok:
+			l.Rows[i] = row
+		case skip:
+			l.Rows[i] = skipped
+		default:
+			return l, i, nil
+		}
+	}
+	return l, -1, nil
+}
+
+func flatten(index []int64, dims tensor.Shape) (row int64, ok bool) {
+	for k, x := range index {
+		if uint64(x) >= uint64(dims[k]) {
+			return 0, false
+		}
+		row = row*dims[k] + x
+	}
+	return row, true
+}
+
+// Position prints where the element with number i is in a tensor of the given shape, as TensorFlow's errors do: "[1,0]",
+// or nothing for a scalar.
+func Position(shape tensor.Shape, i int) string {
+	if len(shape) == 0 {
+		return ""
+	}
+	parts := make([]string, len(shape))
+	for k := len(shape) - 1; k >= 0; k-- {
+		parts[k] = strconv.Itoa(i % int(shape[k]))
+		i /= int(shape[k])
+	}
+	return "[" + strings.Join(parts, ",") + "]"
+}
+
+// Vector prints vector i of a tensor of index vectors, "1, 0".
+func Vector(indices *tensor.Tensor, i int) string {
+	depth := indices.Dim(indices.Rank() - 1)
+	index := make([]int64, depth)
+	ints.Read(index, indices, i*depth)
+	parts := make([]string, depth)
+	for k, x := range index {
+		parts[k] = strconv.FormatInt(x, 10)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Make returns a list of n row numbers to be filled in. Negative ones are passed over.
+func Make(n int) (l List, err error) {
+	err = l.alloc(n)
+	return l, err
+}

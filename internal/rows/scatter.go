@@ -1,0 +1,174 @@
+package rows
+
+import (
+	"fmt"
+
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/strided"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Scatter combines row list[i] of dst, of width elements, with row i of updates, or with their one element if updates is
+// a scalar. Rows that are listed several times are combined in the order of the list.
+func Scatter(op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) {
+	if len(l.Rows) == 0 || width == 0 {
+		return
+	}
+	if op == elementwise.Assign {
+		assign(dst, updates, l, width)
+		return
+	}
+	switch dst.DType() {
+	case tensor.Float32:
+		combine[float32](op, dst, updates, l, width)
+	case tensor.Float64:
+		combine[float64](op, dst, updates, l, width)
+	case tensor.Float16:
+		combine[tensor.Half](op, dst, updates, l, width)
+	case tensor.BFloat16:
+		combine[tensor.BFloat](op, dst, updates, l, width)
+	case tensor.Int8:
+		combine[int8](op, dst, updates, l, width)
+	case tensor.Int16:
+		combine[int16](op, dst, updates, l, width)
+	case tensor.Int32:
+		combine[int32](op, dst, updates, l, width)
+	case tensor.Int64:
+		combine[int64](op, dst, updates, l, width)
+	case tensor.Uint8:
+		combine[uint8](op, dst, updates, l, width)
+	case tensor.Uint16:
+		combine[uint16](op, dst, updates, l, width)
+	case tensor.Uint32:
+		combine[uint32](op, dst, updates, l, width)
+	case tensor.Uint64:
+		combine[uint64](op, dst, updates, l, width)
+	case tensor.Complex64:
+		combine[complex64](op, dst, updates, l, width)
+	case tensor.Complex128:
+		combine[complex128](op, dst, updates, l, width)
+	default:
+		panic(fmt.Sprintf("rows: no arithmetic on %v", dst.DType()))
+	}
+}
+
+func assign(dst, updates *tensor.Tensor, l List, width int) {
+	switch dtype := dst.DType(); dtype {
+	case tensor.String:
+		set(tensor.Values[string](dst), tensor.Values[string](updates), l.Rows, width)
+	case tensor.Resource:
+		set(tensor.Values[*tensor.Handle](dst), tensor.Values[*tensor.Handle](updates), l.Rows, width)
+	case tensor.Variant:
+		set(tensor.Values[tensor.VariantValue](dst), tensor.Values[tensor.VariantValue](updates), l.Rows, width)
+	default:
+		switch dtype.Size() {
+		case 1:
+			set(strided.Words[uint8](dst), strided.Words[uint8](updates), l.Rows, width)
+		case 2:
+			set(strided.Words[uint16](dst), strided.Words[uint16](updates), l.Rows, width)
+		case 4:
+			set(strided.Words[uint32](dst), strided.Words[uint32](updates), l.Rows, width)
+		case 8:
+			set(strided.Words[uint64](dst), strided.Words[uint64](updates), l.Rows, width)
+		default:
+			set(tensor.Values[complex128](dst), tensor.Values[complex128](updates), l.Rows, width)
+		}
+	}
+}
+
+func set[E any](dst, updates []E, list []int64, width int) {
+	scalar := len(updates) == 1 && len(list)*width != 1
+	for i, row := range list {
+		if row < 0 {
+			continue
+		}
+		out := dst[int(row)*width : (int(row)+1)*width]
+		if !scalar {
+			copy(out, updates[i*width:])
+			continue
+		}
+		for k := range out {
+			out[k] = updates[0]
+		}
+	}
+}
+
+// blockColumns is how many columns of rows one core takes, so that rows listed twice keep their order.
+const blockColumns = 4096
+
+func combine[T tensor.Elem](op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) {
+	loop := elementwise.Arithmetic[T](op)
+	d, u := tensor.Values[T](dst), tensor.Values[T](updates)
+	if len(u) == 1 && len(l.Rows)*width != 1 {
+		row := make([]T, width)
+		for k := range row {
+			row[k] = u[0]
+		}
+		combineRows(loop, d, row, l.Rows, width, 0)
+		return
+	}
+	combineRows(loop, d, u, l.Rows, width, width)
+}
+
+// combineRows takes the update of each next row step elements further on.
+func combineRows[T any](loop func(z, x, y []T), dst, updates []T, list []int64, width, step int) {
+	parallel.For(width, blockColumns, func(lo, hi int) {
+		for i, row := range list {
+			if row < 0 {
+				continue
+			}
+			out := dst[int(row)*width+lo : int(row)*width+hi]
+			loop(out, out, updates[i*step+lo:i*step+hi])
+		}
+	})
+}
+
+// CheckUpdates checks the shapes of a scatter by index vectors into a tensor of the given shape.
+func CheckUpdates(indices, updates *tensor.Tensor, shape tensor.Shape) error {
+	switch {
+	case len(shape) < 1:
+		return status.InvalidArgumentf("Output must be at least 1-D, got shape: %v", shape)
+	case indices.Rank() < 1:
+		return status.InvalidArgumentf("Indices shape must have rank at least one. Found:%v", indices.Shape())
+	case shape.NumElements() == 0 && (indices.NumElements() > 0 || updates.NumElements() > 0):
+		return status.InvalidArgumentf("Indices and updates specified for empty output.  indices shape: %v", indices.Shape())
+	}
+	if indices.Rank() > 1 && updates.Rank() > 0 && updates.Dim(0) != indices.Dim(0) {
+		return status.InvalidArgumentf("Dimensions [0,1) of indices[shape=%v] = %d must match dimensions [0,1) of updates[shape=%v] = %d",
+			indices.Shape(), indices.Dim(0), updates.Shape(), updates.Dim(0))
+	}
+	outer := indices.Rank() - 1
+	depth := indices.Dim(outer)
+	if updates.Rank() < outer || !updates.Shape()[:outer].Equal(indices.Shape()[:outer]) {
+		return status.InvalidArgumentf("Dimensions [0,%d) of indices[shape=%v] must match dimensions [0,%d) of updates[shape=%v]",
+			outer, indices.Shape(), outer, updates.Shape())
+	}
+	if depth > len(shape) || !updates.Shape()[outer:].Equal(shape[depth:]) {
+		return status.InvalidArgumentf("Dimensions [%d,%d) of input[shape=%v] must match dimensions [%d,%d) of updates[shape=%v]",
+			depth, len(shape), shape, outer, updates.Rank(), updates.Shape())
+	}
+	return nil
+}
+
+// ScatterVectors combines updates with the slices of dst that the index vectors in the last dimension of indices select.
+// The shapes fit. With skip, vectors outside of dst are passed over.
+func ScatterVectors(op elementwise.Op, dst, indices, updates *tensor.Tensor, skip bool) error {
+	if dst.NumElements() == 0 {
+		return nil
+	}
+	outer := indices.Rank() - 1
+	depth := indices.Dim(outer)
+	list, bad, err := ReadVectors(indices, dst.Shape()[:depth], skip)
+	defer list.Release()
+	if err != nil {
+		return err
+	}
+	if bad >= 0 {
+		return status.InvalidArgumentf("indices%s = [%s] does not index into shape %v",
+			Position(indices.Shape()[:outer], bad), Vector(indices, bad), dst.Shape())
+	}
+	Scatter(op, dst, updates, list, int(dst.Shape()[depth:].NumElements()))
+	return nil
+}

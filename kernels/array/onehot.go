@@ -1,0 +1,93 @@
+package array
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/internal/rows"
+	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	registerNew(opdef.Def{
+		Name: "OneHot", Doc: "Adds a dimension of size depth at axis, with on_value at each index and off_value elsewhere.",
+		In:    []string{"indices: TI", "depth: int32", "on_value: T", "off_value: T"},
+		Out:   []string{"output: T"},
+		Attrs: []string{"axis: int = -1", "T: type", "TI: {uint8, int8, int32, int64} = int64"},
+		Shape: oneHotShape,
+	}, newOneHot)
+}
+
+func oneHotShape(c *opdef.ShapeContext) error {
+	axis := c.Attrs.Int("axis")
+	if axis < -1 {
+		return status.InvalidArgumentf("axis must be >= -1")
+	}
+	depth, err := shapes.Dim(c, 1)
+	in := c.In[0]
+	if err != nil || !in.RankKnown() {
+		return err
+	}
+	at := axis
+	if axis == -1 {
+		at = in.Rank()
+	}
+	at %= in.Rank() + 1
+	c.Out[0] = shapes.Concat(shapes.Sub(in, 0, at), shapes.Of(depth), shapes.From(in, at))
+	return nil
+}
+
+func newOneHot(c *kernel.Construction) (kernel.Kernel, error) {
+	axis := c.Attrs.Int("axis")
+	return kernel.Func(func(ctx *kernel.Context) error { return oneHot(ctx, axis) }), nil
+}
+
+func oneHot(ctx *kernel.Context, axis int) error {
+	indices := ctx.Input(0)
+	rank := indices.Rank()
+	if axis < -1 || axis > rank {
+		return status.InvalidArgumentf("Expected axis to be -1 or between [0, %d).  But received: %d", rank+1, axis)
+	}
+	for i, name := range []string{"depth", "on_value", "off_value"} {
+		if t := ctx.Input(i + 1); t.Rank() != 0 {
+			return status.InvalidArgumentf("%s must be a scalar, but got: %v", name, t.Shape())
+		}
+	}
+	depth := ints.Scalar(ctx.Input(1))
+	if depth < 0 {
+		return status.InvalidArgumentf("depth must be non-negative, got: %d", depth)
+	}
+	if axis == -1 {
+		axis = rank
+	}
+	n := indices.NumElements()
+	if depth > 0 && int64(n) > (1<<62)/depth {
+		return status.InvalidArgumentf("OneHot result would have shape %v + [%d], which exceeds 2**63 - 1 elements",
+			indices.Shape(), depth)
+	}
+	out, err := ctx.Allocate(0, slices.Insert(slices.Clone(indices.Shape()), axis, depth))
+	if err != nil || out.NumElements() == 0 {
+		return err
+	}
+	splat(out, ctx.Input(3))
+	list, err := rows.Make(n)
+	defer list.Release()
+	if err != nil {
+		return err
+	}
+	ints.Read(list.Rows, indices, 0)
+	suffix := indices.Shape()[axis:].NumElements()
+	for i, hot := range list.Rows {
+		list.Rows[i] = -1
+		if hot >= 0 && hot < depth {
+			p, s := int64(i)/suffix, int64(i)%suffix
+			list.Rows[i] = (p*depth+hot)*suffix + s
+		}
+	}
+	rows.Scatter(elementwise.Assign, out, ctx.Input(2), list, 1)
+	return nil
+}
