@@ -12,12 +12,13 @@ type Resource interface {
 	TypeName() string
 }
 
-// Resources holds the resources of a device by container and name.
+// Resources holds the resources of a device or of a step by container and name. The zero Resources is empty, with a default
+// container that has no name.
 type Resources struct {
 	defaultContainer string
 
 	mu         sync.RWMutex
-	containers map[string]map[resourceKey]Resource // guarded by mu
+	containers map[string]map[resourceKey]Resource // guarded by mu; made when there is something to hold
 }
 
 type resourceKey struct{ typeName, name string }
@@ -25,7 +26,7 @@ type resourceKey struct{ typeName, name string }
 // NewResources returns an empty set. defaultContainer is what the empty container name stands for: TensorFlow takes the
 // name of the task's job.
 func NewResources(defaultContainer string) *Resources {
-	return &Resources{defaultContainer: defaultContainer, containers: map[string]map[resourceKey]Resource{}}
+	return &Resources{defaultContainer: defaultContainer}
 }
 
 // DefaultContainer returns the container that the empty name stands for.
@@ -97,6 +98,9 @@ func CreateResource(r *Resources, container, name string, res Resource) error {
 func (r *Resources) putLocked(container string, key resourceKey, res Resource) {
 	c := r.containers[container]
 	if c == nil {
+		if r.containers == nil {
+			r.containers = map[string]map[resourceKey]Resource{}
+		}
 		c = map[resourceKey]Resource{}
 		r.containers[container] = c
 	}
@@ -134,7 +138,7 @@ func (r *Resources) Clear(container string) {
 func (r *Resources) ClearAll() {
 	r.mu.Lock()
 	gone := r.containers
-	r.containers = map[string]map[resourceKey]Resource{}
+	r.containers = nil
 	r.mu.Unlock()
 	for _, c := range gone {
 		for _, res := range c {

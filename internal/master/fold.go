@@ -11,9 +11,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// optimizeOptions returns the passes that the session's configuration wants.
-func (s *session) optimizeOptions(state *graphState) optimize.Options {
-	options := optimize.Options{Eval: s.master.eval}
+// optimizeOptions returns the passes over a graph that the session's configuration wants.
+func (s *session) optimizeOptions(g *graph.Graph) optimize.Options {
+	shapes, err := graph.InferShapes(g)
+	if err != nil { // the step will tell, if it comes that far
+		s.master.Log.Debug("shapes of a graph contradict each other", "session", s.handle, "error", err)
+	}
+	options := optimize.Options{Eval: s.master.eval, Shape: shapes.Of}
 	o := s.config.GetGraphOptions().GetOptimizerOptions()
 	if o.GetOptLevel() == pb.OptimizerOptions_L0 {
 		if !o.GetDoConstantFolding() {

@@ -109,7 +109,7 @@ func (s *session) cut(p *plan, state *graphState, req planRequest) (map[string]*
 	}
 	p.feedKeys = terminalKeys(req.feeds, pruned.Feeds)
 	p.fetchKeys = terminalKeys(req.fetches, pruned.Fetches)
-	if err := optimize.Optimize(pruned.Graph, s.optimizeOptions(state)); err != nil {
+	if err := optimize.Optimize(pruned.Graph, s.optimizeOptions(pruned.Graph)); err != nil {
 		return nil, err
 	}
 	return partition.Split(pruned.Graph, partition.Options{

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// trace is what a client wants to know about a step beside its results.
+// trace is what a client wants to know about a step beside its results. A nil *trace is nothing.
 type trace struct {
 	session  *session
 	plan     *plan
@@ -31,12 +31,15 @@ func newTrace(s *session, p *plan, options *pb.RunOptions) (*trace, error) {
 		return nil, status.InvalidArgumentf("RunOptions.output_partition_graphs() is not supported when " +
 			"disable_output_partition_graphs is true.")
 	}
+	if !t.timeline && !t.costs && !t.graphs && !t.memory {
+		return nil, nil //nolint:nilnil // nothing is to be recorded
+	}
 	return t, nil
 }
 
 // executorOptions returns what the workers are to record, nil for nothing.
 func (t *trace) executorOptions() *pb.ExecutorOpts {
-	if !t.timeline && !t.costs && !t.graphs && !t.memory {
+	if t == nil {
 		return nil
 	}
 	return &pb.ExecutorOpts{
@@ -47,7 +50,7 @@ func (t *trace) executorOptions() *pb.ExecutorOpts {
 
 // begin makes all tasks of the step record their transfers.
 func (t *trace) begin(ctx context.Context) {
-	if t.timeline {
+	if t != nil && t.timeline {
 		t.logging(ctx, &pb.LoggingRequest{EnableRpcLogging: true})
 	}
 }
@@ -71,6 +74,9 @@ func (t *trace) logging(ctx context.Context, req *pb.LoggingRequest) []*pb.Loggi
 // end gathers what was recorded: transfers first, those to the master's own task before the others', then kernels.
 func (t *trace) end(ctx context.Context, id int64, resps []*message.RunGraphResponse) *pb.RunMetadata {
 	out := &pb.RunMetadata{}
+	if t == nil {
+		return out
+	}
 	if t.timeline {
 		out.StepStats = &pb.StepStats{}
 		logs := t.logging(ctx, &pb.LoggingRequest{DisableRpcLogging: true, FetchStepId: []int64{id}})

@@ -77,7 +77,7 @@ func TestEachValueIsReceivedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := <-second
-		expect(t, err, status.Aborted, "Step 1 was cleaned up.")
+		expect(t, err, status.Aborted, "The step was cleaned up.")
 		if !status.IsDerived(err) {
 			t.Error("the error does not follow from another")
 		}
@@ -161,7 +161,7 @@ func TestStepsThatAreNeverStarted(t *testing.T) {
 		}()
 		synctest.Wait()
 		_, _ = f.CleanupGraph(t.Context(), &pb.CleanupGraphRequest{StepId: 3})
-		expect(t, <-cleaned, status.Aborted, "Step 3 was cleaned up.")
+		expect(t, <-cleaned, status.Aborted, "The step was cleaned up.")
 		if n := f.NumSteps(); n != 0 {
 			t.Errorf("%d steps are left, want none", n)
 		}

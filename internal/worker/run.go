@@ -18,6 +18,7 @@ type run struct {
 	session *session
 	graph   *registered
 	step    *step
+	local   kernel.Resources // of the run alone: stacks, tensor arrays
 
 	ctx    context.Context // of the executors; its cause is the error that ended the run
 	cancel context.CancelCauseFunc
@@ -108,10 +109,9 @@ func (r *run) store(sends []message.NamedTensor) error {
 func (r *run) execute(stats *stats, resp *message.RunGraphResponse) error {
 	stop := context.AfterFunc(r.ctx, r.abort)
 	step := &kernel.Step{
-		ID: r.step.id, Context: r.ctx, Cancel: r.fail, Rendezvous: r, Session: r.session.handle,
-		Resources: kernel.NewResources("__per_step"),
+		ID: r.step.id, Context: r.ctx, Cancel: r.fail, Rendezvous: r, Resources: &r.local, Session: r.session.handle,
 	}
-	defer step.Resources.ClearAll()
+	defer r.local.ClearAll()
 	var err error
 	if len(r.graph.units) == 1 {
 		err = r.graph.units[0].exec.Run(step, stats.options(0))
@@ -183,17 +183,21 @@ func (r *run) take(key string) (tensor.Tensor, error) {
 			return tensor.Tensor{}, err
 		}
 	}
-	var t tensor.Tensor
-	var dead, came bool
-	var err error
-	r.step.table.RecvText(key, func(v tensor.Tensor, d bool, e error) { t, dead, err, came = v, d, e, true })
-	switch {
-	case !came: // ending the exchange answers the request at once
-		r.fail(status.Internalf("No node of the graph produces %s", key))
-	case err == nil && dead:
-		return t, deadFetch(key)
+	var got struct {
+		tensor.Tensor
+		dead, came bool
+		err        error
 	}
-	return t, err
+	r.step.table.RecvText(key, func(t tensor.Tensor, dead bool, err error) {
+		got.Tensor, got.dead, got.err, got.came = t, dead, err, true
+	})
+	if !got.came { // ending the exchange answers the request at once
+		r.fail(status.Internalf("No node of the graph produces %s", key))
+	}
+	if got.err == nil && got.dead {
+		return got.Tensor, deadFetch(key)
+	}
+	return got.Tensor, got.err
 }
 
 func deadFetch(key string) error {

@@ -18,6 +18,9 @@ const (
 	abortDelay = time.Second
 )
 
+// errCleanedUp is those get who still wait for something of a step that its master has cleaned up.
+var errCleanedUp = status.Abortedf("The step was cleaned up.").Derive()
+
 // steps owns all steps of a worker. A step is there from the first request that names it until CleanupGraph, the end of
 // its session or that of the worker; one that only receivers have named also ends with the last of them.
 type steps struct {
@@ -142,7 +145,7 @@ func (s *steps) cleanup(id int64) {
 	st := s.byID[id]
 	s.mu.Unlock()
 	if st != nil {
-		s.remove(st, status.Abortedf("Step %d was cleaned up.", id))
+		s.remove(st, errCleanedUp)
 	}
 }
 
@@ -191,7 +194,9 @@ func (s *steps) remove(st *step, why *status.Error) {
 	st.stopTimerLocked()
 	runs := slices.Clone(st.runs)
 	s.mu.Unlock()
-	why = why.Derive()
+	if !status.IsDerived(why) {
+		why = why.Derive()
+	}
 	for _, r := range runs {
 		r.cancel(why)
 	}
