@@ -37,6 +37,7 @@ func sources() []source {
 			source{"simd", "update_" + isa.String(), isa, updates, both},
 			source{"simd", "matvec_" + isa.String(), isa, matrixVector, both},
 			source{"simd", "transcend_" + isa.String(), isa, transcendental, single},
+			source{"conv", "pool_" + isa.String(), isa, windows, both},
 			source{"tile", "tile_" + isa.String(), isa, tiles, both},
 			source{"tile", "pack_" + isa.String(), isa, packs, both},
 		)
