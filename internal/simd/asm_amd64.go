@@ -49,9 +49,10 @@ func init32() {
 		dotRows: levels[func(dst, x *float32, stride int, y *float32, fours, n int)]{dotRows32AVX2, dotRows32AVX512},
 	}
 	columns.f32 = columnKernels[float32]{
-		sum: levels[func(acc, x *float32, stride, rows, cols int)]{sumColumns32AVX2, sumColumns32AVX512},
-		add: levels[func(dst, x, v *float32, stride, rows, cols int)]{addRow32AVX2, addRow32AVX512},
-		mul: levels[func(dst, x, v *float32, stride, rows, cols int)]{mulRow32AVX2, mulRow32AVX512},
+		sum:        levels[func(acc, x *float32, stride, rows, cols int)]{sumColumns32AVX2, sumColumns32AVX512},
+		add:        levels[func(dst, x, v *float32, stride, rows, cols int)]{addRow32AVX2, addRow32AVX512},
+		mul:        levels[func(dst, x, v *float32, stride, rows, cols int)]{mulRow32AVX2, mulRow32AVX512},
+		subColumns: levels[func(dst, x, a, b *float32, rows, cols int)]{subColumns32AVX2, subColumns32AVX512},
 	}
 	update.f32 = updateKernels[float32]{
 		momentum:         levels[func(w, acc, g *float32, n int, p *[2]float32)]{momentum32AVX2, momentum32AVX512},
@@ -65,6 +66,10 @@ func init32() {
 	expSum = expSums{
 		store: levels[func(dst, src *float32, n int, sub float32) float32]{expSubSum32AVX2, expSubSum32AVX512},
 		sum:   levels[func(src *float32, n int, sub float32) float32]{sumExpSub32AVX2, sumExpSub32AVX512},
+	}
+	softmaxAsm = softmaxKernels{
+		rows: levels[func(dst, src *float32, rows, cols int, largest, sum *float32)]{softmaxRows32AVX2, softmaxRows32AVX512},
+		sums: levels[func(src *float32, rows, cols int, largest, sum *float32)]{expSumRows32AVX2, expSumRows32AVX512},
 	}
 }
 
@@ -107,9 +112,10 @@ func init64() {
 		dotRows: levels[func(dst, x *float64, stride int, y *float64, fours, n int)]{dotRows64AVX2, dotRows64AVX512},
 	}
 	columns.f64 = columnKernels[float64]{
-		sum: levels[func(acc, x *float64, stride, rows, cols int)]{sumColumns64AVX2, sumColumns64AVX512},
-		add: levels[func(dst, x, v *float64, stride, rows, cols int)]{addRow64AVX2, addRow64AVX512},
-		mul: levels[func(dst, x, v *float64, stride, rows, cols int)]{mulRow64AVX2, mulRow64AVX512},
+		sum:        levels[func(acc, x *float64, stride, rows, cols int)]{sumColumns64AVX2, sumColumns64AVX512},
+		add:        levels[func(dst, x, v *float64, stride, rows, cols int)]{addRow64AVX2, addRow64AVX512},
+		mul:        levels[func(dst, x, v *float64, stride, rows, cols int)]{mulRow64AVX2, mulRow64AVX512},
+		subColumns: levels[func(dst, x, a, b *float64, rows, cols int)]{subColumns64AVX2, subColumns64AVX512},
 	}
 	update.f64 = updateKernels[float64]{
 		momentum:         levels[func(w, acc, g *float64, n int, p *[2]float64)]{momentum64AVX2, momentum64AVX512},

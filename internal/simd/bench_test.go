@@ -51,10 +51,9 @@ func BenchmarkSoftmax(b *testing.B) {
 		b.Run(fmt.Sprintf("%dx%d", shape[0], shape[1]), func(b *testing.B) {
 			rows, cols := shape[0], shape[1]
 			x, y := random[float32](rows*cols, -4, 4), make([]float32, rows*cols)
+			largest, sum := make([]float32, rows), make([]float32, rows)
 			for b.Loop() {
-				for i := 0; i < len(x); i += cols {
-					Softmax(y[i:i+cols], x[i:i+cols])
-				}
+				SoftmaxRows(y, x, cols, largest, sum)
 			}
 		})
 	}
@@ -74,22 +73,5 @@ func BenchmarkColumns(b *testing.B) {
 				AddRow(y, x, v)
 			}
 		})
-	}
-}
-
-func BenchmarkSoftmaxParts(b *testing.B) {
-	for _, n := range []int{10, 1000} {
-		x, y := random[float32](n, -4, 4), make([]float32, n)
-		for name, f := range map[string]func(){
-			"MaxOf":     func() { MaxOf(x) },
-			"ExpSubSum": func() { ExpSubSum(y, x, 1) },
-			"MulScalar": func() { MulScalar(y, x, 2) },
-		} {
-			b.Run(fmt.Sprint(name, "/", n), func(b *testing.B) {
-				for b.Loop() {
-					f()
-				}
-			})
-		}
 	}
 }

@@ -7,6 +7,8 @@ type columnKernels[T Float] struct {
 	sum levels[func(acc, x *T, stride, rows, cols int)]
 	add levels[func(dst, x, v *T, stride, rows, cols int)]
 	mul levels[func(dst, x, v *T, stride, rows, cols int)]
+
+	subColumns levels[func(dst, x, a, b *T, rows, cols int)]
 }
 
 var columns pair[columnKernels[float32], columnKernels[float64]]
@@ -31,32 +33,60 @@ func SumColumns[T Float](acc, x []T) {
 		}
 		return
 	}
+	if cols >= wideRow {
+		// Down the rows of a wide matrix every step is on another page: go along them instead.
+		for ; len(x) > 0; x = x[min(len(x), len(ones32)*cols):] {
+			AddRows(acc, onesOf[T]()[:min(len(ones32), len(x)/cols)], x, cols)
+		}
+		return
+	}
 	k := columnsOf[T]().sum[l-1]
 	forRows(len(x)/cols, cols, func(row, rows, col, n int) {
 		k(&acc[col], &x[row*cols+col], cols*size[T](), rows, n)
 	})
 }
 
+// wideRow is the number of columns from which on rows are taken one after another and not panel by panel.
+const wideRow = 256
+
+var (
+	ones32 [64]float32
+	ones64 [len(ones32)]float64
+)
+
+func init() {
+	for i := range ones32 {
+		ones32[i], ones64[i] = 1, 1
+	}
+}
+
+func onesOf[T Float]() []T {
+	if isFloat32[T]() {
+		return as[T](ones32[:])
+	}
+	return as[T](ones64[:])
+}
+
 // AddRow: dst[i*len(v)+j] = x[i*len(v)+j] + v[j] for whole rows of len(v) elements: a bias.
 func AddRow[T Float](dst, x, v []T) {
-	mapRows(dst, x, v, columnsOf[T]().add, addGo)
+	mapRows(dst, x, v, columnsOf[T]().add, Add)
 }
 
 // MulRow: dst[i*len(v)+j] = x[i*len(v)+j] * v[j] for whole rows of len(v) elements.
 func MulRow[T Float](dst, x, v []T) {
-	mapRows(dst, x, v, columnsOf[T]().mul, mulGo)
+	mapRows(dst, x, v, columnsOf[T]().mul, Mul)
 }
 
-func mapRows[T Float](dst, x, v []T, asm levels[func(dst, x, v *T, stride, rows, cols int)], pure func(dst, a, b []T)) {
+func mapRows[T Float](dst, x, v []T, asm levels[func(dst, x, v *T, stride, rows, cols int)], byRow func(dst, a, b []T)) {
 	cols := len(v)
 	if cols == 0 || len(dst) == 0 {
 		return
 	}
 	x = x[:len(dst)]
 	l := Current()
-	if l == Generic {
+	if l == Generic || cols >= wideRow {
 		for i := 0; i < len(dst); i += cols {
-			pure(dst[i:i+cols], x[i:i+cols], v)
+			byRow(dst[i:i+cols], x[i:i+cols], v)
 		}
 		return
 	}
@@ -64,6 +94,23 @@ func mapRows[T Float](dst, x, v []T, asm levels[func(dst, x, v *T, stride, rows,
 		at := row*cols + col
 		asm[l-1](&dst[at], &x[at], &v[col], cols*size[T](), rows, n)
 	})
+}
+
+// SubColumns: dst[i*cols+j] = x[i*cols+j] - a[i] - b[i] for whole rows of cols elements.
+func SubColumns[T Float](dst, x, a, b []T, cols int) {
+	rows := rowsOf(len(dst), cols)
+	x, a, b = x[:len(dst)], a[:rows], b[:rows]
+	l := Current()
+	if l == Generic || cols > piece {
+		for i := range rows {
+			row := dst[i*cols:][:cols]
+			SubScalar(row, x[i*cols:], a[i])
+			SubScalar(row, row, b[i])
+		}
+		return
+	}
+	f := columnsOf[T]().subColumns[l-1]
+	forRows(rows, max(cols, 1), func(row, n, _, _ int) { f(&dst[row*cols], &x[row*cols], &a[row], &b[row], n, cols) })
 }
 
 // forRows calls f for pieces of a matrix: some rows, or some columns of one row if rows are long.

@@ -331,6 +331,80 @@ done:
 	VZEROUPPER
 	RET
 
+// func subColumns32AVX2(dst *float32, x *float32, a *float32, b *float32, rows int, cols int)
+// Requires: AVX, CMOV, SSE
+TEXT ·subColumns32AVX2(SB), NOSPLIT, $8-48
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    a+16(FP), DX
+	MOVQ    b+24(FP), BX
+	MOVQ    rows+32(FP), R9
+	MOVQ    cols+40(FP), R10
+
+row:
+	VBROADCASTSS (DX), Y1
+	VBROADCASTSS (BX), Y2
+	MOVQ         R10, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y0
+	VSUBPS  Y1, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	VMOVUPS 32(SI)(R8*1), Y0
+	VSUBPS  Y1, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS Y0, 32(DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Y0
+	VSUBPS  Y1, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS Y0, 64(DI)(R8*1)
+	VMOVUPS 96(SI)(R8*1), Y0
+	VSUBPS  Y1, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS Y0, 96(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y3
+	VMASKMOVPS (SI)(R8*1), Y3, Y0
+	VSUBPS     Y1, Y0, Y0
+	VSUBPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y3, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	LEAQ    (SI)(R10*4), SI
+	LEAQ    (DI)(R10*4), DI
+	ADDQ    $0x00000004, DX
+	ADDQ    $0x00000004, BX
+	DECQ    R9
+	JNZ     row
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+8(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+16(SB)/8, $0xffffffffffffffff
@@ -666,6 +740,80 @@ row1:
 	JMP        narrow
 
 done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func subColumns64AVX2(dst *float64, x *float64, a *float64, b *float64, rows int, cols int)
+// Requires: AVX, CMOV, SSE
+TEXT ·subColumns64AVX2(SB), NOSPLIT, $8-48
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    a+16(FP), DX
+	MOVQ    b+24(FP), BX
+	MOVQ    rows+32(FP), R9
+	MOVQ    cols+40(FP), R10
+
+row:
+	VBROADCASTSD (DX), Y1
+	VBROADCASTSD (BX), Y2
+	MOVQ         R10, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y0
+	VSUBPD  Y1, Y0, Y0
+	VSUBPD  Y2, Y0, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	VMOVUPS 32(SI)(R8*1), Y0
+	VSUBPD  Y1, Y0, Y0
+	VSUBPD  Y2, Y0, Y0
+	VMOVUPS Y0, 32(DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Y0
+	VSUBPD  Y1, Y0, Y0
+	VSUBPD  Y2, Y0, Y0
+	VMOVUPS Y0, 64(DI)(R8*1)
+	VMOVUPS 96(SI)(R8*1), Y0
+	VSUBPD  Y1, Y0, Y0
+	VSUBPD  Y2, Y0, Y0
+	VMOVUPS Y0, 96(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000010, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y3
+	VMASKMOVPD (SI)(R8*1), Y3, Y0
+	VSUBPD     Y1, Y0, Y0
+	VSUBPD     Y2, Y0, Y0
+	VMASKMOVPD Y0, Y3, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	LEAQ    (SI)(R10*8), SI
+	LEAQ    (DI)(R10*8), DI
+	ADDQ    $0x00000008, DX
+	ADDQ    $0x00000008, BX
+	DECQ    R9
+	JNZ     row
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET

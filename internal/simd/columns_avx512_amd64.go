@@ -17,6 +17,11 @@ func addRow32AVX512(dst *float32, x *float32, v *float32, stride int, rows int, 
 //go:noescape
 func mulRow32AVX512(dst *float32, x *float32, v *float32, stride int, rows int, cols int)
 
+// subColumns32AVX512: dst[i][j] = x[i][j] - a[i] - b[i].
+//
+//go:noescape
+func subColumns32AVX512(dst *float32, x *float32, a *float32, b *float32, rows int, cols int)
+
 // sumColumns64AVX512: acc[j] += the sum of column j of x.
 //
 //go:noescape
@@ -31,3 +36,8 @@ func addRow64AVX512(dst *float64, x *float64, v *float64, stride int, rows int, 
 //
 //go:noescape
 func mulRow64AVX512(dst *float64, x *float64, v *float64, stride int, rows int, cols int)
+
+// subColumns64AVX512: dst[i][j] = x[i][j] - a[i] - b[i].
+//
+//go:noescape
+func subColumns64AVX512(dst *float64, x *float64, a *float64, b *float64, rows int, cols int)

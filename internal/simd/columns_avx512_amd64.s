@@ -331,6 +331,80 @@ done:
 	VZEROUPPER
 	RET
 
+// func subColumns32AVX512(dst *float32, x *float32, a *float32, b *float32, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·subColumns32AVX512(SB), NOSPLIT, $8-48
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    a+16(FP), DX
+	MOVQ    b+24(FP), BX
+	MOVQ    rows+32(FP), R9
+	MOVQ    cols+40(FP), R10
+
+row:
+	VBROADCASTSS (DX), Z1
+	VBROADCASTSS (BX), Z2
+	MOVQ         R10, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000040, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z0
+	VSUBPS  Z1, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Z0
+	VSUBPS  Z1, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	VMOVUPS 128(SI)(R8*1), Z0
+	VSUBPS  Z1, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS Z0, 128(DI)(R8*1)
+	VMOVUPS 192(SI)(R8*1), Z0
+	VSUBPS  Z1, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS Z0, 192(DI)(R8*1)
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z0
+	VSUBPS    Z1, Z0, Z0
+	VSUBPS    Z2, Z0, Z0
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	LEAQ    (SI)(R10*4), SI
+	LEAQ    (DI)(R10*4), DI
+	ADDQ    $0x00000004, DX
+	ADDQ    $0x00000004, BX
+	DECQ    R9
+	JNZ     row
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+8(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+16(SB)/8, $0xffffffffffffffff
@@ -666,6 +740,80 @@ row1:
 	JMP       narrow
 
 done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func subColumns64AVX512(dst *float64, x *float64, a *float64, b *float64, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·subColumns64AVX512(SB), NOSPLIT, $8-48
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    a+16(FP), DX
+	MOVQ    b+24(FP), BX
+	MOVQ    rows+32(FP), R9
+	MOVQ    cols+40(FP), R10
+
+row:
+	VBROADCASTSD (DX), Z1
+	VBROADCASTSD (BX), Z2
+	MOVQ         R10, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z0
+	VSUBPD  Z1, Z0, Z0
+	VSUBPD  Z2, Z0, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Z0
+	VSUBPD  Z1, Z0, Z0
+	VSUBPD  Z2, Z0, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	VMOVUPS 128(SI)(R8*1), Z0
+	VSUBPD  Z1, Z0, Z0
+	VSUBPD  Z2, Z0, Z0
+	VMOVUPS Z0, 128(DI)(R8*1)
+	VMOVUPS 192(SI)(R8*1), Z0
+	VSUBPD  Z1, Z0, Z0
+	VSUBPD  Z2, Z0, Z0
+	VMOVUPS Z0, 192(DI)(R8*1)
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z0
+	VSUBPD    Z1, Z0, Z0
+	VSUBPD    Z2, Z0, Z0
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	LEAQ    (SI)(R10*8), SI
+	LEAQ    (DI)(R10*8), DI
+	ADDQ    $0x00000008, DX
+	ADDQ    $0x00000008, BX
+	DECQ    R9
+	JNZ     row
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET

@@ -101,32 +101,88 @@ func TestSoftmax(t *testing.T) {
 }
 
 func testSoftmax[T Float](t *testing.T, tolerance float64) {
-	for _, n := range lengths[1:] {
-		x := random[T](n, -60, 60)
-		largest, sum := math.Inf(-1), 0.0
-		for _, v := range x {
-			largest = max(largest, float64(v))
+	for _, cols := range lengths[1:] {
+		rows := 3
+		if cols == 10 || cols == 1 {
+			rows = 2 * piece
 		}
-		for _, v := range x {
-			sum += math.Exp(float64(v) - largest)
-		}
-		soft, check := guarded[T](n, 0, 0)
-		Softmax(soft, x)
+		x := random[T](rows*cols, -60, 60)
+		soft, check := guarded[T](rows*cols, 0, 0)
+		largest, checkLargest := guarded[T](rows, 0, 0)
+		sum, checkSum := guarded[T](rows, 0, 0)
+		SoftmaxRows(soft, x, cols, largest, sum)
 		check(t)
-		logs, check := guarded[T](n, 0, 0)
-		LogSoftmax(logs, x)
+		checkLargest(t)
+		checkSum(t)
+		logs, check := guarded[T](rows*cols, 0, 0)
+		logSum := make([]T, rows)
+		LogSoftmaxRows(logs, x, cols, make([]T, rows), logSum)
 		check(t)
-		for i, v := range x {
-			want := math.Exp(float64(v)-largest) / sum
-			if !near(float64(soft[i]), want, tolerance) {
-				t.Fatalf("Softmax[%T] of %d = %v at %d, want %v", v, n, soft[i], i, want)
+		for i := range rows {
+			most, total := math.Inf(-1), 0.0
+			for _, v := range x[i*cols:][:cols] {
+				most = max(most, float64(v))
 			}
-			want = float64(v) - largest - math.Log(sum)
-			if !near(float64(logs[i]), want, tolerance*130) {
-				t.Fatalf("LogSoftmax[%T] of %d = %v at %d, want %v", v, n, logs[i], i, want)
+			for _, v := range x[i*cols:][:cols] {
+				total += math.Exp(float64(v) - most)
+			}
+			if float64(largest[i]) != most || !near(float64(sum[i])/total, 1, 10*tolerance) ||
+				!near(float64(logSum[i]), math.Log(total), 10*tolerance) {
+				t.Fatalf("SoftmaxRows[%T] of %d: largest %v, sum %v, its logarithm %v; want %v, %v", sum[i], cols, largest[i], sum[i], logSum[i], most, total)
+			}
+			for j, v := range x[i*cols:][:cols] {
+				at := i*cols + j
+				if want := math.Exp(float64(v)-most) / total; !near(float64(soft[at]), want, tolerance) {
+					t.Fatalf("SoftmaxRows[%T] of %d = %v at %d, want %v", v, cols, soft[at], at, want)
+				}
+				if want := float64(v) - most - math.Log(total); !near(float64(logs[at]), want, tolerance*130) {
+					t.Fatalf("LogSoftmaxRows[%T] of %d = %v at %d, want %v", v, cols, logs[at], at, want)
+				}
 			}
 		}
 	}
+}
+
+func TestSoftmaxOfOneRow(t *testing.T) {
+	x := []float32{0, 1, 2, -50}
+	atLevels(t, func(t *testing.T) {
+		soft, logs, largest, sum := make([]float32, 4), make([]float32, 4), make([]float32, 1), make([]float32, 1)
+		want, wantLogs := make([]float32, 4), make([]float32, 4)
+		Softmax(soft, x)
+		LogSoftmax(logs, x)
+		SoftmaxRows(want, x, 4, largest, sum)
+		LogSoftmaxRows(wantLogs, x, 4, largest, sum)
+		for i := range x {
+			if ulps(soft[i], float64(want[i])) > 3 || ulps(logs[i], float64(wantLogs[i])) > 3 {
+				t.Errorf("Softmax gives %v and LogSoftmax %v, want %v and %v", soft, logs, want, wantLogs)
+			}
+		}
+	})
+}
+
+func TestSoftmaxOfNaNAndInfinity(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	tests := []struct{ x, want []float32 }{
+		{[]float32{1, nan, 2}, []float32{nan, nan, nan}},
+		{[]float32{1, 2, nan}, []float32{nan, nan, nan}},
+		{[]float32{-inf, -inf}, []float32{nan, nan}},
+		{[]float32{-inf, 0, 0}, []float32{0, 0.5, 0.5}},
+		{[]float32{inf, 0}, []float32{nan, 0}},
+	}
+	atLevels(t, func(t *testing.T) {
+		for _, tt := range tests {
+			got, largest, sum := make([]float32, len(tt.x)), make([]float32, 1), make([]float32, 1)
+			SoftmaxRows(got, tt.x, len(tt.x), largest, sum)
+			for i, w := range tt.want {
+				if !(ulps(got[i], float64(w)) < 2) && w == w {
+					continue // e^-inf over an infinite sum is 0 or not a number, by level
+				}
+				if (w != w) != (got[i] != got[i]) {
+					t.Errorf("Softmax(%v) = %v, want %v", tt.x, got, tt.want)
+				}
+			}
+		}
+	})
 }
 
 func TestMatrixVector(t *testing.T) {

@@ -31,3 +31,13 @@ func expSubSum32AVX2(dst *float32, src *float32, n int, sub float32) float32
 //
 //go:noescape
 func sumExpSub32AVX2(src *float32, n int, sub float32) float32
+
+// softmaxRows32AVX2: for each row of src, its largest element, the sum of e^(src-largest), and dst = e^(src-largest)/sum.
+//
+//go:noescape
+func softmaxRows32AVX2(dst *float32, src *float32, rows int, cols int, largest *float32, sum *float32)
+
+// expSumRows32AVX2: for each row of src, its largest element and the sum of e^(src-largest).
+//
+//go:noescape
+func expSumRows32AVX2(src *float32, rows int, cols int, largest *float32, sum *float32)

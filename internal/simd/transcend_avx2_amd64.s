@@ -807,6 +807,437 @@ done:
 	MOVSS        X0, ret+24(FP)
 	RET
 
+// func softmaxRows32AVX2(dst *float32, src *float32, rows int, cols int, largest *float32, sum *float32)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·softmaxRows32AVX2(SB), NOSPLIT, $8-48
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	MOVQ         largest+32(FP), R9
+	MOVQ         sum+40(FP), R10
+	VBROADCASTSS vectors32<>+64(SB), Y7
+	VBROADCASTSS vectors32<>+96(SB), Y8
+	VBROADCASTSS vectors32<>+128(SB), Y9
+	VBROADCASTSS vectors32<>+160(SB), Y10
+	VBROADCASTSS vectors32<>+192(SB), Y11
+	VBROADCASTSS vectors32<>+224(SB), Y12
+	VBROADCASTSS vectors32<>+256(SB), Y13
+	VBROADCASTSS vectors32<>+288(SB), Y14
+
+row:
+	VBROADCASTSS vectors32<>+800(SB), Y5
+	VMOVUPS      Y5, Y0
+	VMOVUPS      Y5, Y1
+	VMOVUPS      Y5, Y2
+	VMOVUPS      Y5, Y3
+	MOVQ         BX, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           restMax
+
+blockMax:
+	VMAXPS (SI)(R8*1), Y0, Y0
+	VMAXPS 32(SI)(R8*1), Y1, Y1
+	VMAXPS 64(SI)(R8*1), Y2, Y2
+	VMAXPS 96(SI)(R8*1), Y3, Y3
+	ADDQ   $0x00000080, R8
+	SUBQ   $0x00000020, CX
+	JGE    blockMax
+
+restMax:
+	ADDQ $0x00000020, CX
+	JZ   doneMax
+
+singleMax:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y6
+	VMASKMOVPS (SI)(R8*1), Y6, Y4
+	VBLENDVPS  Y6, Y4, Y5, Y4
+	VMAXPS     Y4, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         singleMax
+
+doneMax:
+	VMAXPS       Y2, Y0, Y0
+	VMAXPS       Y3, Y1, Y1
+	VMAXPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X15
+	VMAXPS       X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VMAXPS       X15, X0, X0
+	VPERMILPS    $0xb1, X0, X15
+	VMAXPS       X15, X0, X0
+	VMOVSS       X0, (R9)
+	VBROADCASTSS X0, Y1
+	VXORPS       Y0, Y0, Y0
+	MOVQ         BX, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           restExp
+
+blockExp:
+	VMOVUPS      (SI)(R8*1), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPS       Y7, Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS Y8, Y3, Y2
+	VFNMADD231PS Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PS  Y11, Y2, Y4
+	VFMADD213PS  Y12, Y2, Y4
+	VFMADD213PS  Y13, Y2, Y4
+	VFMADD213PS  Y14, Y2, Y4
+	VMULPS       Y2, Y4, Y4
+	VFMADD213PS  Y2, Y2, Y4
+	VADDPS       vectors32<>+320(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y4, Y2
+	VMOVUPS      vectors32<>+384(SB), Y4
+	VCMPPS       $0x1e, vectors32<>+352(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPS       $0x11, vectors32<>+416(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VMOVUPS      Y2, (DI)(R8*1)
+	VADDPS       Y2, Y0, Y0
+	VMOVUPS      32(SI)(R8*1), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPS       Y7, Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS Y8, Y3, Y2
+	VFNMADD231PS Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PS  Y11, Y2, Y4
+	VFMADD213PS  Y12, Y2, Y4
+	VFMADD213PS  Y13, Y2, Y4
+	VFMADD213PS  Y14, Y2, Y4
+	VMULPS       Y2, Y4, Y4
+	VFMADD213PS  Y2, Y2, Y4
+	VADDPS       vectors32<>+320(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y4, Y2
+	VMOVUPS      vectors32<>+384(SB), Y4
+	VCMPPS       $0x1e, vectors32<>+352(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPS       $0x11, vectors32<>+416(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VMOVUPS      Y2, 32(DI)(R8*1)
+	VADDPS       Y2, Y0, Y0
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          blockExp
+
+restExp:
+	ADDQ $0x00000010, CX
+	JZ   doneExp
+
+singleExp:
+	MOVQ         $0x00000008, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors32<>+32(SB), R13
+	VMOVUPS      (R13)(AX*4), Y6
+	VMASKMOVPS   (SI)(R8*1), Y6, Y2
+	VSUBPS       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPS       Y7, Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS Y8, Y3, Y2
+	VFNMADD231PS Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PS  Y11, Y2, Y4
+	VFMADD213PS  Y12, Y2, Y4
+	VFMADD213PS  Y13, Y2, Y4
+	VFMADD213PS  Y14, Y2, Y4
+	VMULPS       Y2, Y4, Y4
+	VFMADD213PS  Y2, Y2, Y4
+	VADDPS       vectors32<>+320(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y4, Y2
+	VMOVUPS      vectors32<>+384(SB), Y4
+	VCMPPS       $0x1e, vectors32<>+352(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPS       $0x11, vectors32<>+416(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VMASKMOVPS   Y2, Y6, (DI)(R8*1)
+	VANDPS       Y2, Y6, Y2
+	VADDPS       Y2, Y0, Y0
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JG           singleExp
+
+doneExp:
+	VEXTRACTF128 $0x01, Y0, X15
+	VADDPS       X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VADDPS       X15, X0, X0
+	VPERMILPS    $0xb1, X0, X15
+	VADDPS       X15, X0, X0
+	VMOVSS       X0, (R10)
+	VBROADCASTSS X0, Y0
+	VMOVUPS      vectors32<>+320(SB), Y1
+	VDIVPS       Y0, Y1, Y1
+	MOVQ         BX, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           restScale
+
+blockScale:
+	VMOVUPS (DI)(R8*1), Y2
+	VMULPS  Y1, Y2, Y2
+	VMOVUPS Y2, (DI)(R8*1)
+	VMOVUPS 32(DI)(R8*1), Y2
+	VMULPS  Y1, Y2, Y2
+	VMOVUPS Y2, 32(DI)(R8*1)
+	VMOVUPS 64(DI)(R8*1), Y2
+	VMULPS  Y1, Y2, Y2
+	VMOVUPS Y2, 64(DI)(R8*1)
+	VMOVUPS 96(DI)(R8*1), Y2
+	VMULPS  Y1, Y2, Y2
+	VMOVUPS Y2, 96(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000020, CX
+	JGE     blockScale
+
+restScale:
+	ADDQ $0x00000020, CX
+	JZ   doneScale
+
+singleScale:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y6
+	VMASKMOVPS (DI)(R8*1), Y6, Y2
+	VMULPS     Y1, Y2, Y2
+	VMASKMOVPS Y2, Y6, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         singleScale
+
+doneScale:
+	LEAQ    (SI)(BX*4), SI
+	LEAQ    (DI)(BX*4), DI
+	ADDQ    $0x00000004, R9
+	ADDQ    $0x00000004, R10
+	DECQ    DX
+	JNZ     row
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func expSumRows32AVX2(src *float32, rows int, cols int, largest *float32, sum *float32)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·expSumRows32AVX2(SB), NOSPLIT, $8-40
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         src+0(FP), SI
+	MOVQ         rows+8(FP), DX
+	MOVQ         cols+16(FP), BX
+	MOVQ         largest+24(FP), R9
+	MOVQ         sum+32(FP), R10
+	VBROADCASTSS vectors32<>+64(SB), Y7
+	VBROADCASTSS vectors32<>+96(SB), Y8
+	VBROADCASTSS vectors32<>+128(SB), Y9
+	VBROADCASTSS vectors32<>+160(SB), Y10
+	VBROADCASTSS vectors32<>+192(SB), Y11
+	VBROADCASTSS vectors32<>+224(SB), Y12
+	VBROADCASTSS vectors32<>+256(SB), Y13
+	VBROADCASTSS vectors32<>+288(SB), Y14
+
+row:
+	VBROADCASTSS vectors32<>+800(SB), Y5
+	VMOVUPS      Y5, Y0
+	VMOVUPS      Y5, Y1
+	VMOVUPS      Y5, Y2
+	VMOVUPS      Y5, Y3
+	MOVQ         BX, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           restMax
+
+blockMax:
+	VMAXPS (SI)(R8*1), Y0, Y0
+	VMAXPS 32(SI)(R8*1), Y1, Y1
+	VMAXPS 64(SI)(R8*1), Y2, Y2
+	VMAXPS 96(SI)(R8*1), Y3, Y3
+	ADDQ   $0x00000080, R8
+	SUBQ   $0x00000020, CX
+	JGE    blockMax
+
+restMax:
+	ADDQ $0x00000020, CX
+	JZ   doneMax
+
+singleMax:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y6
+	VMASKMOVPS (SI)(R8*1), Y6, Y4
+	VBLENDVPS  Y6, Y4, Y5, Y4
+	VMAXPS     Y4, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         singleMax
+
+doneMax:
+	VMAXPS       Y2, Y0, Y0
+	VMAXPS       Y3, Y1, Y1
+	VMAXPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X15
+	VMAXPS       X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VMAXPS       X15, X0, X0
+	VPERMILPS    $0xb1, X0, X15
+	VMAXPS       X15, X0, X0
+	VMOVSS       X0, (R9)
+	VBROADCASTSS X0, Y1
+	VXORPS       Y0, Y0, Y0
+	MOVQ         BX, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           restExp
+
+blockExp:
+	VMOVUPS      (SI)(R8*1), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPS       Y7, Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS Y8, Y3, Y2
+	VFNMADD231PS Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PS  Y11, Y2, Y4
+	VFMADD213PS  Y12, Y2, Y4
+	VFMADD213PS  Y13, Y2, Y4
+	VFMADD213PS  Y14, Y2, Y4
+	VMULPS       Y2, Y4, Y4
+	VFMADD213PS  Y2, Y2, Y4
+	VADDPS       vectors32<>+320(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y4, Y2
+	VMOVUPS      vectors32<>+384(SB), Y4
+	VCMPPS       $0x1e, vectors32<>+352(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPS       $0x11, vectors32<>+416(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	VMOVUPS      32(SI)(R8*1), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPS       Y7, Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS Y8, Y3, Y2
+	VFNMADD231PS Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PS  Y11, Y2, Y4
+	VFMADD213PS  Y12, Y2, Y4
+	VFMADD213PS  Y13, Y2, Y4
+	VFMADD213PS  Y14, Y2, Y4
+	VMULPS       Y2, Y4, Y4
+	VFMADD213PS  Y2, Y2, Y4
+	VADDPS       vectors32<>+320(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y4, Y2
+	VMOVUPS      vectors32<>+384(SB), Y4
+	VCMPPS       $0x1e, vectors32<>+352(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPS       $0x11, vectors32<>+416(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          blockExp
+
+restExp:
+	ADDQ $0x00000010, CX
+	JZ   doneExp
+
+singleExp:
+	MOVQ         $0x00000008, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors32<>+32(SB), R13
+	VMOVUPS      (R13)(AX*4), Y6
+	VMASKMOVPS   (SI)(R8*1), Y6, Y2
+	VSUBPS       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPS       Y7, Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS Y8, Y3, Y2
+	VFNMADD231PS Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PS  Y11, Y2, Y4
+	VFMADD213PS  Y12, Y2, Y4
+	VFMADD213PS  Y13, Y2, Y4
+	VFMADD213PS  Y14, Y2, Y4
+	VMULPS       Y2, Y4, Y4
+	VFMADD213PS  Y2, Y2, Y4
+	VADDPS       vectors32<>+320(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y4, Y2
+	VMOVUPS      vectors32<>+384(SB), Y4
+	VCMPPS       $0x1e, vectors32<>+352(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPS       $0x11, vectors32<>+416(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VANDPS       Y2, Y6, Y2
+	VADDPS       Y2, Y0, Y0
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JG           singleExp
+
+doneExp:
+	VEXTRACTF128 $0x01, Y0, X15
+	VADDPS       X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VADDPS       X15, X0, X0
+	VPERMILPS    $0xb1, X0, X15
+	VADDPS       X15, X0, X0
+	VMOVSS       X0, (R10)
+	LEAQ         (SI)(BX*4), SI
+	ADDQ         $0x00000004, R9
+	ADDQ         $0x00000004, R10
+	DECQ         DX
+	JNZ          row
+	LDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+8(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+16(SB)/8, $0xffffffffffffffff

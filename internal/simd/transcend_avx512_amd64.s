@@ -748,6 +748,412 @@ done:
 	MOVSS         X0, ret+24(FP)
 	RET
 
+// func softmaxRows32AVX512(dst *float32, src *float32, rows int, cols int, largest *float32, sum *float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+TEXT ·softmaxRows32AVX512(SB), NOSPLIT, $8-48
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	MOVQ         largest+32(FP), R9
+	MOVQ         sum+40(FP), R10
+	VBROADCASTSS vectors32<>+64(SB), Z7
+	VBROADCASTSS vectors32<>+96(SB), Z8
+	VBROADCASTSS vectors32<>+128(SB), Z9
+	VBROADCASTSS vectors32<>+160(SB), Z10
+	VBROADCASTSS vectors32<>+192(SB), Z11
+	VBROADCASTSS vectors32<>+224(SB), Z12
+	VBROADCASTSS vectors32<>+256(SB), Z13
+	VBROADCASTSS vectors32<>+288(SB), Z14
+	VBROADCASTSS vectors32<>+320(SB), Z16
+	VBROADCASTSS vectors32<>+352(SB), Z17
+	VBROADCASTSS vectors32<>+384(SB), Z18
+	VBROADCASTSS vectors32<>+416(SB), Z19
+	VBROADCASTSS vectors32<>+448(SB), Z20
+
+row:
+	VBROADCASTSS vectors32<>+832(SB), Z5
+	VMOVUPS      Z5, Z0
+	VMOVUPS      Z5, Z1
+	VMOVUPS      Z5, Z2
+	VMOVUPS      Z5, Z3
+	MOVQ         BX, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000040, CX
+	JL           restMax
+
+blockMax:
+	VMAXPS (SI)(R8*1), Z0, Z0
+	VMAXPS 64(SI)(R8*1), Z1, Z1
+	VMAXPS 128(SI)(R8*1), Z2, Z2
+	VMAXPS 192(SI)(R8*1), Z3, Z3
+	ADDQ   $0x00000100, R8
+	SUBQ   $0x00000040, CX
+	JGE    blockMax
+
+restMax:
+	ADDQ $0x00000040, CX
+	JZ   doneMax
+
+singleMax:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z4
+	VBLENDMPS Z4, Z5, K1, Z4
+	VMAXPS    Z4, Z0, Z0
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        singleMax
+
+doneMax:
+	VMAXPS        Z2, Z0, Z0
+	VMAXPS        Z3, Z1, Z1
+	VMAXPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y15
+	VMAXPS        Y15, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X15
+	VMAXPS        X15, X0, X0
+	VPERMILPS     $0x4e, X0, X15
+	VMAXPS        X15, X0, X0
+	VPERMILPS     $0xb1, X0, X15
+	VMAXPS        X15, X0, X0
+	VMOVSS        X0, (R9)
+	VBROADCASTSS  X0, Z1
+	VXORPS        Z0, Z0, Z0
+	MOVQ          BX, CX
+	XORQ          R8, R8
+	SUBQ          $0x00000020, CX
+	JL            restExp
+
+blockExp:
+	VMOVUPS      (SI)(R8*1), Z2
+	VSUBPS       Z1, Z2, Z2
+	VMINPS       Z2, Z19, Z2
+	VMAXPS       Z2, Z20, Z2
+	VMULPS       Z7, Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS Z8, Z3, Z2
+	VFNMADD231PS Z9, Z3, Z2
+	VMOVUPS      Z10, Z4
+	VFMADD213PS  Z11, Z2, Z4
+	VFMADD213PS  Z12, Z2, Z4
+	VFMADD213PS  Z13, Z2, Z4
+	VFMADD213PS  Z14, Z2, Z4
+	VMULPS       Z2, Z4, Z4
+	VFMADD213PS  Z2, Z2, Z4
+	VADDPS       Z16, Z4, Z4
+	VSCALEFPS    Z3, Z4, Z2
+	VMOVUPS      Z2, (DI)(R8*1)
+	VADDPS       Z2, Z0, Z0
+	VMOVUPS      64(SI)(R8*1), Z2
+	VSUBPS       Z1, Z2, Z2
+	VMINPS       Z2, Z19, Z2
+	VMAXPS       Z2, Z20, Z2
+	VMULPS       Z7, Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS Z8, Z3, Z2
+	VFNMADD231PS Z9, Z3, Z2
+	VMOVUPS      Z10, Z4
+	VFMADD213PS  Z11, Z2, Z4
+	VFMADD213PS  Z12, Z2, Z4
+	VFMADD213PS  Z13, Z2, Z4
+	VFMADD213PS  Z14, Z2, Z4
+	VMULPS       Z2, Z4, Z4
+	VFMADD213PS  Z2, Z2, Z4
+	VADDPS       Z16, Z4, Z4
+	VSCALEFPS    Z3, Z4, Z2
+	VMOVUPS      Z2, 64(DI)(R8*1)
+	VADDPS       Z2, Z0, Z0
+	ADDQ         $0x00000080, R8
+	SUBQ         $0x00000020, CX
+	JGE          blockExp
+
+restExp:
+	ADDQ $0x00000020, CX
+	JZ   doneExp
+
+singleExp:
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
+	KMOVW        AX, K1
+	VMOVUPS.Z    (SI)(R8*1), K1, Z2
+	VSUBPS       Z1, Z2, Z2
+	VMINPS       Z2, Z19, Z2
+	VMAXPS       Z2, Z20, Z2
+	VMULPS       Z7, Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS Z8, Z3, Z2
+	VFNMADD231PS Z9, Z3, Z2
+	VMOVUPS      Z10, Z4
+	VFMADD213PS  Z11, Z2, Z4
+	VFMADD213PS  Z12, Z2, Z4
+	VFMADD213PS  Z13, Z2, Z4
+	VFMADD213PS  Z14, Z2, Z4
+	VMULPS       Z2, Z4, Z4
+	VFMADD213PS  Z2, Z2, Z4
+	VADDPS       Z16, Z4, Z4
+	VSCALEFPS    Z3, Z4, Z2
+	VMOVUPS      Z2, K1, (DI)(R8*1)
+	VMOVAPS.Z    Z2, K1, Z2
+	VADDPS       Z2, Z0, Z0
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JG           singleExp
+
+doneExp:
+	VEXTRACTF64X4 $0x01, Z0, Y15
+	VADDPS        Y15, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X15
+	VADDPS        X15, X0, X0
+	VPERMILPS     $0x4e, X0, X15
+	VADDPS        X15, X0, X0
+	VPERMILPS     $0xb1, X0, X15
+	VADDPS        X15, X0, X0
+	VMOVSS        X0, (R10)
+	VBROADCASTSS  X0, Z0
+	VDIVPS        Z0, Z16, Z1
+	MOVQ          BX, CX
+	XORQ          R8, R8
+	SUBQ          $0x00000040, CX
+	JL            restScale
+
+blockScale:
+	VMOVUPS (DI)(R8*1), Z2
+	VMULPS  Z1, Z2, Z2
+	VMOVUPS Z2, (DI)(R8*1)
+	VMOVUPS 64(DI)(R8*1), Z2
+	VMULPS  Z1, Z2, Z2
+	VMOVUPS Z2, 64(DI)(R8*1)
+	VMOVUPS 128(DI)(R8*1), Z2
+	VMULPS  Z1, Z2, Z2
+	VMOVUPS Z2, 128(DI)(R8*1)
+	VMOVUPS 192(DI)(R8*1), Z2
+	VMULPS  Z1, Z2, Z2
+	VMOVUPS Z2, 192(DI)(R8*1)
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000040, CX
+	JGE     blockScale
+
+restScale:
+	ADDQ $0x00000040, CX
+	JZ   doneScale
+
+singleScale:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (DI)(R8*1), K1, Z2
+	VMULPS    Z1, Z2, Z2
+	VMOVUPS   Z2, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        singleScale
+
+doneScale:
+	LEAQ    (SI)(BX*4), SI
+	LEAQ    (DI)(BX*4), DI
+	ADDQ    $0x00000004, R9
+	ADDQ    $0x00000004, R10
+	DECQ    DX
+	JNZ     row
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func expSumRows32AVX512(src *float32, rows int, cols int, largest *float32, sum *float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+TEXT ·expSumRows32AVX512(SB), NOSPLIT, $8-40
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         src+0(FP), SI
+	MOVQ         rows+8(FP), DX
+	MOVQ         cols+16(FP), BX
+	MOVQ         largest+24(FP), R9
+	MOVQ         sum+32(FP), R10
+	VBROADCASTSS vectors32<>+64(SB), Z7
+	VBROADCASTSS vectors32<>+96(SB), Z8
+	VBROADCASTSS vectors32<>+128(SB), Z9
+	VBROADCASTSS vectors32<>+160(SB), Z10
+	VBROADCASTSS vectors32<>+192(SB), Z11
+	VBROADCASTSS vectors32<>+224(SB), Z12
+	VBROADCASTSS vectors32<>+256(SB), Z13
+	VBROADCASTSS vectors32<>+288(SB), Z14
+	VBROADCASTSS vectors32<>+320(SB), Z16
+	VBROADCASTSS vectors32<>+352(SB), Z17
+	VBROADCASTSS vectors32<>+384(SB), Z18
+	VBROADCASTSS vectors32<>+416(SB), Z19
+	VBROADCASTSS vectors32<>+448(SB), Z20
+
+row:
+	VBROADCASTSS vectors32<>+832(SB), Z5
+	VMOVUPS      Z5, Z0
+	VMOVUPS      Z5, Z1
+	VMOVUPS      Z5, Z2
+	VMOVUPS      Z5, Z3
+	MOVQ         BX, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000040, CX
+	JL           restMax
+
+blockMax:
+	VMAXPS (SI)(R8*1), Z0, Z0
+	VMAXPS 64(SI)(R8*1), Z1, Z1
+	VMAXPS 128(SI)(R8*1), Z2, Z2
+	VMAXPS 192(SI)(R8*1), Z3, Z3
+	ADDQ   $0x00000100, R8
+	SUBQ   $0x00000040, CX
+	JGE    blockMax
+
+restMax:
+	ADDQ $0x00000040, CX
+	JZ   doneMax
+
+singleMax:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z4
+	VBLENDMPS Z4, Z5, K1, Z4
+	VMAXPS    Z4, Z0, Z0
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        singleMax
+
+doneMax:
+	VMAXPS        Z2, Z0, Z0
+	VMAXPS        Z3, Z1, Z1
+	VMAXPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y15
+	VMAXPS        Y15, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X15
+	VMAXPS        X15, X0, X0
+	VPERMILPS     $0x4e, X0, X15
+	VMAXPS        X15, X0, X0
+	VPERMILPS     $0xb1, X0, X15
+	VMAXPS        X15, X0, X0
+	VMOVSS        X0, (R9)
+	VBROADCASTSS  X0, Z1
+	VXORPS        Z0, Z0, Z0
+	MOVQ          BX, CX
+	XORQ          R8, R8
+	SUBQ          $0x00000020, CX
+	JL            restExp
+
+blockExp:
+	VMOVUPS      (SI)(R8*1), Z2
+	VSUBPS       Z1, Z2, Z2
+	VMINPS       Z2, Z19, Z2
+	VMAXPS       Z2, Z20, Z2
+	VMULPS       Z7, Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS Z8, Z3, Z2
+	VFNMADD231PS Z9, Z3, Z2
+	VMOVUPS      Z10, Z4
+	VFMADD213PS  Z11, Z2, Z4
+	VFMADD213PS  Z12, Z2, Z4
+	VFMADD213PS  Z13, Z2, Z4
+	VFMADD213PS  Z14, Z2, Z4
+	VMULPS       Z2, Z4, Z4
+	VFMADD213PS  Z2, Z2, Z4
+	VADDPS       Z16, Z4, Z4
+	VSCALEFPS    Z3, Z4, Z2
+	VADDPS       Z2, Z0, Z0
+	VMOVUPS      64(SI)(R8*1), Z2
+	VSUBPS       Z1, Z2, Z2
+	VMINPS       Z2, Z19, Z2
+	VMAXPS       Z2, Z20, Z2
+	VMULPS       Z7, Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS Z8, Z3, Z2
+	VFNMADD231PS Z9, Z3, Z2
+	VMOVUPS      Z10, Z4
+	VFMADD213PS  Z11, Z2, Z4
+	VFMADD213PS  Z12, Z2, Z4
+	VFMADD213PS  Z13, Z2, Z4
+	VFMADD213PS  Z14, Z2, Z4
+	VMULPS       Z2, Z4, Z4
+	VFMADD213PS  Z2, Z2, Z4
+	VADDPS       Z16, Z4, Z4
+	VSCALEFPS    Z3, Z4, Z2
+	VADDPS       Z2, Z0, Z0
+	ADDQ         $0x00000080, R8
+	SUBQ         $0x00000020, CX
+	JGE          blockExp
+
+restExp:
+	ADDQ $0x00000020, CX
+	JZ   doneExp
+
+singleExp:
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
+	KMOVW        AX, K1
+	VMOVUPS.Z    (SI)(R8*1), K1, Z2
+	VSUBPS       Z1, Z2, Z2
+	VMINPS       Z2, Z19, Z2
+	VMAXPS       Z2, Z20, Z2
+	VMULPS       Z7, Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS Z8, Z3, Z2
+	VFNMADD231PS Z9, Z3, Z2
+	VMOVUPS      Z10, Z4
+	VFMADD213PS  Z11, Z2, Z4
+	VFMADD213PS  Z12, Z2, Z4
+	VFMADD213PS  Z13, Z2, Z4
+	VFMADD213PS  Z14, Z2, Z4
+	VMULPS       Z2, Z4, Z4
+	VFMADD213PS  Z2, Z2, Z4
+	VADDPS       Z16, Z4, Z4
+	VSCALEFPS    Z3, Z4, Z2
+	VMOVAPS.Z    Z2, K1, Z2
+	VADDPS       Z2, Z0, Z0
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JG           singleExp
+
+doneExp:
+	VEXTRACTF64X4 $0x01, Z0, Y15
+	VADDPS        Y15, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X15
+	VADDPS        X15, X0, X0
+	VPERMILPS     $0x4e, X0, X15
+	VADDPS        X15, X0, X0
+	VPERMILPS     $0xb1, X0, X15
+	VADDPS        X15, X0, X0
+	VMOVSS        X0, (R10)
+	LEAQ          (SI)(BX*4), SI
+	ADDQ          $0x00000004, R9
+	ADDQ          $0x00000004, R10
+	DECQ          DX
+	JNZ           row
+	LDMXCSR       (SP)
+	VZEROUPPER
+	RET
+
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+8(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+16(SB)/8, $0xffffffffffffffff

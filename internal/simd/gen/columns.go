@@ -12,6 +12,37 @@ func columns(t *target) {
 	combine := "func(dst, x, v *%[1]s, stride, rows, cols int)"
 	t.panels("addRow", "dst[i][j] = x[i][j] + v[j]", combine, "v", mapPanel((*target).add))
 	t.panels("mulRow", "dst[i][j] = x[i][j] * v[j]", combine, "v", mapPanel((*target).mul))
+	t.subColumns()
+}
+
+// subColumns emits dst[i][j] = x[i][j] - a[i] - b[i] for rows without gaps.
+func (t *target) subColumns() {
+	t.function("subColumns", "func(dst, x, a, b *%[1]s, rows, cols int)", "dst[i][j] = x[i][j] - a[i] - b[i]")
+	t.Load(t.Param("dst"), reg.RDI)
+	t.Load(t.Param("x"), reg.RSI)
+	t.Load(t.Param("a"), reg.RDX)
+	t.Load(t.Param("b"), reg.RBX)
+	t.Load(t.Param("rows"), reg.R9)
+	t.Load(t.Param("cols"), reg.R10)
+	x, a, b, mask := t.regs[0], t.regs[1], t.regs[2], t.regs[3]
+	t.Label("row")
+	t.broadcast(a, operand.Mem{Base: reg.RDX})
+	t.broadcast(b, operand.Mem{Base: reg.RBX})
+	t.MOVQ(reg.R10, reg.RCX)
+	t.loop(4, mask, func(disp int, masked bool) {
+		t.load(x, operand.Mem{Base: reg.RSI, Index: reg.R8, Scale: 1, Disp: disp}, masked)
+		t.sub(x, x, a)
+		t.sub(x, x, b)
+		t.store(operand.Mem{Base: reg.RDI, Index: reg.R8, Scale: 1, Disp: disp}, x, masked)
+	})
+	for _, p := range []reg.Register{reg.RSI, reg.RDI} {
+		t.LEAQ(operand.Mem{Base: p, Index: reg.R10, Scale: uint8(t.bits / 8)}, p)
+	}
+	t.ADDQ(operand.U32(uint32(t.bits/8)), reg.RDX)
+	t.ADDQ(operand.U32(uint32(t.bits/8)), reg.RBX)
+	t.DECQ(reg.R9)
+	t.JNZ(operand.LabelRef("row"))
+	t.ret()
 }
 
 // panels emits the loop over panels: four vectors wide while there are so many columns, then single vectors. The

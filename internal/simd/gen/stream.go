@@ -97,27 +97,32 @@ func (t *target) stream(s stream) {
 // loop emits a loop over RCX elements, R8 being the offset in bytes: unroll vectors at a time, then single vectors, of
 // which the last is masked. It overwrites RCX, RAX, R13 and mask.
 func (t *target) loop(unroll int, mask vec, body func(disp int, masked bool)) {
+	t.namedLoop("", unroll, mask, body)
+}
+
+// namedLoop is loop for functions that have several; the name tells their labels apart.
+func (t *target) namedLoop(name string, unroll int, mask vec, body func(disp int, masked bool)) {
 	step := operand.U32(uint32(unroll * t.lanes()))
 	t.XORQ(R8, R8)
 	t.SUBQ(step, RCX)
-	t.JL(operand.LabelRef("rest"))
-	t.Label("block")
+	t.JL(operand.LabelRef("rest" + name))
+	t.Label("block" + name)
 	for u := range unroll {
 		body(u*t.bytes(), false)
 	}
 	t.ADDQ(operand.U32(uint32(unroll*t.bytes())), R8)
 	t.SUBQ(step, RCX)
-	t.JGE(operand.LabelRef("block"))
-	t.Label("rest")
+	t.JGE(operand.LabelRef("block" + name))
+	t.Label("rest" + name)
 	t.ADDQ(step, RCX)
-	t.JZ(operand.LabelRef("done"))
-	t.Label("single")
+	t.JZ(operand.LabelRef("done" + name))
+	t.Label("single" + name)
 	t.lastMask(RCX, mask, RAX)
 	body(0, true)
 	t.ADDQ(operand.U32(uint32(t.bytes())), R8)
 	t.SUBQ(operand.U32(uint32(t.lanes())), RCX)
-	t.JG(operand.LabelRef("single"))
-	t.Label("done")
+	t.JG(operand.LabelRef("single" + name))
+	t.Label("done" + name)
 }
 
 func unique(lists ...[]string) []string {

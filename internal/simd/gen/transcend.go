@@ -7,7 +7,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// transcendental emits exp, log, tanh and sigmoid for float32, and the sums of exponentials that softmax needs. The
+// transcendental emits exp, log, tanh, sigmoid and softmax for float32. The
 // polynomials are minimax fits (relative error, Lawson iteration in extended precision).
 func transcendental(t *target) {
 	for _, u := range []struct {
@@ -30,6 +30,8 @@ func transcendental(t *target) {
 	}
 	t.expSum("expSubSum", "dst = e^(src-sub); returns the sum of dst", true)
 	t.expSum("sumExpSub", "returns the sum of e^(src-sub)", false)
+	t.softmax(true)
+	t.softmax(false)
 }
 
 const (
