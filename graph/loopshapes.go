@@ -1,6 +1,10 @@
 package graph
 
-import "github.com/weft-ml/weft/tensor"
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/tensor"
+)
 
 // maxLoopPasses bounds how often shapes within loops are inferred anew before those that still change are given up.
 const maxLoopPasses = 8
@@ -9,6 +13,7 @@ const maxLoopPasses = 8
 // back edge of a loop, is left aside: on the first pass a loop is taken to keep the shapes that enter it.
 func (s *Shapes) inferMerge(n *Node) {
 	result := nodeShapes{inferred: true, out: make([]tensor.PartialShape, len(n.OutTypes))}
+	var handles []tensor.HandleElem
 	first := true
 	for _, in := range n.in {
 		src := s.of(in.Node)
@@ -16,19 +21,25 @@ func (s *Shapes) inferMerge(n *Node) {
 			continue
 		}
 		if first {
-			result.out[0] = s.Of(in)
-			if h := s.HandlesOf(in); h != nil {
-				result.handles = [][]tensor.HandleElem{h}
-			}
-		} else {
-			result.out[0] = common(result.out[0], s.Of(in))
+			result.out[0], handles, first = s.Of(in), s.HandlesOf(in), false
+			continue
 		}
-		first = false
+		result.out[0] = common(result.out[0], s.Of(in))
+		if !sameHandles(handles, s.HandlesOf(in)) {
+			handles = nil
+		}
 	}
 	for i := 1; i < len(result.out); i++ {
 		result.out[i] = tensor.MakePartial()
 	}
+	if handles != nil {
+		result.handles = [][]tensor.HandleElem{handles}
+	}
 	s.nodes[n.ID] = result
+}
+
+func sameHandles(a, b []tensor.HandleElem) bool {
+	return slices.EqualFunc(a, b, func(x, y tensor.HandleElem) bool { return x.DType == y.DType && x.Shape.Equal(y.Shape) })
 }
 
 // common returns what p and q agree on.
@@ -60,9 +71,8 @@ func (s *Shapes) settleLoops(order []*Node) {
 			}
 			for _, in := range n.in {
 				if in.Node != nil && changed[in.Node.ID] {
-					before := s.nodes[n.ID].out
-					_ = s.Infer(n) // an error means that the outputs are unknown
-					changed[n.ID] = !equalShapes(before, s.nodes[n.ID].out)
+					_ = s.Infer(n)       // an error means that the outputs are unknown
+					changed[n.ID] = true // its value may have, even where its shape has not
 					break
 				}
 			}
