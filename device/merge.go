@@ -110,19 +110,3 @@ func first[T comparable](a, b, unset T) T {
 func conflict(parts string, s, t Spec) error {
 	return status.InvalidArgumentf("Cannot merge devices with incompatible %s: '%v' and '%v'", parts, s, t)
 }
-
-// Canonical returns the full name that a name stands for, whose missing parts are taken from base, a full name. The name
-// may also be a local one, "CPU:0".
-func Canonical(name, base string) (string, error) {
-	full, err := Parse(base)
-	if err != nil || !full.IsFull() {
-		return "", status.InvalidArgumentf("Basename: %s should be fully specified.", base)
-	}
-	s, err := ParseLocal(name)
-	if err != nil {
-		if s, err = Parse(name); err != nil {
-			return "", status.InvalidArgumentf("Could not parse %s into a device specification.", name)
-		}
-	}
-	return full.With(s).String(), nil
-}

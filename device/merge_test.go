@@ -127,23 +127,3 @@ func TestIsCompatible(t *testing.T) {
 		}
 	}
 }
-
-func TestCanonical(t *testing.T) {
-	const base = "/job:foo/replica:10/task:0/device:CPU:0"
-	for _, tt := range []struct{ name, base, want string }{
-		{"/job:foo/replica:10/task:0/device:CPU:1", base, "/job:foo/replica:10/task:0/device:CPU:1"},
-		{"/job:foo/task:0/replica:10/cpu:1", base, "/job:foo/replica:10/task:0/device:CPU:1"},
-		{"/device:GPU:2", base, "/job:foo/replica:10/task:0/device:GPU:2"},
-		{"CPU:3", base, "/job:foo/replica:10/task:0/device:CPU:3"},
-		{"", base, base},
-		{"/job:foo/task:0/replica/cpu:1", base, ""},
-		{"CPU", base, ""},
-		{"/device:CPU:0", "/device:CPU:0", ""},
-		{"/device:CPU:0", "/job:foo/task:0/replica/cpu:1", ""},
-	} {
-		got, err := Canonical(tt.name, tt.base)
-		if got != tt.want || (err == nil) != (tt.want != "") {
-			t.Errorf("Canonical(%q, %q) = %q, %v; want %q", tt.name, tt.base, got, err, tt.want)
-		}
-	}
-}

@@ -17,23 +17,6 @@ func Parse(name string) (Spec, error) {
 	return s, nil
 }
 
-// ParseLocal reads the name of a device within its task, "TYPE:ID".
-func ParseLocal(name string) (Spec, error) {
-	s := Any
-	typ, rest, ok := takeName(name, ":")
-	if ok {
-		rest, ok = strings.CutPrefix(rest, ":")
-	}
-	if ok {
-		s.ID, rest, ok = takeNumber(rest)
-	}
-	if !ok || rest != "" {
-		return Any, status.InvalidArgumentf("Malformed device specification '%s'", name)
-	}
-	s.Type = typ
-	return s, nil
-}
-
 func parse(name string) (s Spec, ok bool) {
 	s = Any
 	if name == "/" {

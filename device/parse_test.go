@@ -100,21 +100,10 @@ func TestParseDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestParseLocal(t *testing.T) {
-	if s, err := ParseLocal("CPU:10"); err != nil || s != (Spec{Replica: Unset, Task: Unset, Type: "CPU", ID: 10}) {
-		t.Errorf("CPU:10 is %v, %v", s, err)
-	}
-	for _, name := range []string{"cpu:abc", "abc:", "abc", "", ":1", "CPU:1 ", "/CPU:1", "CPU:*"} {
-		if s, err := ParseLocal(name); err == nil {
-			t.Errorf("%q is %v; want an error", name, s)
-		}
-	}
-}
-
 func TestParts(t *testing.T) {
 	s, err := Parse("/job:foo/cpu:1/task:2/replica:1")
-	if err != nil || !s.IsFull() || s.TaskName() != "/job:foo/replica:1/task:2" || s.LegacyName() != "/job:foo/replica:1/task:2/cpu:1" {
-		t.Errorf("%v: full %v, task %q, legacy %q, %v", s, s.IsFull(), s.TaskName(), s.LegacyName(), err)
+	if err != nil || !s.IsFull() || s.TaskName() != "/job:foo/replica:1/task:2" {
+		t.Errorf("%v: full %v, task %q, %v", s, s.IsFull(), s.TaskName(), err)
 	}
 	for _, name := range []string{"", "/job:a/replica:0/task:0/device:CPU", "/replica:0/task:0/device:CPU:0", "/job:a/task:0/cpu:0", "/job:a/replica:0/cpu:0"} {
 		if s, err := Parse(name); err != nil || s.IsFull() {

@@ -5,10 +5,7 @@
 // older form of "/device:CPU:0" and "/device:GPU:0". The rules are those of TensorFlow's DeviceNameUtils.
 package device
 
-import (
-	"strconv"
-	"strings"
-)
+import "strconv"
 
 // Unset stands for a numeric part that a specification does not give.
 const Unset = -1
@@ -68,9 +65,3 @@ func (s Spec) AddressSpace() Spec {
 
 // TaskName returns the name of the task that the device is on, "/job:J/replica:R/task:T".
 func (s Spec) TaskName() string { return s.AddressSpace().String() }
-
-// LegacyName returns a full name in its older form, "/job:J/replica:R/task:T/cpu:0", under which devices can be looked up
-// as well.
-func (s Spec) LegacyName() string {
-	return s.TaskName() + "/" + strings.ToLower(s.Type) + ":" + strconv.Itoa(s.ID)
-}

@@ -21,7 +21,7 @@ func foldShapes(g *graph.Graph, o *Options) error {
 	}
 	for n := range g.Nodes() {
 		compute := shapeOps[n.Op.Name]
-		if compute == nil || len(n.OutEdges()) == 0 {
+		if compute == nil || len(n.OutEdges()) == 0 || !complete(n) {
 			continue
 		}
 		shapes := make([]tensor.PartialShape, n.NumInputs())

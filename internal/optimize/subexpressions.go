@@ -47,7 +47,12 @@ func mergeable(n *graph.Node) bool {
 		return false
 	}
 	isRef := func(t tensor.DType) bool { return t.IsRef() }
-	return !n.Op.Stateful && !slices.ContainsFunc(n.InTypes, isRef) && !slices.ContainsFunc(n.OutTypes, isRef)
+	return !n.Op.Stateful && complete(n) && !slices.ContainsFunc(n.InTypes, isRef) && !slices.ContainsFunc(n.OutTypes, isRef)
+}
+
+// complete reports whether all inputs of a node are connected.
+func complete(n *graph.Node) bool {
+	return !slices.ContainsFunc(n.Inputs(), func(in graph.Output) bool { return in.Node == nil })
 }
 
 // takeOver gives the consumers of n to its equal.
@@ -97,9 +102,7 @@ func (e *expression) hash() uint64 {
 	h.Write([]byte(e.node.Op.Name))
 	h.Write([]byte(e.device))
 	for _, in := range e.inputs {
-		if in.Node != nil {
-			number(in.Node.ID)
-		}
+		number(in.Node.ID)
 		number(in.Index)
 	}
 	for _, c := range e.controls {
