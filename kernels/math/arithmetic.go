@@ -82,7 +82,10 @@ func init() {
 // binary registers an elementwise operation on two tensors of type T. It leaves out kernels for types that are not in the
 // set of T.
 func binary(def opdef.Def, types string, table kernel.Table) {
-	def.In, def.Out = []string{"x: T", "y: T"}, []string{"z: T"}
+	if def.In == nil {
+		def.In = []string{"x: T", "y: T"}
+	}
+	def.Out = []string{"z: T"}
 	def.Attrs = []string{"T: " + types}
 	def.Shape = opdef.BroadcastShape
 	kernel.Register(kernel.Op{Def: def, Kernels: byT(allowed(types, table))})

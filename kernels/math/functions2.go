@@ -19,7 +19,7 @@ func init() {
 	intPower[int64](powers)
 	binary(opdef.Def{Name: "Pow", Doc: "x to the power of y, element by element, with broadcasting."},
 		"{bfloat16, float32, float16, float64, int8, int16, int32, int64, complex64, complex128}", powers)
-	binary(opdef.Def{Name: "Atan2", Doc: "The angle of the point (y, x), element by element, with broadcasting."},
+	binary(opdef.Def{Name: "Atan2", Doc: "The angle of the point (x, y), element by element, with broadcasting.", In: []string{"y: T", "x: T"}},
 		floats, elementwise.Floats2(2*costly, math.Atan2))
 	const types = "{float16, bfloat16, float32, float64, complex64, complex128}"
 	binary(opdef.Def{Name: "Xdivy", Doc: "x/y, and zero where x is zero."}, types,
