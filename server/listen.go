@@ -18,20 +18,19 @@ func listen(def *cluster.ServerDef, o *options) (net.Listener, error) {
 	if err != nil {
 		return nil, status.InvalidArgumentf("Could not interpret \"%s\" as a host-port pair.", known)
 	}
-	address := o.listen
-	if address == "" {
-		bind := port
-		if def.Port != 0 {
-			bind = strconv.Itoa(def.Port)
+	l := o.listener
+	if l == nil {
+		address := o.listen
+		if address == "" {
+			bind := port
+			if def.Port != 0 {
+				bind = strconv.Itoa(def.Port)
+			}
+			address = net.JoinHostPort(host, bind)
 		}
-		address = net.JoinHostPort(host, bind)
-	}
-	if err := checkReach(address, o.insecure); err != nil {
-		return nil, err
-	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, listenError(self, address, err)
+		if l, err = open(address, self, o.insecure); err != nil {
+			return nil, err
+		}
 	}
 	if port == "0" {
 		_, got, _ := net.SplitHostPort(l.Addr().String())
@@ -40,29 +39,28 @@ func listen(def *cluster.ServerDef, o *options) (net.Listener, error) {
 	return l, nil
 }
 
-// checkReach refuses addresses that others than this machine can reach, unless that is wanted.
-func checkReach(address string, insecure bool) error {
+// open listens on an address; on one that others than this machine can reach only if that is wanted. An error says what
+// is wrong and what to do about it.
+func open(address string, self cluster.Task, insecure bool) (net.Listener, error) {
 	tcp, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
-		return status.InvalidArgumentf("cannot listen on %s: %w", address, err)
+		return nil, status.InvalidArgumentf("cannot listen on %s for %v: %w", address, self, err)
 	}
-	if insecure || tcp.IP.IsLoopback() {
-		return nil
+	if !insecure && !tcp.IP.IsLoopback() {
+		return nil, status.FailedPreconditionf("%s can be reached from other machines, and whoever reaches a server can run "+
+			"anything on it: listening there must be allowed explicitly, as insecure", address)
 	}
-	return status.FailedPreconditionf("%s can be reached from other machines, and whoever reaches a server can run anything on it: "+
-		"listening there must be allowed explicitly, as insecure", address)
-}
-
-// listenError says what is wrong with an address and what to do about it.
-func listenError(self cluster.Task, address string, err error) error {
+	l, err := net.ListenTCP("tcp", tcp)
 	switch {
+	case err == nil:
+		return l, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return status.AlreadyExistsf("cannot listen on %s for %v: the port is in use by another process", address, self)
+		return nil, status.AlreadyExistsf("cannot listen on %s for %v: the port is in use by another process", address, self)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return status.FailedPreconditionf("cannot listen on %s for %v: it is not an address of this machine; "+
+		return nil, status.FailedPreconditionf("cannot listen on %s for %v: it is not an address of this machine; "+
 			"say which address to listen on instead", address, self)
 	case errors.Is(err, syscall.EACCES):
-		return status.Errorf(status.PermissionDenied, "cannot listen on %s for %v: the port needs privileges", address, self)
+		return nil, status.Errorf(status.PermissionDenied, "cannot listen on %s for %v: the port needs privileges", address, self)
 	}
-	return status.Unavailablef("cannot listen on %s for %v: %w", address, self, err)
+	return nil, status.Unavailablef("cannot listen on %s for %v: %w", address, self, err)
 }

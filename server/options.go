@@ -3,6 +3,7 @@ package server
 import (
 	"io"
 	"log/slog"
+	"net"
 	"time"
 )
 
@@ -13,6 +14,7 @@ type options struct {
 	log        *slog.Logger
 	insecure   bool
 	listen     string
+	listener   net.Listener
 	sessionTTL time.Duration
 	placement  io.Writer
 }
@@ -34,6 +36,10 @@ func Insecure() Option { return func(o *options) { o.insecure = true } }
 // WithListen makes the server listen on another address than the one by which the cluster knows it, as is needed where that
 // is an address of a proxy or of a network that translates addresses: "0.0.0.0:2222".
 func WithListen(address string) Option { return func(o *options) { o.listen = address } }
+
+// WithListener makes the server use a listener that is there already, which it closes when it stops. Whoever starts several
+// tasks on free ports listens for all of them first, so that each knows the others' addresses.
+func WithListener(l net.Listener) Option { return func(o *options) { o.listener = l } }
 
 // WithSessionTTL makes the server close sessions that nobody has used for so long.
 func WithSessionTTL(d time.Duration) Option { return func(o *options) { o.sessionTTL = d } }

@@ -118,8 +118,11 @@ func (s *Server) Target() string { return "grpc://" + s.def.Cluster.Address(s.de
 // Address returns the address that the server listens on.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Def returns what the server is. The task's port is the one that it got.
-func (s *Server) Def() cluster.ServerDef { return s.def }
+// Task returns which task the server is.
+func (s *Server) Task() cluster.Task { return s.def.Self() }
+
+// Cluster returns the tasks of the cluster, with the port that the server got. It must not be modified.
+func (s *Server) Cluster() cluster.Spec { return s.def.Cluster }
 
 // Devices returns the full names of the task's devices.
 func (s *Server) Devices() []string {
