@@ -48,7 +48,7 @@ func shape(batch, h, w, c, filter, n, stride, dilation int, same bool) Shape {
 var shapes = []Shape{
 	shape(2, 9, 9, 1, 5, 32, 1, 1, true),
 	shape(2, 12, 12, 20, 3, 40, 1, 1, true),
-	shape(1, 16, 16, 64, 3, 64, 1, 1, false),
+	shape(1, 11, 16, 40, 3, 64, 1, 1, false),
 	shape(3, 8, 30, 3, 3, 10, 1, 1, true),
 	shape(2, 12, 18, 8, 3, 70, 1, 1, true),   // wide tiles
 	shape(2, 7, 7, 10, 1, 20, 1, 1, true),    // pointwise
@@ -56,6 +56,8 @@ var shapes = []Shape{
 	shape(2, 15, 13, 9, 3, 20, 2, 1, true),   // strides
 	shape(2, 16, 14, 9, 3, 20, 2, 1, false),  //
 	shape(1, 25, 22, 3, 7, 33, 2, 1, true),   //
+	shape(1, 13, 14, 8, 4, 9, 3, 1, true),    //
+	shape(1, 17, 17, 8, 5, 9, 4, 1, false),   //
 	shape(2, 19, 19, 8, 2, 5, 3, 1, false),   //
 	shape(2, 20, 20, 12, 3, 17, 1, 2, true),  // dilation
 	shape(1, 20, 20, 9, 3, 8, 1, 3, false),   //
@@ -64,7 +66,7 @@ var shapes = []Shape{
 	shape(40, 2, 2, 16, 2, 24, 1, 1, false),  //
 	shape(3, 6, 6, 16, 5, 16, 1, 1, true),    // few pixels, wide tiles
 	shape(2, 5, 5, 4, 9, 4, 1, 1, true),      // a filter larger than the image
-	shape(1, 40, 120, 30, 3, 16, 1, 1, true), // several chunks
+	shape(1, 40, 120, 18, 3, 10, 1, 1, true), // several chunks
 	shape(1, 5, 5, 2, 7, 3, 1, 1, false),     // no output
 	shape(0, 5, 5, 2, 3, 3, 1, 1, true),      // no image
 	shape(2, 5, 5, 0, 3, 3, 1, 1, true),      // no input channel

@@ -36,24 +36,20 @@ type phase struct {
 	pad   int
 }
 
-// phases returns the phases of a dimension with in pixels; if it has dilation, stride is 1.
-func phases(in, filter, stride, dilation, pad int) []phase {
-	var all []phase
-	for r := range stride {
-		t := taps{first: r, step: stride, count: max(0, (filter-r+stride-1)/stride)}
-		// Pixel p = r - pad + q*stride gets the sum over t of dy[q-t] times tap r + t*stride.
-		q := 0
-		for ; r-pad+q*stride < 0; q++ {
-		}
-		for ; r-pad+(q-1)*stride >= 0; q-- {
-		}
-		p := phase{taps: t, first: r - pad + q*stride, pad: (t.count-1)*dilation - q}
-		if p.first < in {
-			p.count = (in - p.first + stride - 1) / stride
-		}
-		all = append(all, p)
+// phaseOf returns phase r of a dimension with in pixels. If there is dilation, stride is 1.
+func phaseOf(r, in, filter, stride, dilation, pad int) phase {
+	t := taps{first: r, step: stride, count: max(0, (filter-r+stride-1)/stride)}
+	// Pixel r - pad + q*stride gets the sum over i of dy[q-i] times tap r + i*stride. The first q has a pixel of at
+	// least 0.
+	q := (pad - r + stride - 1) / stride
+	if pad < r {
+		q = -((r - pad) / stride)
 	}
-	return all
+	p := phase{taps: t, first: r - pad + q*stride, pad: (t.count-1)*dilation - q}
+	if p.first < in {
+		p.count = (in - p.first + stride - 1) / stride
+	}
+	return p
 }
 
 // inputGradPhases computes a correlation for each pair of phases.
@@ -63,20 +59,20 @@ func inputGradPhases[T simd.Float](s *Shape, dx, dy, f []T) {
 	if s.FilterH < s.StrideH || s.FilterW < s.StrideW {
 		clear(dx[:s.inputs()]) // there are pixels that no output sees
 	}
-	for _, v := range phases(s.InH, s.FilterH, s.StrideH, s.DilationH, s.PadTop) {
-		for _, h := range phases(s.InW, s.FilterW, s.StrideW, s.DilationW, s.PadLeft) {
-			if v.taps.count == 0 || h.taps.count == 0 || v.count == 0 || h.count == 0 {
-				continue
-			}
-			c.correlate = correlate{
-				images: s.Batch, inH: s.OutH, inW: s.OutW, inC: s.OutC, outH: v.count, outW: h.count, outC: s.InC,
-				filterH: v.taps.count, filterW: h.taps.count, strideH: 1, strideW: 1,
-				dilationH: s.DilationH, dilationW: s.DilationW, padTop: v.pad, padLeft: h.pad,
-				outCol: s.StrideW * s.InC, outRow: s.StrideH * s.InW * s.InC, outImage: s.InH * s.InW * s.InC,
-			}
-			c.x, c.y = dy, dx[(v.first*s.InW+h.first)*s.InC:]
-			c.packTurned(f, s.FilterW, v.taps, h.taps)
-			c.run()
+	for i := range s.StrideH * s.StrideW {
+		v := phaseOf(i/s.StrideW, s.InH, s.FilterH, s.StrideH, s.DilationH, s.PadTop)
+		h := phaseOf(i%s.StrideW, s.InW, s.FilterW, s.StrideW, s.DilationW, s.PadLeft)
+		if v.taps.count == 0 || h.taps.count == 0 || v.count == 0 || h.count == 0 {
+			continue
 		}
+		c.correlate = correlate{
+			images: s.Batch, inH: s.OutH, inW: s.OutW, inC: s.OutC, outH: v.count, outW: h.count, outC: s.InC,
+			filterH: v.taps.count, filterW: h.taps.count, strideH: 1, strideW: 1,
+			dilationH: s.DilationH, dilationW: s.DilationW, padTop: v.pad, padLeft: h.pad,
+			outCol: s.StrideW * s.InC, outRow: s.StrideH * s.InW * s.InC, outImage: s.InH * s.InW * s.InC,
+		}
+		c.x, c.y = dy, dx[(v.first*s.InW+h.first)*s.InC:]
+		c.packTurned(f, s.FilterW, v.taps, h.taps)
+		c.run()
 	}
 }

@@ -301,3 +301,18 @@ func TestForce(t *testing.T) {
 	}()
 	Force(best + 1)
 }
+
+// TestDenormals checks that vector code takes denormal numbers as zero and that Go code after it still has them.
+func TestDenormals(t *testing.T) {
+	tiny, half := []float32{1e-40, 1}, []float32{0.5, 0.5}
+	atLevels(t, func(t *testing.T) {
+		dst := make([]float32, 2)
+		Mul(dst, tiny, half)
+		if vector := Current() != Generic; vector != (dst[0] == 0) {
+			t.Errorf("product of a denormal number is %v", dst[0])
+		}
+		if x := tiny[0] * half[0]; x == 0 {
+			t.Error("vector code left denormal numbers off")
+		}
+	})
+}
