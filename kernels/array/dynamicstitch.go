@@ -1,0 +1,96 @@
+package array
+
+import (
+	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/strided"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	for name, doc := range map[string]string{
+		"DynamicStitch":         "Makes a tensor whose row indices[m][i] is data[m][i]; of several with one index, the last stands.",
+		"ParallelDynamicStitch": "Makes a tensor whose row indices[m][i] is data[m][i]; any of several with one index stands.",
+	} {
+		registerNew(opdef.Def{
+			Name: name, Doc: doc,
+			In: []string{"indices: N * int32", "data: N * T"}, Out: []string{"merged: T"},
+			Attrs: []string{"N: int >= 1", "T: type"}, Shape: stitchShape,
+		}, newStitch)
+	}
+}
+
+// stitchShape takes the number of rows from the largest index, where all indices are known.
+func stitchShape(c *opdef.ShapeContext) error {
+	n := c.Attrs.Int("N")
+	rows, known := int64(-1), true
+	var row shapes.Shape
+	for i := range n {
+		indices, data := c.In[i], c.In[n+i]
+		if v, ok := shapes.Ints(c, i); ok {
+			for _, x := range v {
+				rows = max(rows, x)
+			}
+		} else {
+			known = false
+		}
+		if !indices.RankKnown() || !data.RankKnown() {
+			continue
+		}
+		if data.Rank() < indices.Rank() || !shapes.Sub(data, 0, indices.Rank()).Compatible(indices) {
+			return status.InvalidArgumentf("Shape of data[%d] %v must start with shape of indices[%d] %v", i, data, i, indices)
+		}
+		var err error
+		if row, err = opdef.MergeShapes(row, shapes.From(data, indices.Rank())); err != nil {
+			return err
+		}
+	}
+	size := shapes.Unknown
+	if known {
+		size = rows + 1
+	}
+	c.Out[0] = shapes.Concat(shapes.Of(size), row)
+	return nil
+}
+
+func newStitch(c *kernel.Construction) (kernel.Kernel, error) {
+	n := c.Attrs.Int("N")
+	return kernel.Func(func(ctx *kernel.Context) error { return stitch(ctx, n) }), nil
+}
+
+func stitch(ctx *kernel.Context, n int) error {
+	first := ctx.Input(n)
+	row := first.Shape()[min(ctx.Input(0).Rank(), first.Rank()):]
+	rows := int64(0)
+	for i := range n {
+		indices, data := ctx.Input(i), ctx.Input(n+i)
+		k := indices.Rank()
+		if data.Rank() < k || !data.Shape()[:k].Equal(indices.Shape()) {
+			return status.InvalidArgumentf("data[%d].shape = %v does not start with indices[%d].shape = %v", i, data.Shape(), i, indices.Shape())
+		}
+		if !data.Shape()[k:].Equal(row) {
+			return status.InvalidArgumentf("Need data[0].shape[%d:] = data[%d].shape[%d:], got data[0].shape = %v, data[%d].shape = %v, "+
+				"indices[0].shape = %v, indices[%d].shape = %v", ctx.Input(0).Rank(), i, k, first.Shape(), i, data.Shape(),
+				ctx.Input(0).Shape(), i, indices.Shape())
+		}
+		for _, x := range tensor.Values[int32](indices) {
+			if x < 0 {
+				return status.InvalidArgumentf("indices[%d] is out of range: %d is negative", i, x)
+			}
+			rows = max(rows, int64(x)+1)
+		}
+	}
+	out, err := ctx.AllocateZeros(0, append(tensor.Shape{rows}, row...))
+	if err != nil {
+		return err
+	}
+	size := int(row.NumElements())
+	for i := range n {
+		for j, x := range tensor.Values[int32](ctx.Input(i)) {
+			strided.CopyRows(out, strided.Rows{Offset: int(x) * size}, ctx.Input(n+i), strided.Rows{Offset: j * size}, 1, size)
+		}
+	}
+	return nil
+}
