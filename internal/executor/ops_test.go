@@ -35,6 +35,10 @@ func init() {
 	register("Add2", two, number, nil, binary(func(x, y int64) int64 { return x + y }))
 	register("Mul2", two, number, nil, binary(func(x, y int64) int64 { return x * y }))
 	register("Less2", two, truth, nil, kernel.Stateless(less))
+	register("Times", one, number, nil, kernel.Stateless(func(c *kernel.Context) error {
+		c.SetOutput(0, tensor.Scalar(times(tensor.Value[int64](c.Input(0)))))
+		return nil
+	}))
 	register("AddLater", two, number, nil, async(later))
 	register("Wait", one, number, nil, async(untilCancelled))
 	register("Work", one, number, []string{"micros: int"}, newWork)
