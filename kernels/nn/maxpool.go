@@ -1,0 +1,273 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/simd"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+const (
+	maxPoolTypes   = "T: {float16, bfloat16, float32, float64, int32, int64, uint8, int16, int8, uint16, qint8} = float32"
+	maxPoolFormats = "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"
+	samePadding    = "padding: {'SAME', 'VALID'}"
+	anyPadding     = "padding: {'SAME', 'VALID', 'EXPLICIT'}"
+	explicitAttr   = "explicit_paddings: list(int) = []"
+	dataFormat3D   = "data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "MaxPool", Doc: "Takes the largest value in each window, channel by channel.",
+			In: []string{"input: T"}, Out: []string{"output: T"},
+			Attrs: []string{maxPoolTypes, "ksize: list(int) >= 4", "strides: list(int) >= 4", anyPadding, explicitAttr, maxPoolFormats},
+			Shape: poolShape("MaxPool", 2, true),
+		},
+		Kernels: kernel.ByType("T", maxPoolers.table(func(k *maxKernels) kernel.New { return k.pool })),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "MaxPoolV2", Doc: "MaxPool with the size and the strides of windows as inputs.",
+			In: []string{"input: T", "ksize: int32", "strides: int32"}, Out: []string{"output: T"},
+			Attrs: []string{maxPoolTypes, samePadding, maxPoolFormats}, Shape: poolShapeV2,
+		},
+		Kernels: kernel.ByType("T", maxPoolers.table(func(k *maxKernels) kernel.New { return k.poolV2 })),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "MaxPool3D", Doc: "Takes the largest value in each window of volumes, channel by channel.",
+			In: []string{"input: T"}, Out: []string{"output: T"},
+			Attrs: []string{"ksize: list(int) >= 5", "strides: list(int) >= 5", samePadding, dataFormat3D, "T: {float16, bfloat16, float32}"},
+			Shape: poolShape("Pool3D", 3, false),
+		},
+		Kernels: kernel.ByType("T", maxPoolers.table(func(k *maxKernels) kernel.New { return k.pool3D },
+			tensor.Float16, tensor.BFloat16, tensor.Float32)),
+	})
+}
+
+// maxKernels are the kernels of the max-pooling operations for one type.
+type maxKernels struct {
+	pool, poolV2, pool3D               kernel.New
+	grad, gradV2, grad3D               kernel.New
+	gradGrad, gradGradV2, gradGrad3D   kernel.New
+	argmax, argmaxGrad, argmaxGradGrad kernel.New
+}
+
+type maxTable map[tensor.DType]maxKernels
+
+// table returns one kernel of each type, or of the types given.
+func (m maxTable) table(pick func(*maxKernels) kernel.New, types ...tensor.DType) kernel.Table {
+	out := kernel.Table{}
+	if types == nil {
+		for t, k := range m {
+			out[t] = pick(&k)
+		}
+	}
+	for _, t := range types {
+		k := m[t]
+		out[t] = pick(&k)
+	}
+	return out
+}
+
+// maxPoolers has a row for each type that can be ordered.
+var maxPoolers = maxTable{
+	tensor.Float16:  maxKernelsOf(shortOrder(tensor.HalfOf, -65504)),
+	tensor.BFloat16: maxKernelsOf(shortOrder(tensor.BFloatOf, -0x1.fep127)),
+	tensor.Float32:  maxKernelsOf(floatOrder[float32](-math.MaxFloat32)),
+	tensor.Float64:  maxKernelsOf(floatOrder[float64](-math.MaxFloat64)),
+	tensor.Int8:     maxKernelsOf(intOrder[int8](math.MinInt8)),
+	tensor.Int16:    maxKernelsOf(intOrder[int16](math.MinInt16)),
+	tensor.Int32:    maxKernelsOf(intOrder[int32](math.MinInt32)),
+	tensor.Int64:    maxKernelsOf(intOrder[int64](math.MinInt64)),
+	tensor.Uint8:    maxKernelsOf(intOrder[uint8](0)),
+	tensor.Uint16:   maxKernelsOf(intOrder[uint16](0)),
+	tensor.Uint32:   maxKernelsOf(intOrder[uint32](0)),
+	tensor.Uint64:   maxKernelsOf(intOrder[uint64](0)),
+}
+
+func maxKernelsOf[T tensor.Elem](o order[T]) maxKernels {
+	return maxKernels{
+		pool: newPool(2, o.maxPool), poolV2: newPoolV2(o.maxPool), pool3D: newPool(3, o.maxPool),
+		grad: newMaxGrad(o.grad), gradV2: newMaxGradV2(o.grad), grad3D: newMaxGrad3D(o.grad),
+		argmax: o.newArgmax, argmaxGrad: o.newArgmaxGrad, argmaxGradGrad: newArgmaxGradGrad[T],
+		gradGrad: newMaxGradGrad(2, o.gradGrad), gradGradV2: newMaxGradGradV2(o.gradGrad), gradGrad3D: newMaxGradGrad(3, o.gradGrad),
+	}
+}
+
+// order is what max pooling needs to know of a type.
+type order[T tensor.Elem] struct {
+	lowest T
+	less   func(a, b T) bool
+	same   func(a, b T) bool
+	add    func(a, b T) T
+	// max sets z to the larger of z and x, and keeps z where x is not a number.
+	max func(z, x []T)
+	// fast is max for most values; where unsure reports true of a result, it has to be made again with max.
+	fast   func(z, x []T)
+	unsure func(z []T) bool
+}
+
+func same[T comparable](a, b T) bool { return a == b }
+
+func intOrder[T elementwise.Integer](lowest T) order[T] {
+	return order[T]{
+		lowest: lowest, less: less[T], same: same[T], add: func(a, b T) T { return a + b },
+		max: func(z, x []T) { elementwise.Greatest(z, z, x) },
+	}
+}
+
+// floatOrder uses vector code, whose maximum with a number that is none is none.
+func floatOrder[T simd.Float](lowest T) order[T] {
+	return order[T]{
+		lowest: lowest, less: less[T], same: same[T], add: func(a, b T) T { return a + b },
+		max:    func(z, x []T) { elementwise.Greatest(z, z, x) },
+		fast:   func(z, x []T) { simd.Max(z, z, x) },
+		unsure: func(z []T) bool { m := simd.MaxOf(z); return m != m },
+	}
+}
+
+func shortOrder[H elementwise.Short](round func(float32) H, lowest float32) order[H] {
+	value := func(h H) float32 {
+		var v [1]float32
+		elementwise.Widen(v[:], []H{h})
+		return v[0]
+	}
+	return order[H]{
+		lowest: round(lowest),
+		less:   func(a, b H) bool { return value(a) < value(b) },
+		same:   func(a, b H) bool { return value(a) == value(b) },
+		add:    func(a, b H) H { return round(value(a) + value(b)) },
+		max: func(z, x []H) {
+			elementwise.Arithmetic[H](elementwise.Max)(z, z, x)
+		},
+	}
+}
+
+// poolFunc computes a pooling of an input whose channels are last.
+type poolFunc[T tensor.Elem] func(p *pooling, g *grid, z, x []T)
+
+// newPool returns a kernel whose windows are attributes.
+func newPool[T tensor.Elem](spatial int, compute poolFunc[T]) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		p, err := poolingOf(c.Attrs, spatial, "stride")
+		if err == nil && spatial == 3 {
+			err = p.noDepth()
+		}
+		if err != nil {
+			return nil, err
+		}
+		ksize := c.Attrs.Ints("ksize")
+		if err := checkSizes(ksize, func(int64) string {
+			if spatial == 3 {
+				return "Sliding window ksize field must have non-negative dimensions"
+			}
+			return "Sliding window ksize must be positive. The specified or inferred ksize is: " + joinInts(ksize)
+		}); err != nil {
+			return nil, err
+		}
+		return kernel.Func(func(ctx *kernel.Context) error { return runPool(ctx, &p, compute) }), nil
+	}
+}
+
+// newPoolV2 returns a kernel whose windows are inputs.
+func newPoolV2[T tensor.Elem](compute poolFunc[T]) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		a, padding := axesOf(c.Attrs, 2), c.Attrs.String("padding")
+		return kernel.Func(func(ctx *kernel.Context) error {
+			ksize := ints.Values(ctx.Input(1))
+			p, err := newPooling(a, ksize, ints.Values(ctx.Input(2)), padding, nil, "stride")
+			if err != nil {
+				return err
+			}
+			if err := checkSizes(ksize, func(int64) string { return "Sliding window ksize must be positive." }); err != nil {
+				return err
+			}
+			return runPool(ctx, &p, compute)
+		}), nil
+	}
+}
+
+func runPool[T tensor.Elem](ctx *kernel.Context, p *pooling, compute poolFunc[T]) error {
+	in := ctx.Input(0)
+	if p.depth > 1 {
+		return depthPool(ctx, p, compute)
+	}
+	g, err := p.size(in.Shape())
+	if err != nil {
+		return err
+	}
+	out, err := ctx.Allocate(0, p.shapeOf(&g))
+	if err != nil || out.NumElements() == 0 {
+		return err
+	}
+	x, err := p.channelsLast(in)
+	if err != nil {
+		return err
+	}
+	defer x.Release()
+	return p.write(out, func(y *tensor.Tensor) error {
+		compute(p, &g, tensor.Values[T](y), tensor.Values[T](&x))
+		return nil
+	})
+}
+
+// depthPool pools along the channels, with windows next to each other: each is a row of what is then one channel.
+func depthPool[T tensor.Elem](ctx *kernel.Context, p *pooling, compute poolFunc[T]) error {
+	in := ctx.Input(0)
+	if _, err := p.size(in.Shape()); err != nil {
+		return err
+	}
+	if p.first {
+		return status.Unimplementedf("Depthwise max pooling needs the channels last.")
+	}
+	channels := in.Shape()[p.channel()]
+	switch {
+	case channels%p.depth != 0:
+		return status.Unimplementedf("Depthwise max pooling requires the depth window to evenly divide the input depth")
+	case p.depthStride != p.depth:
+		return status.Unimplementedf("Depthwise max pooling requires the depth window to equal the depth stride")
+	case p.padding == paddingExplicit:
+		return status.Unimplementedf("Depthwise max pooling does not support explicit padding.")
+	}
+	shape := p.shape(in.Shape()[0], p.pick(in.Shape()), channels/p.depth)
+	out, err := ctx.Allocate(0, shape)
+	if err != nil || out.NumElements() == 0 {
+		return err
+	}
+	rows := grid{batch: out.NumElements(), channels: 1, spans: [3]span{one, one, one}}
+	rows.spans[2] = span{in: int(p.depth), filter: int(p.depth), out: 1, stride: 1, dilation: 1}
+	compute(p, &rows, tensor.Values[T](out), tensor.Values[T](in))
+	return nil
+}
+
+func (o order[T]) maxPool(_ *pooling, g *grid, z, x []T) {
+	line := g.spans[2].out * g.channels
+	parallel.For(g.lines(), g.perBlock(), func(lo, hi int) {
+		if o.fast != nil {
+			o.maxLines(g, lo, hi, z, x, o.fast)
+			if !o.unsure(z[lo*line : hi*line]) {
+				return
+			}
+		}
+		o.maxLines(g, lo, hi, z, x, o.max)
+	})
+}
+
+func (o order[T]) maxLines(g *grid, lo, hi int, z, x []T, larger func(z, x []T)) {
+	n := g.channels
+	g.windows(lo, hi, func(out, image int, r *region) {
+		row := z[out*n : (out+1)*n]
+		for i := range row {
+			row[i] = o.lowest
+		}
+		g.pixels(image, r, func(in int) { larger(row, x[in*n:(in+1)*n]) })
+	})
+}
