@@ -3,6 +3,7 @@ package executor_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/weft-ml/weft/graph"
@@ -88,9 +89,7 @@ func (b *builder) merge(n int, in ...graph.Output) *graph.Node {
 func (b *builder) enter(frame string, v graph.Output, attrs opdef.Attrs) graph.Output {
 	b.Helper()
 	all := opdef.Attrs{"T": v.DType(), "frame_name": frame}
-	for k, v := range attrs {
-		all[k] = v
-	}
+	maps.Copy(all, attrs)
 	return b.add("", "Enter", all, v).Out(0)
 }
 

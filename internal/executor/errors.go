@@ -11,9 +11,25 @@ import (
 const hint = "\nHint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom " +
 	"to RunOptions for current allocation info. This isn't available when running in Eager mode.\n"
 
+// maxTrace bounds the text of an error from within many calls of functions.
+const maxTrace = 1 << 12
+
+// attach adds the name of the node to its error. An error that names a node already came out of a function that the node
+// called.
+func (n *node) attach(err error) *status.Error {
+	e := status.From(err)
+	switch {
+	case !strings.Contains(e.Message, "{{node "):
+		return status.AtNode(e, n.name)
+	case len(e.Message) < maxTrace:
+		return e.Annotate("\n\t [[%s]]", n.name)
+	}
+	return e
+}
+
 // explain adds to the error of a node's kernel what its caller should know.
 func (n *node) explain(err error) error {
-	e := status.From(err)
+	e := n.attach(err)
 	switch {
 	case e.Code == status.Unavailable && !n.peers:
 		// A client takes Unavailable for a lost task, and starts over.
@@ -21,16 +37,9 @@ func (n *node) explain(err error) error {
 			"InternalError to avoid invoking TF network error handling logic.", n.name)
 		e.Code = status.Internal
 	case e.Code == status.ResourceExhausted && !strings.Contains(e.Message, hint):
-		e = status.AtNode(e, n.name).Annotate("%s", hint)
+		e = e.Annotate("%s", hint)
 	}
 	return e
-}
-
-// failNode fails the run because of a node.
-func (r *run) failNode(n *node, err error) {
-	if r.err == nil {
-		r.fail(status.AtNode(err, n.name))
-	}
 }
 
 // fail ends the run with its first error: nothing more is started, and the rest of the step is cancelled.
@@ -60,5 +69,5 @@ func (r *run) follows(err *status.Error) bool {
 		return false
 	}
 	// The error of a function that the run called has cancelled the step itself.
-	return !status.IsDerived(cause) || cause.Error() != err.Message
+	return !status.IsDerived(cause) || !strings.HasPrefix(err.Message, cause.Error())
 }

@@ -10,7 +10,7 @@ import (
 func (r *run) handle(n *node, it *iteration) {
 	if n.refs {
 		if err := n.resolve(it); err != nil {
-			r.failNode(n, err)
+			r.fail(n.attach(err))
 			r.finish(n, it, false, nil)
 			return
 		}
@@ -26,7 +26,7 @@ func (r *run) handle(n *node, it *iteration) {
 	}
 	outs := r.inline.outputs(n)
 	if err := r.fill(n, it.inputs(n), outs); err != nil {
-		r.failNode(n, err)
+		r.fail(n.attach(err))
 	}
 	r.finish(n, it, false, outs)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-func init() {
+// registerOps registers the operations of the tests.
+func registerOps() {
 	known := func(name string, in, out []string, attrs ...string) {
 		kernel.Register(kernel.Op{Def: opdef.Def{Name: name, Doc: "-", In: in, Out: out, Attrs: attrs, Shape: opdef.UnknownShape}})
 	}

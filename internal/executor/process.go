@@ -1,6 +1,9 @@
 package executor
 
-import "github.com/weft-ml/weft/kernel"
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
 
 // process executes a node that is ready, or has it executed.
 func (r *run) process(a activation) {
@@ -60,7 +63,7 @@ func (r *run) conclude(t *task) {
 		t.stats = nil
 	}
 	if t.err != nil {
-		r.failNode(t.node, t.err)
+		r.fail(status.From(t.err))
 		t.err = nil
 	}
 	if t.ctx.Dead {

@@ -19,7 +19,7 @@ func (r *run) propagate(n *node, it *iteration, dead bool, outs []kernel.Value) 
 			value = &outs[e.out]
 		}
 		if e.merge {
-			r.arriveAtMerge(n, e, it, value, dead)
+			r.arriveAtMerge(n, e, it, value)
 			continue
 		}
 		switch {
@@ -45,7 +45,7 @@ const gone = -1 << 30
 // arriveAtMerge is what propagate does for an edge to a Merge. The Merge is ready when its control inputs have arrived and
 // either one live input or the deadness of all. A dead Enter makes it dead at once: the loop lies on a branch that was not
 // taken, and no NextIteration will ever come.
-func (r *run) arriveAtMerge(src *node, e *edge, it *iteration, value *kernel.Value, dead bool) {
+func (r *run) arriveAtMerge(src *node, e *edge, it *iteration, value *kernel.Value) {
 	n, c := e.dst, &it.counts[e.count]
 	if c.pending < 0 {
 		return

@@ -3,6 +3,7 @@ package executor_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/weft-ml/weft/graph"
@@ -61,7 +62,7 @@ func times(count int64) int64 { return max(count%5, -(count % 5)) }
 func (r repeat) eval(vars []int64) int64 {
 	value := r.start.eval(vars)
 	for range times(r.count.eval(vars)) {
-		value = r.body.eval(append(vars[:len(vars):len(vars)], value))
+		value = r.body.eval(append(slices.Clip(vars), value))
 	}
 	return value
 }

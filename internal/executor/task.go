@@ -58,7 +58,8 @@ func (t *task) outputs(n *node) []kernel.Value {
 func (t *task) execute() bool {
 	n := t.node
 	if n.refs {
-		if t.err = n.resolve(t.it); t.err != nil {
+		if err := n.resolve(t.it); err != nil {
+			t.err = n.attach(err)
 			return true
 		}
 	}

@@ -22,6 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	registerOps()
 	code := m.Run()
 	parallel.SetThreads(1) // stops the workers
 	if err := goleak.Find(); err != nil && code == 0 {
@@ -31,7 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func init() {
+// registerOps registers the operations of the tests.
+func registerOps() {
 	register := func(name string, in, out []string, k kernel.Func) {
 		kernel.Register(kernel.Op{
 			Def:     opdef.Def{Name: name, Doc: "-", In: in, Out: out, Shape: opdef.UnknownShape},
@@ -279,7 +281,7 @@ func TestErrorsNameTheNode(t *testing.T) {
 	fails := define(t, "fails", 1, "culprit = Fail(a0)\n return culprit:z:0")
 	l := newLibrary(t, fails, define(t, "outer", 1, "x = PartitionedCall(a0) "+oneArg+" f=@fails\n return x:output:0"))
 	_, err := l.call("outer", 1)
-	if status.CodeOf(err) != status.Aborted || !strings.Contains(err.Error(), "[[{{node culprit}}]]") || status.IsDerived(err) {
+	if status.CodeOf(err) != status.Aborted || err.Error() != "failed\n\t [[{{node culprit}}]]\n\t [[x]]" || status.IsDerived(err) {
 		t.Errorf("got %v, derived %t", err, status.IsDerived(err))
 	}
 	if !status.IsDerived(context.Cause(l.step.Context)) {

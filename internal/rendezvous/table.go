@@ -52,7 +52,7 @@ type item struct {
 
 var items = sync.Pool{New: func() any { return new(item) }}
 
-func newItem() *item { return items.Get().(*item) } //nolint:errcheck // the pool holds nothing else
+func newItem() *item { return items.Get().(*item) }
 
 func (i *item) recycle() {
 	if !i.kept {
