@@ -1,0 +1,95 @@
+package master_test
+
+import (
+	"context"
+	"flag"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weft-ml/weft/internal/testcluster"
+	"github.com/weft-ml/weft/status"
+)
+
+var soak = flag.Int("soak", 1, "how much longer the soak test is to run than usual: 100 makes 10,000 sessions and 100,000 steps")
+
+// TestSoak opens and closes sessions and runs steps that are cancelled at random moments, and looks for what is left.
+func TestSoak(t *testing.T) {
+	c := psWorker(t)
+	before := settle(t, c)
+	var wg sync.WaitGroup
+	for client := range 4 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(client), 1))
+			for range 25 * *soak {
+				useSession(t, c, rng, 10)
+			}
+		})
+	}
+	wg.Wait()
+	after := settle(t, c)
+	if grown := after.goroutines - before.goroutines; grown > 5 {
+		buf := make([]byte, 1<<20)
+		t.Errorf("%d goroutines are left:\n%s", grown, buf[:runtime.Stack(buf, true)])
+	}
+	if grown := int64(after.heap) - int64(before.heap); grown > 32<<20 {
+		t.Errorf("the heap has grown by %d bytes", grown)
+	}
+}
+
+// useSession runs steps in a new session, some of which are cancelled or fail, and closes it.
+func useSession(t *testing.T, c *testcluster.Cluster, rng *rand.Rand, steps int) {
+	s, err := c.Session(t.Context(), c.Node("worker", rng.IntN(2)), sum+"f = TestFail(z)\ng = TestBlock(z)\n", nil)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for range steps {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rng.IntN(400))*time.Microsecond)
+		var target []string
+		want := status.OK
+		switch rng.IntN(4) {
+		case 0:
+			target, want = []string{"f"}, status.InvalidArgument
+		case 1:
+			target, want = []string{"g"}, status.DeadlineExceeded
+		case 2:
+			cancel()
+			ctx, cancel = context.WithCancel(t.Context()) // runs to the end
+		}
+		_, err := s.Run(ctx, testcluster.Feeds{"x:0": scalar(1)}, []string{"z:0"}, target...)
+		if code := status.CodeOf(err); code != want && code != status.DeadlineExceeded {
+			t.Errorf("got %v: %v, want %v", code, err, want)
+		}
+		cancel()
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+type footprint struct {
+	goroutines int
+	heap       uint64
+}
+
+// settle waits until the tasks know neither sessions nor steps, and measures.
+func settle(t *testing.T, c *testcluster.Cluster) footprint {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for _, task := range c.Spec().Tasks() {
+		w := c.Node(task.Job, task.Index).Worker
+		for w.NumSteps() > 0 || w.NumSessions() > 0 {
+			if time.Now().After(deadline) {
+				t.Fatalf("%v still knows %d steps and %d sessions", task, w.NumSteps(), w.NumSessions())
+			}
+			runtime.Gosched()
+		}
+	}
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return footprint{runtime.NumGoroutine(), m.HeapAlloc}
+}
