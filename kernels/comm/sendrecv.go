@@ -51,7 +51,7 @@ func newKey(attrs opdef.Attrs) (*kernel.Key, error) {
 	return key, err
 }
 
-func rendezvous(ctx *kernel.Context) (kernel.Rendezvous, error) {
+func tableOf(ctx *kernel.Context) (kernel.Rendezvous, error) {
 	if r := ctx.Step.Rendezvous; r != nil {
 		return r, nil
 	}
@@ -66,7 +66,7 @@ func newSend(c *kernel.Construction) (kernel.Kernel, error) {
 }
 
 func (s *send) Compute(ctx *kernel.Context) error {
-	r, err := rendezvous(ctx)
+	r, err := tableOf(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (r *recv) Compute(ctx *kernel.Context) error {
 }
 
 func (r *recv) ComputeAsync(ctx *kernel.Context, done func(error)) {
-	table, err := rendezvous(ctx)
+	table, err := tableOf(ctx)
 	if err != nil {
 		done(err)
 		return
