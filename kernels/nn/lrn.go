@@ -1,0 +1,197 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/simd"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	attrs := []string{
+		"depth_radius: int = 5", "bias: float = 1.0", "alpha: float = 1.0", "beta: float = 0.5",
+		"T: {float16, bfloat16, float32} = float32",
+	}
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "LRN",
+			Doc:  "Divides each value by (bias + alpha * the sum of squares over the channels within depth_radius)^beta: local response normalization (Krizhevsky et al., 2012).",
+			In:   []string{"input: T"}, Out: []string{"output: T"}, Attrs: attrs, Shape: sameAsInput(0, 4),
+		},
+		Kernels: kernel.ByType("T", kernel.Table{tensor.Float16: newLRN(viaWideLRN), tensor.Float32: newLRN((*lrn).forward)}),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "LRNGrad", Doc: "Computes the gradient of LRN by its input.",
+			In: []string{"input_grads: T", "input_image: T", "output_image: T"}, Out: []string{"output: T"}, Attrs: attrs,
+			Shape: func(c *opdef.ShapeContext) error {
+				s, err := opdef.WithRank(c.In[0], 4)
+				for i := 1; i < 3 && err == nil; i++ {
+					s, err = opdef.MergeShapes(s, c.In[i])
+				}
+				c.SetAll(s)
+				return err
+			},
+		},
+		Kernels: kernel.ByType("T", kernel.Table{tensor.Float16: newLRNGrad(viaWideLRNGrad), tensor.Float32: newLRNGrad((*lrn).gradient)}),
+	})
+}
+
+// lrn is a local response normalization of rows of channels.
+type lrn struct {
+	radius            int
+	bias, alpha, beta float32
+}
+
+func lrnOf(attrs opdef.Attrs) (*lrn, error) {
+	radius := attrs.Int("depth_radius")
+	if radius < 0 || radius > math.MaxInt32 {
+		return nil, status.InvalidArgumentf("depth_radius = %d larger than int max", radius)
+	}
+	return &lrn{radius, attrs.Float("bias"), attrs.Float("alpha"), attrs.Float("beta")}, nil
+}
+
+func newLRN[T tensor.Elem](compute func(l *lrn, z, x []T, channels int)) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		l, err := lrnOf(c.Attrs)
+		if err != nil {
+			return nil, err
+		}
+		return kernel.Func(func(ctx *kernel.Context) error {
+			in := ctx.Input(0)
+			if in.Rank() != 4 {
+				return status.InvalidArgumentf("in must be 4-dimensional")
+			}
+			out, err := ctx.AllocateLike(0, in)
+			if err != nil || out.NumElements() == 0 {
+				return err
+			}
+			z, x, n := tensor.Values[T](out), tensor.Values[T](in), in.Dim(3)
+			parallel.For(len(z)/n, l.rowsPerBlock(n), func(lo, hi int) { compute(l, z[lo*n:hi*n], x[lo*n:hi*n], n) })
+			return nil
+		}), nil
+	}
+}
+
+// lrnCost is the time per element in nanoseconds.
+const lrnCost = 3
+
+func (l *lrn) rowsPerBlock(n int) int { return max(1, elementwise.Grain(lrnCost)/n) }
+
+func newLRNGrad[T tensor.Elem](compute func(l *lrn, z, g, x, y []T, channels int)) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		l, err := lrnOf(c.Attrs)
+		if err != nil {
+			return nil, err
+		}
+		return kernel.Func(func(ctx *kernel.Context) error {
+			grad, image, result := ctx.Input(0), ctx.Input(1), ctx.Input(2)
+			if grad.Rank() != 4 || image.Rank() != 4 {
+				return status.InvalidArgumentf("inputs must be 4-dimensional")
+			}
+			if !image.Shape().Equal(grad.Shape()) || !result.Shape().Equal(grad.Shape()) {
+				return status.InvalidArgumentf("input_grads, input_image, and out_image should have the same shape")
+			}
+			out, err := ctx.AllocateLike(0, grad)
+			if err != nil || out.NumElements() == 0 {
+				return err
+			}
+			z, g, x, y := tensor.Values[T](out), tensor.Values[T](grad), tensor.Values[T](image), tensor.Values[T](result)
+			n := grad.Dim(3)
+			parallel.For(len(z)/n, l.rowsPerBlock(n), func(lo, hi int) {
+				lo, hi = lo*n, hi*n
+				compute(l, z[lo:hi], g[lo:hi], x[lo:hi], y[lo:hi], n)
+			})
+			return nil
+		}), nil
+	}
+}
+
+func viaWideLRN(l *lrn, z, x []tensor.Half, n int) {
+	wide := make([]float32, len(x))
+	elementwise.Widen(wide, x)
+	l.forward(wide, wide, n)
+	elementwise.Narrow(z, wide)
+}
+
+func viaWideLRNGrad(l *lrn, z, g, x, y []tensor.Half, n int) {
+	k := len(z)
+	wide := make([]float32, 4*k)
+	elementwise.Widen(wide[k:2*k], g)
+	elementwise.Widen(wide[2*k:3*k], x)
+	elementwise.Widen(wide[3*k:], y)
+	l.gradient(wide[:k], wide[k:2*k], wide[2*k:3*k], wide[3*k:], n)
+	elementwise.Narrow(z, wide[:k])
+}
+
+// forward sets z, which may be x, to the normalization of rows of n channels.
+func (l *lrn) forward(z, x []float32, n int) {
+	norm := make([]float32, 2*len(x))
+	norm, scale := norm[:len(x)], norm[len(x):]
+	l.norms(norm, x, n)
+	l.power(scale, norm)
+	simd.Mul(z, x, scale)
+}
+
+// norms sets norm to bias + alpha * the sum of squares within the radius.
+func (l *lrn) norms(norm, x []float32, n int) {
+	square := make([]float32, len(x))
+	simd.Square(square, x)
+	l.windowSums(norm, square, n)
+	simd.MulScalar(norm, norm, l.alpha)
+	simd.AddScalar(norm, norm, l.bias)
+}
+
+// windowSums sets each element of rows of n to the sum of those within the radius.
+func (l *lrn) windowSums(z, x []float32, n int) {
+	r := min(l.radius, n-1)
+	for lo := 0; lo < len(x); lo += n {
+		row, out := x[lo:lo+n], z[lo:lo+n]
+		copy(out, row)
+		for d := 1; d <= r; d++ {
+			simd.Add(out[d:], out[d:], row[:n-d])
+			simd.Add(out[:n-d], out[:n-d], row[d:])
+		}
+	}
+}
+
+// power sets z to x^-beta.
+func (l *lrn) power(z, x []float32) {
+	switch l.beta {
+	case 1:
+		simd.Reciprocal(z, x)
+	case 0.5:
+		simd.Rsqrt(z, x)
+	case 0.75:
+		simd.Rsqrt(z, x)
+		tmp := make([]float32, len(z))
+		simd.Sqrt(tmp, z)
+		simd.Mul(z, z, tmp)
+	default:
+		simd.Log(z, x)
+		simd.MulScalar(z, z, -l.beta)
+		simd.Exp(z, z)
+	}
+}
+
+// gradient sets z to the gradient by x, of which y is the normalization, for the gradient g of y:
+// g*norm^-beta - 2*alpha*beta*x * the sum of g*y/norm within the radius.
+func (l *lrn) gradient(z, g, x, y []float32, n int) {
+	k := len(x)
+	scratch := make([]float32, 2*k)
+	norm, tmp := scratch[:k], scratch[k:]
+	l.norms(norm, x, n)
+	simd.Mul(tmp, g, y)
+	simd.Div(tmp, tmp, norm)
+	l.windowSums(z, tmp, n)
+	simd.Mul(z, z, x)
+	simd.MulScalar(z, z, -2*l.alpha*l.beta)
+	l.power(tmp, norm)
+	simd.Mul(tmp, tmp, g)
+	simd.Add(z, z, tmp)
+}
