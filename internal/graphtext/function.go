@@ -41,7 +41,7 @@ func (p *parser) function(signature string, lines []string) error {
 
 // setResults reads "output=node:out:0 ^done=node".
 func setResults(fn *graph.FunctionDef, text string) error {
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok {
 			return fmt.Errorf("want output=value, not %q", word)
@@ -102,17 +102,16 @@ func formatNodeDef(n *graph.NodeDef, lookup func(string) (*opdef.Op, bool)) stri
 	if !ok {
 		op = &opdef.Op{}
 	}
-	out := fmt.Sprintf("%s = %s(%s)", n.Name, n.Op, strings.Join(n.Inputs, ", "))
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s = %s(%s)", n.Name, n.Op, strings.Join(n.Inputs, ", "))
 	value := n.Attrs.Tensor("value")
 	for _, name := range slices.Sorted(maps.Keys(n.Attrs)) {
 		if name != "dtype" || value == nil || op.Attr("dtype") == nil || n.Attrs.Type("dtype") != value.DType() {
-			out += fmt.Sprintf(" %s=%s", name, formatValue(n.Attrs[name], op.Attr(name) != nil))
+			fmt.Fprintf(&b, " %s=%s", name, formatValue(n.Attrs[name], op.Attr(name) != nil))
 		}
 	}
-	if n.Device != "" {
-		out += " device=" + n.Device
-	}
-	return out
+	printDevice(&b, "device", n.Device)
+	return b.String()
 }
 
 func formatSignature(op *opdef.Op) string {

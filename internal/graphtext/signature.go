@@ -63,7 +63,7 @@ func parseSignature(text string) (opdef.Def, error) {
 		}
 		def.Attrs, rest = splitList(attrs[:end], ";"), attrs[end+1:]
 	}
-	for _, flag := range strings.Fields(rest) {
+	for flag := range strings.FieldsSeq(rest) {
 		if err := setFlag(&def, flag); err != nil {
 			return def, err
 		}

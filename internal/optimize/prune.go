@@ -1,6 +1,8 @@
 package optimize
 
 import (
+	"strings"
+
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -119,17 +121,17 @@ func (p *pruner) fetch(name string) (graph.Output, error) {
 
 // findTargets accepts an output where a node is meant.
 func (p *pruner) findTargets(names []string) error {
-	missing := ""
+	var missing strings.Builder
 	for _, name := range names {
 		node, _ := graph.ParseInput(name)
 		if n := p.g.Node(node); n != nil {
 			p.targets = append(p.targets, n)
 			continue
 		}
-		missing += name + " "
+		missing.WriteString(name + " ")
 	}
-	if missing != "" {
-		return status.NotFoundf("PruneForTargets: Some target nodes not found: %s", missing)
+	if missing.Len() > 0 {
+		return status.NotFoundf("PruneForTargets: Some target nodes not found: %s", missing.String())
 	}
 	return nil
 }

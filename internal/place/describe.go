@@ -37,11 +37,7 @@ func (p *placer) describeGroup(root int) string {
 			continue
 		}
 		if !slices.Contains(ops, n.Op.Name) {
-			line := n.Op.Name + ": "
-			for _, t := range p.supportedTypes(n) {
-				line += t.typ + " "
-			}
-			ops, types = append(ops, n.Op.Name), append(types, line)
+			ops, types = append(ops, n.Op.Name), append(types, n.Op.Name+": "+typeNames(p.supportedTypes(n), " ")+" ")
 		}
 		fmt.Fprintf(&members, "\n  %s (%s) %s", n.Name, n.Op.Name, n.Device)
 		if n.Assigned != "" {

@@ -132,11 +132,7 @@ func (g *group) limit(spec device.Spec) error {
 
 // String describes the group as TensorFlow does in errors.
 func (g *group) String() string {
-	types := make([]string, len(g.types))
-	for i, t := range g.types {
-		types[i] = t.typ
-	}
 	return fmt.Sprintf("Member(assigned_device_name_index_=%d requested_device_name_='%v' assigned_device_name_='%v' "+
 		"resource_device_name_='%v' supported_device_types_=[%s] possible_devices_=[%s]",
-		g.index, g.requested, g.assigned, g.resource, strings.Join(types, ", "), strings.Join(namesOf(g.candidates), ", "))
+		g.index, g.requested, g.assigned, g.resource, typeNames(g.types, ", "), strings.Join(namesOf(g.candidates), ", "))
 }

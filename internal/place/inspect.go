@@ -1,6 +1,7 @@
 package place
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/weft-ml/weft/graph"
@@ -36,12 +37,7 @@ func needsInspection(n *graph.Node) bool {
 	if n.Op.Name != "PartitionedCall" && n.Op.Name != "StatefulPartitionedCall" {
 		return false
 	}
-	for _, t := range n.OutTypes {
-		if t == tensor.Resource {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(n.OutTypes, tensor.Resource)
 }
 
 // ends are the inputs and outputs of the calls that are looked into. Each stands for a node of its own, so that calls which

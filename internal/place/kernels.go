@@ -43,6 +43,14 @@ func (p *placer) supportedTypes(n *graph.Node) []supported {
 	return out
 }
 
+func typeNames(types []supported, sep string) string {
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = t.typ
+	}
+	return strings.Join(names, sep)
+}
+
 func (p *placer) allTypes() []supported {
 	out := make([]supported, len(p.devices.types))
 	for i, typ := range p.devices.types {

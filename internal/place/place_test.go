@@ -82,12 +82,12 @@ func newTestKernels(t testing.TB) *testKernels {
 		def, devices, _ := strings.Cut(strings.TrimSpace(line), " :")
 		name, _, _ := strings.Cut(def, "(")
 		defs.WriteString(def + "\n")
-		for _, d := range strings.Fields(devices) {
+		for d := range strings.FieldsSeq(devices) {
 			impl := kernel.Impl{}
 			impl.Device, _, _ = strings.Cut(d, "+")
 			if typ, types, ok := strings.Cut(d, "/"); ok {
 				impl.Device, impl.Types = typ, map[string][]tensor.DType{}
-				for _, s := range strings.Split(types, ",") {
+				for s := range strings.SplitSeq(types, ",") {
 					dtype, _ := tensor.ParseDType(s)
 					impl.Types["T"] = append(impl.Types["T"], dtype)
 				}
@@ -106,7 +106,7 @@ func newTestKernels(t testing.TB) *testKernels {
 	return k
 }
 
-// clusters are the sets of devices that scripts name.
+// cluster returns the devices of a set that scripts name.
 func cluster(name string) (devices []string, client string) {
 	add := func(task, typ string, ids ...int) {
 		for _, id := range ids {
