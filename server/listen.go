@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/rpc"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -50,7 +51,7 @@ func open(address string, self cluster.Task, insecure bool) (net.Listener, error
 		return nil, status.FailedPreconditionf("%s can be reached from other machines, and whoever reaches a server can run "+
 			"anything on it: listening there must be allowed explicitly, as insecure", address)
 	}
-	l, err := net.ListenTCP("tcp", tcp)
+	l, err := rpc.Listen(tcp)
 	switch {
 	case err == nil:
 		return l, nil

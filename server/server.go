@@ -15,6 +15,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"sync"
@@ -156,7 +157,7 @@ func (s *Server) Start() error {
 // serve accepts connections until the server is stopped.
 func (s *Server) serve() {
 	defer close(s.stopped)
-	if err := s.grpc.Serve(s.listener); err != nil {
+	if err := s.grpc.Serve(s.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		s.err = status.Unavailablef("the server of %v no longer accepts connections: %w", s.def.Self(), err)
 	}
 }

@@ -50,7 +50,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 
 // encode returns the bytes of a message. Those of a tensor are shared with it, by references of their own.
 func encode(msg any) (mem.BufferSlice, error) {
-	var w writer
+	w := newWriter()
 	switch m := msg.(type) {
 	case *message.RunStepRequest:
 		w.runStepRequest(m)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"net"
+	"runtime"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -22,11 +24,25 @@ const (
 	writeBuffer = 128 << 10
 )
 
+// maxHeader bounds the metadata of a request, of which clients send little.
+const maxHeader = 64 << 10
+
 // maxBackoff is the longest pause between attempts to connect, as TensorFlow has it: tasks that restart are found soon.
 const maxBackoff = time.Second
 
-// A dead host is noticed by its silence in TCP, as TensorFlow's servers take pings of HTTP/2 for an attack.
+// A host that is gone is noticed by its silence in TCP, whether something was sent to it or not: TensorFlow's servers take
+// pings of HTTP/2 for an attack.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
+
+const maxSilence = 30 * time.Second
+
+// Listen listens for connections whose other ends may die without a word.
+func Listen(address *net.TCPAddr) (net.Listener, error) {
+	config := net.ListenConfig{KeepAliveConfig: keepAlive, Control: control}
+	return config.Listen(context.Background(), "tcp", address.String())
+}
+
+func control(_, _ string, conn syscall.RawConn) error { return limitSilence(conn, maxSilence) }
 
 // Conn is a connection to a server. It connects when it is first used, again whenever it must, and never through a proxy.
 type Conn = grpc.ClientConn
@@ -36,7 +52,7 @@ func Dial(address string) (*Conn, error) {
 	if err := cluster.CheckAddress(address); err != nil {
 		return nil, err
 	}
-	dialer := &net.Dialer{KeepAliveConfig: keepAlive}
+	dialer := &net.Dialer{KeepAliveConfig: keepAlive, Control: control}
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(),
@@ -44,6 +60,7 @@ func Dial(address string) (*Conn, error) {
 			return dialer.DialContext(ctx, "tcp", address)
 		}),
 		grpc.WithDisableServiceConfig(),
+		grpc.WithDisableRetry(), // of calls that a server has seen; it would keep a copy of each until it is answered
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff},
 			MinConnectTimeout: 5 * time.Second,
@@ -71,11 +88,14 @@ func ServerOptions() []grpc.ServerOption {
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(math.MaxInt32),
 		grpc.MaxSendMsgSize(math.MaxInt32),
+		grpc.MaxHeaderListSize(maxHeader),
 		grpc.InitialWindowSize(windowSize),
 		grpc.InitialConnWindowSize(windowSize),
 		grpc.ReadBufferSize(readBuffer),
 		grpc.WriteBufferSize(writeBuffer),
 		grpc.SharedWriteBuffer(true),
+		// Goroutines that have grown their stacks serve one call after the other. A call that finds none gets its own.
+		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))),
 	}
 }
 

@@ -33,8 +33,8 @@ var wireMethods = map[string][]string{
 
 func TestMethodNames(t *testing.T) {
 	server := grpc.NewServer()
-	RegisterMaster(server, echo{}, slog.New(slog.DiscardHandler))
-	RegisterWorker(server, echo{}, slog.New(slog.DiscardHandler))
+	RegisterMaster(server, echo{}, discard)
+	RegisterWorker(server, echo{}, discard)
 	for service, want := range wireMethods {
 		var got []string
 		for _, m := range server.GetServiceInfo()[service].Methods {
@@ -157,7 +157,7 @@ func (b blocking) RunGraph(ctx context.Context, _ *message.RunGraphRequest) (*me
 
 func TestCancellationReachesTheServer(t *testing.T) {
 	b := blocking{echo{}, make(chan struct{}), make(chan struct{})}
-	conn := serveWith(t, func(s *grpc.Server) { RegisterWorker(s, b, slog.New(slog.DiscardHandler)) })
+	conn := serveWith(t, func(s *grpc.Server) { RegisterWorker(s, b, discard) })
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-b.running
@@ -172,7 +172,7 @@ func TestCancellationReachesTheServer(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	b := blocking{echo{}, make(chan struct{}), make(chan struct{})}
-	conn := serveWith(t, func(s *grpc.Server) { RegisterWorker(s, b, slog.New(slog.DiscardHandler)) })
+	conn := serveWith(t, func(s *grpc.Server) { RegisterWorker(s, b, discard) })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := NewWorkerClient(conn, "/job:ps/replica:0/task:0").RunGraph(ctx, &message.RunGraphRequest{})
@@ -263,8 +263,8 @@ func isMarked(resp any) bool {
 func serve(t testing.TB, e echo, opts ...grpc.ServerOption) *Conn {
 	t.Helper()
 	return serveWith(t, func(s *grpc.Server) {
-		RegisterMaster(s, e, slog.New(slog.DiscardHandler))
-		RegisterWorker(s, e, slog.New(slog.DiscardHandler))
+		RegisterMaster(s, e, discard)
+		RegisterWorker(s, e, discard)
 	}, opts...)
 }
 
@@ -301,3 +301,6 @@ func invokeRaw(ctx context.Context, conn *Conn, method string, req []byte) error
 	}
 	return nil
 }
+
+// discard logs to nowhere.
+var discard = slog.New(slog.DiscardHandler)

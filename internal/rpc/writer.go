@@ -24,8 +24,11 @@ const inlineContent = 1024
 type writer struct {
 	out  mem.BufferSlice
 	tail []byte // what comes after the buffers in out
+	head []byte // room for the head of a tensor
 	err  error
 }
+
+func newWriter() *writer { return &writer{tail: make([]byte, 0, 256), head: make([]byte, 0, 64)} }
 
 // finish returns the message.
 func (w *writer) finish() (mem.BufferSlice, error) {
@@ -129,13 +132,13 @@ func (e *encodedTensor) size() int { return len(e.head) + len(e.content) }
 
 // encode makes a TensorProto of the bytes that TensorFlow sends with RecvTensor: written by hand for plain elements, with
 // the content there even when it is empty, and by its protocol library for strings, handles and variants.
-func (w *writer) encode(t *tensor.Tensor, scratch []byte) encodedTensor {
+func (w *writer) encode(t *tensor.Tensor) encodedTensor {
 	var e encodedTensor
 	if !t.Initialized() {
 		w.fail(status.Internalf("a tensor without a value cannot be sent"))
 		return e
 	}
-	e.head = append(scratch, 1<<3|varint)
+	e.head = append(w.head[:0], 1<<3|varint)
 	e.head = binary.AppendUvarint(e.head, uint64(t.DType()))
 	if t.DType().Size() > 0 {
 		e.content, e.shared = t.Bytes(), t
@@ -178,21 +181,16 @@ func appendShape(b []byte, shape tensor.Shape) []byte {
 
 func uvarintSize(v uint64) int { return max(1, (bits.Len64(v)+6)/7) }
 
-// headSize is room for the head of most tensors.
-const headSize = 64
-
 // tensor writes a tensor, of which the writer needs no reference of its own once it has returned.
 func (w *writer) tensor(field int, t *tensor.Tensor) {
-	var scratch [headSize]byte
-	e := w.encode(t, scratch[:0])
+	e := w.encode(t)
 	w.key(field, lengthDelimited)
 	w.uvarint(uint64(e.size()))
 	w.content(&e)
 }
 
 func (w *writer) namedTensor(field int, t *message.NamedTensor) {
-	var scratch [headSize]byte
-	e := w.encode(&t.Tensor, scratch[:0])
+	e := w.encode(&t.Tensor)
 	size := 1 + uvarintSize(uint64(len(t.Name))) + len(t.Name) + 1 + uvarintSize(uint64(e.size())) + e.size()
 	w.key(field, lengthDelimited)
 	w.uvarint(uint64(size))
@@ -210,6 +208,7 @@ func (w *writer) namedTensors(field int, ts []message.NamedTensor) {
 
 func (w *writer) content(e *encodedTensor) {
 	w.tail = append(w.tail, e.head...)
+	w.head = e.head
 	if len(e.content) <= inlineContent {
 		w.tail = append(w.tail, e.content...)
 		return

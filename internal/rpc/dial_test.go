@@ -1,0 +1,147 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/message"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// A client may ask for compression, with tensors of any size.
+func TestCompression(t *testing.T) {
+	s := sender{echo{}, tensor.Vector(large...)}
+	conn := serveWith(t, func(g *grpc.Server) { RegisterWorker(g, s, discard) })
+	for _, name := range []string{"gzip", "deflate"} {
+		if encoding.GetCompressor(name) == nil {
+			t.Fatalf("%s is not registered", name)
+		}
+		data, err := encode(&message.RecvTensorRequest{Key: "k"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var resp message.RecvTensorResponse
+		in := inbound{msg: &resp}
+		err = conn.Invoke(t.Context(), MethodRecvTensor, &outbound{data: data}, &in, grpc.UseCompressor(name))
+		if err != nil || in.err != nil {
+			t.Fatalf("%s: %v, %v", name, err, in.err)
+		}
+		if !bytes.Equal(resp.Tensor.Bytes(), s.tensor.Bytes()) {
+			t.Errorf("%s: got another tensor", name)
+		}
+	}
+}
+
+func TestLargeHeadersAreRefused(t *testing.T) {
+	conn := serve(t, echo{})
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "x", string(bytes.Repeat([]byte("y"), 2*maxHeader)))
+	if _, err := NewWorkerClient(conn, "/job:ps/replica:0/task:0").Tracing(ctx, &pb.TracingRequest{}); err == nil {
+		t.Error("no error")
+	}
+}
+
+// A request larger than gRPC's usual limit arrives.
+func TestLargeMessage(t *testing.T) {
+	conn := serve(t, echo{})
+	big, err := tensor.Zeros(tensor.Uint8, tensor.Shape{32 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer big.Release()
+	req := &message.RunStepRequest{Session: markerName, Feeds: []message.NamedTensor{{Name: "x:0", Tensor: big}}}
+	if resp, err := NewMasterClient(conn, "test").RunStep(t.Context(), req); err != nil || !isMarked(resp) {
+		t.Errorf("got %v, %v", resp, err)
+	}
+}
+
+func TestDialChecksAddresses(t *testing.T) {
+	for _, address := range []string{"", "host", "a/b:1", "host:port", "host:-1"} {
+		if _, err := Dial(address); status.CodeOf(err) != status.InvalidArgument {
+			t.Errorf("%q: got error %v", address, err)
+		}
+	}
+}
+
+func TestPeers(t *testing.T) {
+	conn := serve(t, echo{})
+	_, address, _ := net.SplitHostPort(conn.Target()[len("passthrough:///"):])
+	spec := cluster.Spec{"ps": {2: "127.0.0.1:" + address}}
+	conns := NewConnections()
+	peers := NewPeers(spec, conns)
+	for range 2 {
+		resp, err := peers.RecvTensor(t.Context(), "/job:ps/replica:0/task:2", &message.RecvTensorRequest{Key: markerName})
+		if err != nil || !isMarked(resp) {
+			t.Errorf("got %v, %v", resp, err)
+		}
+	}
+	if a, err := peers.Worker(cluster.Task{Job: "ps", Index: 2}); err != nil {
+		t.Error(err)
+	} else if b, _ := peers.Worker(cluster.Task{Job: "ps", Index: 2}); a != b {
+		t.Error("a task has two clients")
+	}
+	for _, name := range []string{"/job:ps/replica:0/task:0", "/job:nope/replica:0/task:2", "garbage", ""} {
+		if _, err := peers.RecvTensor(t.Context(), name, &message.RecvTensorRequest{}); status.CodeOf(err) != status.InvalidArgument {
+			t.Errorf("%q: got error %v", name, err)
+		}
+	}
+	conns.Close()
+	if _, err := peers.RecvTensor(t.Context(), "/job:ps/replica:0/task:2", &message.RecvTensorRequest{}); err == nil {
+		t.Error("no error after the connections were closed")
+	}
+	if _, err := NewPeers(spec, conns).Worker(cluster.Task{Job: "ps", Index: 2}); status.CodeOf(err) != status.Unavailable {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// A call that waits for its peer to come up ends with its context.
+func TestWaitForReady(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().(*net.TCPAddr)
+	listener.Close()
+	conn, err := Dial(address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	client := NewWorkerClient(conn, "/job:ps/replica:0/task:0")
+	if _, err := client.RegisterGraph(t.Context(), &pb.RegisterGraphRequest{}); status.CodeOf(err) != status.Unavailable {
+		t.Errorf("got error %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := client.GetStatus(ctx, &pb.GetStatusRequest{})
+		done <- err
+	}()
+	cancel()
+	if err := <-done; status.CodeOf(err) != status.Cancelled {
+		t.Errorf("got error %v", err)
+	}
+	go func() {
+		_, err := client.GetStatus(t.Context(), &pb.GetStatusRequest{})
+		done <- err
+	}()
+	listener, err = Listen(address)
+	if err != nil {
+		t.Skip("the port was taken:", err)
+	}
+	server := grpc.NewServer(ServerOptions()...)
+	RegisterWorker(server, echo{}, discard)
+	go server.Serve(listener) //nolint:errcheck // ends with Stop
+	defer server.Stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
