@@ -103,3 +103,13 @@ func Shape(dims []int64) (tensor.Shape, error) {
 	}
 	return shape, err
 }
+
+// Position writes the place of element i of a tensor of the given shape as errors name it: "[1,2]".
+func Position(i int, shape tensor.Shape) string {
+	at := make(tensor.Shape, len(shape))
+	for d := len(shape) - 1; d >= 0; d-- {
+		at[d] = int64(i) % shape[d]
+		i /= int(shape[d])
+	}
+	return at.String()
+}

@@ -1,0 +1,108 @@
+package math
+
+import (
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	cumulative("Cumsum", "Sums of all elements up to each along an axis.", elementwise.Add, 0)
+	cumulative("Cumprod", "Products of all elements up to each along an axis.", elementwise.Mul, 1)
+}
+
+func cumulative(name, doc string, op elementwise.Op, start float64) {
+	t := kernel.Table{}
+	scan[float32](t, op, start)
+	scan[float64](t, op, start)
+	scan[tensor.Half](t, op, start)
+	scan[tensor.BFloat](t, op, start)
+	scan[int8](t, op, start)
+	scan[int16](t, op, start)
+	scan[int32](t, op, start)
+	scan[int64](t, op, start)
+	scan[uint8](t, op, start)
+	scan[uint16](t, op, start)
+	scan[uint32](t, op, start)
+	scan[uint64](t, op, start)
+	scan[complex64](t, op, start)
+	scan[complex128](t, op, start)
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: name, Doc: doc + " exclusive leaves out the element itself, reverse goes from the end.",
+			In: []string{"x: T", "axis: Tidx"}, Out: []string{"out: T"},
+			Attrs: []string{
+				"exclusive: bool = false", "reverse: bool = false", "T: " + numberTypes, "Tidx: {int32, int64} = int32",
+			},
+			Shape: opdef.SameShape,
+		},
+		Kernels: byT(t),
+	})
+}
+
+// scan combines the elements along an axis one after the other, a whole inner row at a time.
+func scan[T tensor.Elem](t kernel.Table, op elementwise.Op, start float64) {
+	combine := elementwise.Arithmetic[T](op)
+	dtype := tensor.DTypeOf[T]()
+	first := numberOf[T](dtype, start)
+	t[dtype] = func(c *kernel.Construction) (kernel.Kernel, error) {
+		exclusive, reverse := c.Attrs.Bool("exclusive"), c.Attrs.Bool("reverse")
+		return kernel.Func(func(ctx *kernel.Context) error {
+			in := ctx.Input(0)
+			if ctx.Input(1).Rank() != 0 {
+				return status.InvalidArgumentf("ScanOp: axis must be a scalar, not %v", ctx.Input(1).Shape())
+			}
+			dim := ints.Scalar(ctx.Input(1))
+			axis, ok := ints.Axis(dim, in.Rank())
+			if !ok {
+				return status.InvalidArgumentf("ScanOp: Expected scan axis in the range [%d, %d), but got %d", -in.Rank(), in.Rank(), dim)
+			}
+			out, err := ctx.AllocateLike(0, in)
+			if err != nil || in.NumElements() == 0 {
+				return err
+			}
+			n, inner := in.Dim(axis), int(in.Shape()[axis+1:].NumElements())
+			x, z := tensor.Values[T](in), tensor.Values[T](out)
+			parallel.For(len(x)/(n*inner), max(1, elementwise.Grain(medium)/(n*inner)), func(lo, hi int) {
+				for o := lo; o < hi; o++ {
+					block := scanned[T]{x[o*n*inner : (o+1)*n*inner], z[o*n*inner : (o+1)*n*inner], inner, n, reverse}
+					block.run(combine, first, exclusive)
+				}
+			})
+			return nil
+		}), nil
+	}
+}
+
+// scanned is n rows of elements and of results, in the order of the scan.
+type scanned[T any] struct {
+	x, z     []T
+	inner, n int
+	reverse  bool
+}
+
+func (b scanned[T]) row(s []T, i int) []T {
+	if b.reverse {
+		i = b.n - 1 - i
+	}
+	return s[i*b.inner : (i+1)*b.inner]
+}
+
+func (b scanned[T]) run(combine func(z, x, y []T), first T, exclusive bool) {
+	if exclusive {
+		fill(b.row(b.z, 0), first)
+	} else {
+		copy(b.row(b.z, 0), b.row(b.x, 0))
+	}
+	for i := 1; i < b.n; i++ {
+		from := i
+		if exclusive {
+			from--
+		}
+		combine(b.row(b.z, i), b.row(b.z, i-1), b.row(b.x, from))
+	}
+}

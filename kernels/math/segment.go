@@ -1,0 +1,134 @@
+package math
+
+import (
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	sorted("SegmentSum", "Adds up neighbouring rows of data with one segment id; ids are sorted.", numberTypes, elementwise.Add, 0, false)
+	sorted("SegmentProd", "Multiplies neighbouring rows of data with one segment id; ids are sorted.", numberTypes, elementwise.Mul, 1, false)
+	sorted("SegmentMean", "The mean of neighbouring rows of data with one segment id; ids are sorted.", numberTypes, elementwise.Add, 0, true)
+	sorted("SegmentMax", "The largest elements of neighbouring rows of data with one segment id; ids are sorted.", realTypes, elementwise.Max, 0, false)
+	sorted("SegmentMin", "The smallest elements of neighbouring rows of data with one segment id; ids are sorted.", realTypes, elementwise.Min, 0, false)
+}
+
+// sorted registers an operation that combines rows with equal, ascending segment ids. Ids that do not occur make rows of
+// the value gap.
+func sorted(name, doc, types string, op elementwise.Op, gap float64, mean bool) {
+	t := kernel.Table{}
+	runs[float32](t, op, gap, mean)
+	runs[float64](t, op, gap, mean)
+	runs[tensor.Half](t, op, gap, mean)
+	runs[tensor.BFloat](t, op, gap, mean)
+	runs[int8](t, op, gap, mean)
+	runs[int16](t, op, gap, mean)
+	runs[int32](t, op, gap, mean)
+	runs[int64](t, op, gap, mean)
+	runs[uint8](t, op, gap, mean)
+	runs[uint16](t, op, gap, mean)
+	runs[uint32](t, op, gap, mean)
+	runs[uint64](t, op, gap, mean)
+	if op == elementwise.Add || op == elementwise.Mul {
+		runs[complex64](t, op, gap, mean)
+		runs[complex128](t, op, gap, mean)
+	}
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: name, Doc: doc, In: []string{"data: T", "segment_ids: Tindices"}, Out: []string{"output: T"},
+			Attrs: []string{"T: " + types, "Tindices: {int32, int64}"}, Shape: sortedShape,
+		},
+		Kernels: byT(allowed(types, t)),
+	})
+}
+
+func sortedShape(c *opdef.ShapeContext) error {
+	if _, err := opdef.WithRankAtLeast(c.In[0], 1); err != nil {
+		return err
+	}
+	if err := shapes.CheckRanks(c, 1, 1); err != nil {
+		return err
+	}
+	if c.In[0].RankKnown() {
+		c.Out[0] = shapes.Replace(c.In[0], 0, shapes.Unknown)
+	}
+	return nil
+}
+
+func runs[T tensor.Elem](t kernel.Table, op elementwise.Op, gap float64, mean bool) {
+	dtype := tensor.DTypeOf[T]()
+	combine, divide := elementwise.Arithmetic[T](op), elementwise.Arithmetic[T](elementwise.Div)
+	t[dtype] = kernel.Stateless(func(ctx *kernel.Context) error {
+		data, segmentIDs := ctx.Input(0), ctx.Input(1)
+		ids, err := checkSorted(data, segmentIDs)
+		if err != nil {
+			return err
+		}
+		shape := append(tensor.Shape{0}, data.Shape()[1:]...)
+		if len(ids) > 0 {
+			shape[0] = ids[len(ids)-1] + 1
+		}
+		out, err := ctx.Allocate(0, shape)
+		if err != nil {
+			return err
+		}
+		z, x := tensor.Values[T](out), tensor.Values[T](data)
+		size := int(shape[1:].NumElements())
+		fill(z, numberOf[T](dtype, gap))
+		for lo := 0; lo < len(ids); {
+			hi := lo + 1
+			row := z[int(ids[lo])*size : int(ids[lo]+1)*size]
+			copy(row, x[lo*size:hi*size])
+			for ; hi < len(ids) && ids[hi] == ids[lo]; hi++ {
+				combine(row, row, x[hi*size:(hi+1)*size])
+			}
+			if mean && hi-lo > 1 {
+				count := make([]T, size)
+				fill(count, numberOf[T](dtype, float64(hi-lo)))
+				divide(row, row, count)
+			}
+			lo = hi
+		}
+		return nil
+	})
+}
+
+func checkSorted(data, segmentIDs *tensor.Tensor) ([]int64, error) {
+	ids := ints.Values(segmentIDs)
+	if segmentIDs.Rank() != 1 {
+		return nil, status.InvalidArgumentf("segment_ids should be a vector.")
+	}
+	if data.Rank() < 1 || int64(data.Dim(0)) != int64(len(ids)) {
+		return nil, status.InvalidArgumentf("segment_ids should be the same size as dimension 0 of input.")
+	}
+	for i, id := range ids {
+		if id < 0 {
+			return nil, status.InvalidArgumentf("Segment id %d out of range [0, %d), possibly because 'segment_ids' input is not sorted.",
+				id, max(ids[len(ids)-1]+1, 0))
+		}
+		if i > 0 && id < ids[i-1] {
+			return nil, status.InvalidArgumentf("segment ids are not increasing")
+		}
+	}
+	return ids, nil
+}
+
+func fill[T any](z []T, v T) {
+	for i := range z {
+		z[i] = v
+	}
+}
+
+// numberOf returns v as an element of a numeric type.
+func numberOf[T tensor.Elem](dtype tensor.DType, v float64) T {
+	t, err := tensor.FromFloat(dtype, v)
+	if err != nil {
+		panic(err)
+	}
+	return tensor.Value[T](&t)
+}
