@@ -1,0 +1,195 @@
+package gradients
+
+import (
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	Register(func(c *Call) []Grad {
+		grads := c.None()
+		for i := range grads {
+			grads[i] = c.Grad(i)
+		}
+		return grads
+	}, "Identity", "IdentityN", "RefIdentity", "Snapshot", "DebugGradientIdentity")
+	Register(func(c *Call) []Grad { return []Grad{c.Grad(0), {}} }, "PlaceholderWithDefault", "CheckNumerics")
+	Register(func(c *Call) []Grad {
+		grads := c.None()
+		grads[0] = Of(op.Reshape(c.S, c.DY(0), op.Shape(c.S, c.In(0))))
+		return grads
+	}, "Reshape", "ExpandDims", "Squeeze")
+	Register(func(c *Call) []Grad {
+		return List(op.Transpose(c.S, c.DY(0), op.InvertPermutation(c.S, c.In(1))), op.Output{})
+	}, "Transpose")
+	Register(concat, "ConcatV2")
+	Register(func(c *Call) []Grad {
+		parts := make([]op.Output, len(c.Node.OutTypes))
+		for i := range parts {
+			parts[i] = c.DY(i)
+		}
+		return List(op.Output{}, op.ConcatV2(c.S, parts, c.In(0)))
+	}, "Split")
+	Register(func(c *Call) []Grad {
+		parts := make([]op.Output, len(c.Node.OutTypes))
+		for i := range parts {
+			parts[i] = c.DY(i)
+		}
+		return List(op.ConcatV2(c.S, parts, c.In(2)), op.Output{}, op.Output{})
+	}, "SplitV")
+	Register(func(c *Call) []Grad {
+		return List(op.Unpack(c.S, c.DY(0), int64(c.Node.NumInputs()), op.UnpackAxis(int64(c.Node.Attrs.Int("axis"))))...)
+	}, "Pack")
+	Register(func(c *Call) []Grad {
+		parts := make([]op.Output, len(c.Node.OutTypes))
+		for i := range parts {
+			parts[i] = c.DY(i)
+		}
+		return List(op.Pack(c.S, parts, op.PackAxis(int64(c.Node.Attrs.Int("axis")))))
+	}, "Unpack")
+	Register(slice, "Slice")
+	Register(stridedSlice, "StridedSlice")
+	Register(tile, "Tile")
+	Register(func(c *Call) []Grad {
+		s := c.S
+		rank := op.Rank(s, c.In(0))
+		column := op.Slice(s, c.In(1), op.Const(s, []int32{0, 0}), op.Pack(s, []op.Output{rank, op.Const(s, int32(1))}))
+		begin := op.Reshape(s, op.Cast(s, column, tensor.Int32), op.Const(s, []int32{-1}))
+		grads := c.None()
+		grads[0] = Of(op.Slice(s, c.DY(0), begin, op.Shape(s, c.In(0))))
+		return grads
+	}, "Pad", "PadV2")
+	Register(gather, "GatherV2", "Gather")
+	Register(func(c *Call) []Grad {
+		s := c.S
+		shape := op.Shape(s, c.In(0), op.ShapeOutType(c.In(1).DType()))
+		return List(op.ScatterNd(s, c.In(1), c.DY(0), shape), op.Output{})
+	}, "GatherNd")
+	Register(func(c *Call) []Grad {
+		s, zero := c.S, op.ZerosLike(c.S, c.DY(0))
+		return List(op.Output{}, op.Select(s, c.In(0), c.DY(0), zero), op.Select(s, c.In(0), zero, c.DY(0)))
+	}, "Select")
+	Register(selectV2, "SelectV2")
+	Register(func(c *Call) []Grad {
+		s := c.S
+		shape := op.Shape(s, c.In(0))
+		r, _ := op.BroadcastGradientArgs(s, shape, op.Shape(s, c.Out(0)))
+		return List(op.Reshape(s, op.Sum(s, c.DY(0), r), shape), op.Output{})
+	}, "BroadcastTo")
+	Register(func(c *Call) []Grad { return List(op.Output{}, op.Sum(c.S, c.DY(0), allAxes(c.S, c.DY(0)))) }, "Fill")
+	Register(func(c *Call) []Grad { return List(op.ReverseV2(c.S, c.DY(0), c.In(1)), op.Output{}) }, "ReverseV2")
+	NotDifferentiable("Const", "StopGradient", "ZerosLike", "OnesLike", "Shape", "ShapeN", "Size", "Rank", "OneHot", "InvertPermutation",
+		"EditDistance", "Placeholder", "BroadcastGradientArgs", "ConcatOffset", "Where", "Unique", "ListDiff")
+}
+
+// allAxes returns the vector 0, 1, … of the dimensions of x.
+func allAxes(s *op.Scope, x op.Output) op.Output {
+	return op.Range(s, op.Const(s, int32(0)), op.Rank(s, x), op.Const(s, int32(1)))
+}
+
+func concat(c *Call) []Grad {
+	s, n := c.S, c.Node.NumInputs()-1
+	axis := op.FloorMod(s, op.Cast(s, c.In(n), tensor.Int32), op.Rank(s, c.In(0)))
+	inputs := make([]op.Output, n)
+	for i := range inputs {
+		inputs[i] = c.In(i)
+	}
+	sizes := op.ShapeN(s, inputs)
+	offsets := op.ConcatOffset(s, axis, sizes)
+	grads := c.None()
+	for i := range offsets {
+		grads[i] = Of(op.Slice(s, c.DY(0), offsets[i], sizes[i]))
+	}
+	return grads
+}
+
+// slice pads the gradient with zeros to the shape of the input.
+func slice(c *Call) []Grad {
+	s := c.S
+	begin := c.In(1)
+	shape := op.Shape(s, c.In(0), op.ShapeOutType(begin.DType()))
+	after := op.Sub(s, op.Sub(s, shape, op.Shape(s, c.Out(0), op.ShapeOutType(begin.DType()))), begin)
+	return List(op.Pad(s, c.DY(0), op.Pack(s, []op.Output{begin, after}, op.PackAxis(1))), op.Output{}, op.Output{})
+}
+
+func stridedSlice(c *Call) []Grad {
+	s, a := c.S, c.Node.Attrs
+	shape := op.Shape(s, c.In(0), op.ShapeOutType(c.In(1).DType()))
+	dx := op.StridedSliceGrad(s, shape, c.In(1), c.In(2), c.In(3), c.DY(0),
+		op.StridedSliceGradBeginMask(int64(a.Int("begin_mask"))), op.StridedSliceGradEndMask(int64(a.Int("end_mask"))),
+		op.StridedSliceGradEllipsisMask(int64(a.Int("ellipsis_mask"))), op.StridedSliceGradNewAxisMask(int64(a.Int("new_axis_mask"))),
+		op.StridedSliceGradShrinkAxisMask(int64(a.Int("shrink_axis_mask"))))
+	return List(dx, op.Output{}, op.Output{}, op.Output{})
+}
+
+// tile sums over the copies: the gradient is seen as [multiples[0], shape[0], multiples[1], …].
+func tile(c *Call) []Grad {
+	s := c.S
+	shape := op.Shape(s, c.In(0), op.ShapeOutType(c.In(1).DType()))
+	split := op.Reshape(s, op.Transpose(s, op.Pack(s, []op.Output{c.In(1), shape}), op.Const(s, []int32{1, 0})), op.Const(s, []int32{-1}))
+	axes := op.Range(s, op.Const(s, int32(0)), op.Size(s, split), op.Const(s, int32(2)))
+	return List(op.Reshape(s, op.Sum(s, op.Reshape(s, c.DY(0), split), axes), shape), op.Output{})
+}
+
+// gather gives a sparse gradient for gathers along the first dimension, which is that of embeddings.
+func gather(c *Call) []Grad {
+	s, indices := c.S, c.In(1)
+	grads := c.None()
+	params := op.Shape(s.ColocateWith(c.In(0).Node), c.In(0))
+	flat := op.Reshape(s, indices, op.Const(s, []int32{-1}))
+	if axis, ok := constantInt(c, 2); !ok || axis == 0 {
+		inner := op.StridedSlice(s, params, op.Const(s, []int32{1}), op.Const(s, []int32{0}), op.Const(s, []int32{1}), op.StridedSliceEndMask(1))
+		rows := op.ConcatV2(s, []op.Output{op.Reshape(s, op.Size(s, indices), op.Const(s, []int32{1})), inner}, op.Const(s, int32(0)))
+		grads[0] = Grad{Slices: &IndexedSlices{Values: op.Reshape(s, c.DY(0), rows), Indices: flat, Shape: params}}
+		return grads
+	}
+	grads[0] = Of(gatherAlong(c, flat, params))
+	return grads
+}
+
+// gatherAlong scatters the gradient of a gather along an inner axis: the axis is moved to the front and back.
+func gatherAlong(c *Call, flat, params op.Output) op.Output {
+	s := c.S
+	zero, one := op.Const(s, int32(0)), op.Const(s, int32(1))
+	rank := op.Size(s, params)
+	axis := op.FloorMod(s, op.Cast(s, c.In(2), tensor.Int32), rank)
+	outer := op.Range(s, zero, axis, one)
+	front := op.ConcatV2(s, []op.Output{op.Reshape(s, axis, op.Const(s, []int32{1})), outer, op.Range(s, op.AddV2(s, axis, one), rank, one)}, zero)
+	vec := func(o op.Output) op.Output { return op.Reshape(s, o, op.Const(s, []int32{1})) }
+	before := op.Slice(s, params, op.Const(s, []int32{0}), vec(axis))
+	after := op.Slice(s, params, vec(op.AddV2(s, axis, one)), op.Const(s, []int32{-1}))
+	values := op.Reshape(s, c.DY(0), op.ConcatV2(s, []op.Output{before, vec(op.Size(s, c.In(1))), after}, zero))
+	rows := op.Reshape(s, op.Slice(s, params, vec(axis), op.Const(s, []int32{1})), op.Const(s, []int32{}))
+	sum := op.UnsortedSegmentSum(s, op.Transpose(s, values, front), flat, rows)
+	return op.Transpose(s, sum, op.InvertPermutation(s, front))
+}
+
+// constantInt returns the value of input i if it is an integer constant.
+func constantInt(c *Call, i int) (int64, bool) {
+	if i >= c.Node.NumInputs() {
+		return 0, true
+	}
+	n := c.In(i).Node
+	if n.Op.Name != "Const" {
+		return 0, false
+	}
+	switch v := n.Attrs.Tensor("value"); v.DType() {
+	case tensor.Int32:
+		return int64(tensor.Value[int32](v)), true
+	case tensor.Int64:
+		return tensor.Value[int64](v), true
+	default:
+		return 0, false
+	}
+}
+
+func selectV2(c *Call) []Grad {
+	s := c.S
+	zero := op.ZerosLike(s, c.DY(0))
+	back := func(o, d op.Output) op.Output {
+		shape := op.Shape(s, o)
+		r, _ := op.BroadcastGradientArgs(s, shape, op.Shape(s, c.Out(0)))
+		return op.Reshape(s, op.Sum(s, d, r), shape)
+	}
+	return List(op.Output{}, back(c.In(1), op.SelectV2(s, c.In(0), c.DY(0), zero)), back(c.In(2), op.SelectV2(s, c.In(0), zero, c.DY(0))))
+}

@@ -1,0 +1,79 @@
+package gradients
+
+import (
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Rule adds the nodes for one step of the chain rule: given the gradients of a node's outputs it returns those of its
+// inputs, one for each.
+type Rule func(c *Call) []Grad
+
+// Call is a node to be differentiated.
+type Call struct {
+	S    *op.Scope // where to add nodes
+	Node *graph.Node
+
+	grads []Grad
+}
+
+// In returns input i of the node.
+func (c *Call) In(i int) op.Output { return c.Node.Input(i) }
+
+// Out returns output i of the node.
+func (c *Call) Out(i int) op.Output { return c.Node.Out(i) }
+
+// Grad returns the gradient of output i as it arrived, which may be none or sparse.
+func (c *Call) Grad(i int) Grad { return c.grads[i] }
+
+// DY returns the gradient of output i as a tensor, of zeros if there is none.
+func (c *Call) DY(i int) op.Output {
+	if c.grads[i].IsNone() {
+		return op.ZerosLike(c.S, c.Out(i))
+	}
+	return Densify(c.S, c.grads[i])
+}
+
+// None returns no gradient for any input.
+func (c *Call) None() []Grad { return make([]Grad, c.Node.NumInputs()) }
+
+// rules holds the rule of every operation that has one; nil for operations that gradients do not pass through.
+var rules = map[string]Rule{}
+
+// Register makes rule the rule of operations. It panics if one has a rule already.
+func Register(rule Rule, ops ...string) {
+	for _, name := range ops {
+		if _, ok := rules[name]; ok {
+			panic("gradients: two rules for " + name)
+		}
+		rules[name] = rule
+	}
+}
+
+// NotDifferentiable declares that gradients do not pass through operations.
+func NotDifferentiable(ops ...string) { Register(nil, ops...) }
+
+// HasRule reports whether an operation is registered, with a rule or as not differentiable.
+func HasRule(opName string) bool {
+	_, ok := rules[opName]
+	return ok
+}
+
+func isHandle(t tensor.DType) bool { return t == tensor.Resource || t == tensor.Variant }
+
+// sameIndexType casts indices to int64 unless they are of one type.
+func sameIndexType(s *op.Scope, indices []op.Output) []op.Output {
+	same := true
+	for _, o := range indices[1:] {
+		same = same && o.DType() == indices[0].DType()
+	}
+	if same {
+		return indices
+	}
+	out := make([]op.Output, len(indices))
+	for i, o := range indices {
+		out[i] = op.Cast(s, o, tensor.Int64)
+	}
+	return out
+}
