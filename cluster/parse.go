@@ -58,8 +58,7 @@ func parseJSON(text string) (Spec, error) {
 
 // jsonError keeps errors of ours and explains those of the decoder.
 func jsonError(what string, err error) error {
-	var ours *status.Error
-	if errors.As(err, &ours) {
+	if ours, ok := errors.AsType[*status.Error](err); ok {
 		return ours
 	}
 	return status.InvalidArgumentf("cannot read %s as JSON: %v", what, err)
@@ -102,8 +101,7 @@ func parseJob(name string, value json.RawMessage) (Job, error) {
 		job[int(index)] = address
 		return nil
 	})
-	var ours *status.Error
-	if err != nil && !errors.As(err, &ours) {
+	if _, ours := errors.AsType[*status.Error](err); err != nil && !ours {
 		return nil, status.InvalidArgumentf("The tasks for job %q must be a list of addresses or an object from task index to address", name)
 	}
 	return job, err

@@ -93,8 +93,8 @@ func (s *session) bringCluster(target string) error {
 		return err
 	}
 	address := target
-	if i := strings.Index(target, "://"); i >= 0 && strings.HasPrefix(target, "grpc") {
-		address = target[i+len("://"):]
+	if scheme, rest, ok := strings.Cut(target, "://"); ok && strings.HasPrefix(scheme, "grpc") {
+		address = rest
 	}
 	var self []cluster.Task
 	for _, t := range spec.Tasks() {

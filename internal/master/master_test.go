@@ -4,12 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/testcluster"
 	_ "github.com/weft-ml/weft/kernels/array"
 	_ "github.com/weft-ml/weft/kernels/comm"
 	_ "github.com/weft-ml/weft/kernels/control"
-
-	"github.com/weft-ml/weft/internal/pb"
-	"github.com/weft-ml/weft/internal/testcluster"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )

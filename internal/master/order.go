@@ -26,27 +26,13 @@ type order struct {
 
 var hashSeed = maphash.MakeSeed()
 
-// hash mixes all names of a request.
-func (o *order) hash() uint64 {
-	var h maphash.Hash
-	h.SetSeed(hashSeed)
-	for _, names := range [...][]string{o.feeds, o.fetches, o.targets} {
-		for _, name := range names {
-			_, _ = h.WriteString(name)
-			_ = h.WriteByte(0)
-		}
-		_ = h.WriteByte(1)
-	}
-	return h.Sum64()
-}
-
 // matches reports whether a request has the names of o in the order of o.
 func (o *order) matches(req *message.RunStepRequest) bool {
 	return slices.EqualFunc(req.Feeds, o.feeds, func(f message.NamedTensor, name string) bool { return f.Name == name }) &&
 		slices.Equal(req.Fetches, o.fetches) && slices.Equal(req.Targets, o.targets)
 }
 
-// hashRequest is order.hash for a request.
+// hashRequest mixes all names of a request, in their order.
 func hashRequest(req *message.RunStepRequest) uint64 {
 	var h maphash.Hash
 	h.SetSeed(hashSeed)

@@ -147,7 +147,7 @@ func (s *session) cleanup(p *plan, id int64) {
 	for i := range p.parts {
 		w := p.parts[i].worker
 		if i == p.home {
-			_, _ = w.CleanupGraph(s.ctx, req) //nolint:errcheck // the own worker only forgets
+			_, _ = w.CleanupGraph(s.ctx, req) // the own worker only forgets
 			continue
 		}
 		s.master.background.Go(func() {

@@ -5,15 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/weft-ml/weft/kernels/array"
-	_ "github.com/weft-ml/weft/kernels/comm"
-	_ "github.com/weft-ml/weft/kernels/control"
-
 	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/testcluster"
 	"github.com/weft-ml/weft/internal/worker"
 	"github.com/weft-ml/weft/kernel"
+	_ "github.com/weft-ml/weft/kernels/array"
+	_ "github.com/weft-ml/weft/kernels/comm"
+	_ "github.com/weft-ml/weft/kernels/control"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
