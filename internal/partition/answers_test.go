@@ -2,6 +2,7 @@ package partition_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -37,9 +38,7 @@ func TestSplitsGiveTheSameAnswers(t *testing.T) {
 		}
 		parts := map[string]*graph.Graph{}
 		for _, part := range split(t, parse(t, text), true, byTask) {
-			for at, inner := range splitByDevice(t, part, false) {
-				parts[at] = inner
-			}
+			maps.Copy(parts, splitByDevice(t, part, false))
 		}
 		if got := run(t, parts, w.results); !same(got, want) {
 			t.Errorf("seed %d, by task and device: got %v, want %v\n%s", seed, got, want, text)
