@@ -18,7 +18,7 @@ type callable struct {
 
 // MakeCallable prepares a step.
 func (m *Master) MakeCallable(ctx context.Context, req *pb.MakeCallableRequest) (*pb.MakeCallableResponse, error) {
-	if err := m.recent.Track(req.GetRequestId(), "MakeCallable (Master)", "session "+req.GetSessionHandle()); err != nil {
+	if err := m.recent.Track(req.GetRequestId(), "MakeCallable (Master)", req.GetSessionHandle()); err != nil {
 		return nil, err
 	}
 	s, err := m.use(req.GetSessionHandle())
@@ -90,7 +90,7 @@ func unique(names []string) []string {
 
 // RunCallable runs a step that was prepared.
 func (m *Master) RunCallable(ctx context.Context, req *message.RunCallableRequest) (*message.RunCallableResponse, error) {
-	if err := m.recent.Track(req.RequestID, "RunCallable (Master)", "session "+req.Session); err != nil {
+	if err := m.recent.Track(req.RequestID, "RunCallable (Master)", req.Session); err != nil {
 		return nil, err
 	}
 	s, err := m.use(req.Session)

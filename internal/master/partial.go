@@ -24,7 +24,7 @@ type partialRun struct {
 
 // PartialRunSetup announces a step that is to be run in pieces.
 func (m *Master) PartialRunSetup(ctx context.Context, req *pb.PartialRunSetupRequest) (*pb.PartialRunSetupResponse, error) {
-	if err := m.recent.Track(req.GetRequestId(), "PartialRunSetup (Master)", "session "+req.GetSessionHandle()); err != nil {
+	if err := m.recent.Track(req.GetRequestId(), "PartialRunSetup (Master)", req.GetSessionHandle()); err != nil {
 		return nil, err
 	}
 	s, err := m.use(req.GetSessionHandle())

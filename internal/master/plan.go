@@ -2,7 +2,10 @@ package master
 
 import (
 	"context"
+	"maps"
+	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/weft-ml/weft/cluster"
@@ -12,6 +15,7 @@ import (
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/pbconv"
 	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -86,6 +90,7 @@ type planRequest struct {
 // makePlan makes a plan ready, or says in it why that failed.
 func (s *session) makePlan(p *plan, state *graphState, req planRequest) {
 	defer close(p.ready)
+	defer s.master.catch(&p.err, "preparing a step")
 	parts, err := s.cut(p, state, req)
 	if err == nil {
 		err = s.register(p, parts, req.debug)
@@ -94,6 +99,14 @@ func (s *session) makePlan(p *plan, state *graphState, req planRequest) {
 		err = status.FromContext(s.ctx, "preparing the step")
 	}
 	p.err = err
+}
+
+// catch makes an error of a panic: a fault that one client's graph has brought up must not end the task.
+func (m *Master) catch(err *error, doing string) {
+	if fault := recover(); fault != nil {
+		m.Log.Error("panic", "while", doing, "fault", fault, "stack", string(debug.Stack()))
+		*err = status.Internalf("panic while %s: %v", doing, fault)
+	}
 }
 
 // cut returns the parts of the session's graph that a step needs, by task.
@@ -140,7 +153,7 @@ func terminalKeys(names []string, nodes []*graph.Node) map[string]string {
 }
 
 // register sends every task its part and waits for all handles.
-func (s *session) register(p *plan, graphs map[string]*graph.Graph, debug *pb.DebugOptions) error {
+func (s *session) register(p *plan, graphs map[string]*graph.Graph, options *pb.DebugOptions) error {
 	var tasks []cluster.Task
 	for _, t := range s.tasks {
 		if graphs[t.String()] != nil {
@@ -151,12 +164,15 @@ func (s *session) register(p *plan, graphs map[string]*graph.Graph, debug *pb.De
 		return status.Internalf("the step has nodes on tasks that the session may not use")
 	}
 	p.parts = make([]part, len(tasks))
-	return together(len(tasks), func(i int) error {
-		p.parts[i].task = tasks[i]
-		if tasks[i] == s.task {
+	for i, t := range tasks {
+		p.parts[i].task = t
+		if t == s.task {
 			p.home = i
 		}
-		err := s.registerPart(&p.parts[i], graphs[tasks[i].String()], debug)
+	}
+	return together(len(tasks), func(i int) (err error) {
+		defer s.master.catch(&err, "registering a graph")
+		err = s.registerPart(&p.parts[i], graphs[tasks[i].String()], options)
 		if err != nil && tasks[i] != s.task {
 			err = fromTask(tasks[i], err)
 		}
@@ -164,19 +180,36 @@ func (s *session) register(p *plan, graphs map[string]*graph.Graph, debug *pb.De
 	})
 }
 
-func (s *session) registerPart(pt *part, g *graph.Graph, debug *pb.DebugOptions) error {
+func (s *session) registerPart(pt *part, g *graph.Graph, options *pb.DebugOptions) error {
 	var err error
 	if pt.worker, err = s.workers.Worker(pt.task); err != nil {
 		return err
 	}
-	def, err := pbconv.GraphToProto(g.Def())
+	written := g.Def()
+	stripDefaults(g, written)
+	def, err := pbconv.GraphToProto(written)
 	if err != nil {
 		return err
 	}
 	resp, err := pt.worker.RegisterGraph(s.ctx, &pb.RegisterGraphRequest{
-		SessionHandle: s.handle, GraphDef: def, GraphOptions: s.config.GetGraphOptions(), DebugOptions: debug,
+		SessionHandle: s.handle, GraphDef: def, GraphOptions: s.config.GetGraphOptions(), DebugOptions: options,
 		CreateWorkerSessionCalled: true, ConfigProto: s.config,
 	})
 	pt.handle = resp.GetGraphHandle()
 	return err
+}
+
+// stripDefaults takes attributes that have their default out of what is written of a graph, as TensorFlow's masters do: a
+// worker of an earlier release may not know them, and all add them again.
+func stripDefaults(g *graph.Graph, def *graph.Def) {
+	for i := range def.Nodes {
+		n := &def.Nodes[i]
+		op := g.Node(n.Name).Op
+		n.Attrs = maps.Clone(n.Attrs)
+		maps.DeleteFunc(n.Attrs, func(name string, v any) bool { return isDefault(op.Attr(name), v) })
+	}
+}
+
+func isDefault(a *opdef.Attr, v any) bool {
+	return a != nil && a.Default != nil && !strings.Contains(a.Kind, "tensor") && opdef.FormatAttr(v) == opdef.FormatAttr(a.Default)
 }

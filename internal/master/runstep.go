@@ -21,7 +21,7 @@ func (m *Master) RunStep(ctx context.Context, req *message.RunStepRequest) (*mes
 }
 
 func (m *Master) runStep(ctx context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
-	if err := m.recent.Track(req.RequestID, "RunStep (Master)", "session "+req.Session); err != nil {
+	if err := m.recent.Track(req.RequestID, "RunStep (Master)", req.Session); err != nil {
 		return nil, err
 	}
 	s, err := m.use(req.Session)

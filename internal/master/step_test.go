@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/testcluster"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 // sum is spread over all tasks of psWorker.
@@ -230,5 +231,63 @@ func TestSeveralDevicesOfATask(t *testing.T) {
 		d = TestAdd(c, b) device=/job:worker/task:0/cpu:2`)
 	if got := run(t, s, testcluster.Feeds{"x:0": scalar(1)}, "d:0"); got[0] != 8 {
 		t.Errorf("got %v, want 8", got[0])
+	}
+}
+
+// TestTransfersOfSeveralPlansDoNotMeet runs two kinds of steps at the same time that move values between the same nodes.
+func TestTransfersOfSeveralPlansDoNotMeet(t *testing.T) {
+	s := open(t, psWorker(t), `
+		x = Placeholder() dtype=float
+		a = TestAdd(x, x) device=/job:ps
+		b = TestAdd(a, x) device=/job:worker/task:1
+		c = TestAdd(a, x)`)
+	var wg sync.WaitGroup
+	for i := range 60 {
+		wg.Go(func() {
+			fetch := []string{"b:0", "c:0"}[i%2]
+			got, err := s.Run(t.Context(), testcluster.Feeds{"x:0": scalar(float32(i))}, []string{fetch})
+			if err != nil || got[0] != float32(3*i) {
+				t.Errorf("%s = %v, %v; want %d", fetch, got, err, 3*i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestLargeTensors(t *testing.T) {
+	s := open(t, psWorker(t), `
+		x = Placeholder() dtype=float
+		a = Identity(x) device=/job:ps
+		b = Identity(a) device=/job:worker/task:1`)
+	big, err := tensor.Alloc(tensor.Float32, tensor.Shape{1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	vals := tensor.Values[float32](&big)
+	for i := range vals {
+		vals[i] = float32(i)
+	}
+	resp, err := s.Step(t.Context(), testcluster.Feeds{"x:0": big}, []string{"b:0"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tensor.Values[float32](&resp.Tensors[0].Tensor); !slices.Equal(got, vals) {
+		t.Error("the tensor has changed on its way")
+	}
+}
+
+// TestIterationAcrossSteps finds a fixed point as clients do, feeding what the step before has fetched.
+func TestIterationAcrossSteps(t *testing.T) {
+	s := open(t, psWorker(t), `
+		x = Placeholder() dtype=float
+		one = Const() value=float[]{1}
+		y = TestAdd(x, one) device=/job:ps
+		z = TestAdd(y, one) device=/job:worker/task:1`)
+	x := float32(0)
+	for range 50 {
+		x = run(t, s, testcluster.Feeds{"x:0": scalar(x)}, "z:0")[0]
+	}
+	if x != 100 {
+		t.Errorf("got %v, want 100", x)
 	}
 }

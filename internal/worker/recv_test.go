@@ -241,3 +241,37 @@ func TestKeysOfOtherTasks(t *testing.T) {
 	_, err = f.run(f.request(nowhere, 3, nil))
 	expect(t, err, status.NotFound, "/job:nobody/replica:0/task:0")
 }
+
+// TestManyReceivers lets a step wait for many tensors of a peer, and the peer for none.
+func TestManyReceivers(t *testing.T) {
+	f := newFixture(t)
+	f.session("s")
+	const n = 500
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "feed x%d\nsend z%d x%d\n", i, i, i)
+	}
+	g := f.register("s", text.String())
+	got := make(chan float32, n)
+	for i := range n {
+		go func() {
+			v, err := f.recv(t.Context(), 1, f.transfer(cpu, peer, fmt.Sprintf("z%d", i)))
+			if err != nil {
+				t.Error(err)
+			}
+			got <- v - float32(i)
+		}()
+	}
+	feeds := map[string]float32{}
+	for i := range n {
+		feeds[fmt.Sprintf("x%d", i)] = float32(i)
+	}
+	if _, err := f.run(f.request(g, 1, feeds)); err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		if d := <-got; d != 0 {
+			t.Errorf("a receiver got another's tensor: %v off", d)
+		}
+	}
+}
