@@ -18,8 +18,10 @@ func benchmark(b *testing.B, g *builder, nodes int) {
 	ctx, cancel := context.WithCancelCause(b.Context())
 	defer cancel(nil)
 	step := &kernel.Step{ID: 1, Context: ctx, Cancel: func(err error) { cancel(err) }}
-	opts := executor.RunOptions{Args: []tensor.Tensor{tensor.Scalar(int64(1))}, Rets: make([]tensor.Tensor, 1)}
+	one := tensor.Scalar(int64(1))
+	opts := executor.RunOptions{Args: make([]tensor.Tensor, 1), Rets: make([]tensor.Tensor, 1)}
 	run := func() {
+		opts.Args[0] = one.Retain()
 		if err := e.Run(step, opts); err != nil {
 			b.Fatal(err)
 		}

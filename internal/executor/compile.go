@@ -74,10 +74,19 @@ func (e *Executor) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.K
 		}
 		l.place(n, gn)
 	}
+	var roots []*node
 	for gn := range g.Nodes() {
-		byID[gn.ID].connect(gn, byID)
+		n := byID[gn.ID]
+		n.connect(gn, byID)
+		switch {
+		case n.numIn > 0 || len(gn.ControlInputs()) > 0:
+		case n.async != nil: // to wait for others while the rest runs
+			e.roots = append(e.roots, n)
+		default:
+			roots = append(roots, n)
+		}
 	}
-	e.findRoots()
+	e.roots = append(e.roots, roots...)
 	return nil
 }
 
@@ -156,25 +165,4 @@ func (n *node) connect(gn *graph.Node, byID []*node) {
 		n.unused[e.out] = false
 		e.last = i+1 == len(n.edges) || n.edges[i+1].out != e.out
 	}
-}
-
-// findRoots lists the nodes that are ready when a run begins, those first that wait for others.
-func (e *Executor) findRoots() {
-	var rest []*node
-	pending := map[*node]bool{}
-	for i := range e.nodes {
-		for j := range e.nodes[i].edges {
-			pending[e.nodes[i].edges[j].dst] = true
-		}
-	}
-	for i := range e.nodes {
-		switch n := &e.nodes[i]; {
-		case pending[n]:
-		case n.async != nil:
-			e.roots = append(e.roots, n)
-		default:
-			rest = append(rest, n)
-		}
-	}
-	e.roots = append(e.roots, rest...)
 }

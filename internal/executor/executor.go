@@ -90,12 +90,13 @@ func (e *Executor) NumNodes() int { return len(e.nodes) }
 
 // Run runs the graph as part of a step and waits for it. The error is the first that a node had, with the node's name;
 // it has ended the rest of the step through step.Cancel by then. When the step's context ends, no further node is started
-// and Run returns as soon as kernels that are under way do.
+// and Run returns as soon as the kernels that are under way do; whoever ends the context aborts the rendezvous as well.
 func (e *Executor) Run(step *kernel.Step, opts RunOptions) error {
+	working.Add(1)
 	r := e.begin(step, opts)
-	over := r.work(nil)
+	over := r.work(true)
 	for !over {
-		over = r.park() || r.work(nil)
+		over = r.park() || r.work(true)
 	}
 	working.Add(-1)
 	err := r.result()
@@ -108,5 +109,11 @@ func (e *Executor) Run(step *kernel.Step, opts RunOptions) error {
 func (e *Executor) RunAsync(step *kernel.Step, opts RunOptions, done func(error)) {
 	r := e.begin(step, opts)
 	r.done = done
-	r.assist(nil)
+	if opts.Depth > 0 { // called by a node: this goroutine has been counted
+		r.assist(true)
+		return
+	}
+	working.Add(1)
+	r.assist(true)
+	working.Add(-1)
 }

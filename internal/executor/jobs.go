@@ -7,21 +7,29 @@ import (
 	"github.com/weft-ml/weft/internal/parallel"
 )
 
-// jobs are the expensive tasks of a run that have not begun. The owner adds them; any goroutine of the run takes them.
+// jobs are the expensive tasks of a run that have not begun, oldest first. The owner adds them; any goroutine of the run
+// takes them.
 type jobs struct {
+	waiting atomic.Int32 // their number
+
 	mu    sync.Mutex
 	queue []*task // guarded by mu
 	head  int     // guarded by mu; the oldest job
 }
 
-func (j *jobs) put(t *task) {
+// put adds a job and returns how many there are.
+func (j *jobs) put(t *task) int {
 	j.mu.Lock()
+	defer j.mu.Unlock()
 	j.queue = append(j.queue, t)
-	j.mu.Unlock()
+	return int(j.waiting.Add(1))
 }
 
 // take returns the oldest job, or nil.
 func (j *jobs) take() *task {
+	if j.waiting.Load() == 0 {
+		return nil
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.head == len(j.queue) {
@@ -33,6 +41,7 @@ func (j *jobs) take() *task {
 	if j.head == len(j.queue) {
 		j.queue, j.head = j.queue[:0], 0
 	}
+	j.waiting.Add(-1)
 	return t
 }
 

@@ -55,7 +55,6 @@ func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
 	r.stopped = step.Context.Done()
 	r.visitors.Store(2)
 	r.bind(r.inline)
-	working.Add(1)
 	it := r.newIteration(&r.root, 0)
 	r.root.oldest, r.root.newest = it, it
 	for _, n := range e.roots {
@@ -68,23 +67,29 @@ func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
 	return r
 }
 
-// work runs nodes and tasks as long as there are any for this goroutine. It begins with a job, or as the owner if t is
-// nil, and reports whether the run is over; otherwise it has lost the ownership, or never got it.
-func (r *run) work(t *task) (over bool) {
+// work runs nodes as the owner, or jobs, as long as there is something for this goroutine. It reports whether the run is
+// over.
+func (r *run) work(owner bool) (over bool) {
 	for {
-		if t == nil {
+		var t *task
+		if owner {
 			if t, over = r.own(); t == nil {
 				return over
 			}
-		}
-		if t.measure() && r.inbox.push(t) {
-			t = nil // now the owner
-			continue
-		}
-		if t = r.jobs.take(); t == nil {
+		} else if t = r.jobs.take(); t == nil {
 			return false
 		}
+		owner = r.runJob(t) && r.inbox.push(t)
 	}
+}
+
+// runJob executes a task, unless the step has been cancelled. It reports false if the task is still under way.
+func (r *run) runJob(t *task) bool {
+	if r.isStopped() {
+		t.err = status.FromContext(r.step.Context, "running the step")
+		return true
+	}
+	return t.measure()
 }
 
 // own runs nodes as the owner. It returns when the run is over, or else without the ownership: with a job to run, or with
@@ -98,7 +103,7 @@ func (r *run) own() (job *task, over bool) {
 		job := r.jobs.take()
 		switch {
 		case job != nil && r.underWay == 1: // nobody else could make progress
-			if job.measure() {
+			if r.runJob(job) {
 				r.complete(job)
 			}
 		case job != nil:
@@ -115,22 +120,36 @@ func (r *run) own() (job *task, over bool) {
 	}
 }
 
+// patience is how many nodes the owner runs while a job waits, before it calls for help.
+const patience = 64
+
 // runReady runs ready nodes until there are none.
 func (r *run) runReady() {
-	for len(r.ready) > 0 {
+	for n := 1; len(r.ready) > 0; n++ {
 		top := len(r.ready) - 1
 		a := r.ready[top]
 		r.ready = r.ready[:top]
-		select {
-		case <-r.stopped:
+		if r.isStopped() {
 			r.fail(status.FromContext(r.step.Context, "running the step"))
 			return
-		default:
 		}
 		r.process(a)
 		if r.inbox.head.Load() != nil {
 			r.collect()
 		}
+		if n%patience == 0 && r.jobs.waiting.Load() > 0 {
+			r.help()
+		}
+	}
+}
+
+// isStopped reports whether the step is cancelled.
+func (r *run) isStopped() bool {
+	select {
+	case <-r.stopped:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -148,15 +167,29 @@ func (r *run) collect() bool {
 	return true
 }
 
-// launch hands a task over to whoever has time, if possible to a goroutine of its own.
+// launch hands a task over to whoever has time first: the owner, when it is through with what is cheap, or another
+// goroutine.
 func (r *run) launch(t *task) {
 	r.underWay++
-	if len(r.ready) > 0 && claimCore() {
-		r.visitors.Add(1)
-		go r.assist(t)
-		return
+	if r.jobs.put(t) > 1 {
+		r.help()
 	}
-	r.jobs.put(t)
+}
+
+// help starts a goroutine for the jobs that wait if a core is idle.
+func (r *run) help() {
+	if claimCore() {
+		r.spawn(false)
+	}
+}
+
+// spawn starts a goroutine, for which a core was claimed, that works on the run. An owner gives it the ownership.
+func (r *run) spawn(owner bool) {
+	r.visitors.Add(1)
+	go func() {
+		r.assist(owner)
+		working.Add(-1)
+	}()
 }
 
 // resume goes on with a run that the caller has just become the owner of, on another goroutine: the caller is a kernel's
@@ -166,9 +199,8 @@ func (r *run) resume() {
 		r.wake <- struct{}{}
 		return
 	}
-	r.visitors.Add(1)
 	working.Add(1)
-	go r.assist(nil)
+	r.spawn(true)
 }
 
 // park waits until the run is over, which it reports, or until this goroutine, that of Run, is made its owner.
@@ -181,11 +213,9 @@ func (r *run) park() (over bool) {
 	return r.over
 }
 
-// assist works on the run, of which this goroutine is a visitor with a core, and leaves it.
-func (r *run) assist(t *task) {
-	over := r.work(t)
-	working.Add(-1)
-	switch {
+// assist works on the run, of which this goroutine is a visitor, and leaves it.
+func (r *run) assist(owner bool) {
+	switch over := r.work(owner); {
 	case !over:
 		r.leave(1)
 	case r.done == nil:
@@ -204,6 +234,10 @@ func (r *run) leave(n int32) {
 		return
 	}
 	r.step, r.opts, r.done, r.stopped, r.err, r.over = nil, RunOptions{}, nil, nil, nil, false
+	r.inline.ctx.Step = nil
+	for t := r.tasks; t != nil; t = t.next {
+		t.ctx.Step = nil
+	}
 	if !r.e.spare.CompareAndSwap(nil, r) {
 		r.e.pool.Put(r)
 	}
