@@ -58,6 +58,10 @@ func registerOps() {
 		Def:     opdef.Def{Name: "Count", Doc: "-", Stateful: true},
 		Kernels: kernel.Any(func(*kernel.Construction) (kernel.Kernel, error) { return kernel.Func(count), nil }),
 	})
+	kernel.Register(kernel.Op{
+		Def:     opdef.Def{Name: "Held", Doc: "-", Stateful: true},
+		Kernels: kernel.Any(func(*kernel.Construction) (kernel.Kernel, error) { return held{count}, nil }),
+	})
 	kernel.Register(kernel.Op{Def: opdef.Def{
 		Name: "Const", Doc: "-", Out: []string{"output: dtype"}, Attrs: []string{"value: tensor", "dtype: type"}, Shape: opdef.UnknownShape,
 	}})
@@ -82,6 +86,25 @@ func inPlace(c *kernel.Context) error {
 
 // later adds on another goroutine.
 type later struct{}
+
+// closings counts the kernels of operation Held that were closed.
+var closings int
+
+type held struct{ kernel.Func }
+
+func (held) Close() { closings++ }
+
+func TestKernelsOfBodiesAreClosed(t *testing.T) {
+	l := newLibrary(t, define(t, "f", 1, "x = Held()\n return a0"), define(t, "unused", 1, "x = Held()\n return a0"))
+	for range 3 {
+		l.want("f", 1, 1)
+	}
+	l.runtime.Close()
+	if closings != 1 {
+		t.Errorf("%d kernels were closed, want 1", closings)
+	}
+	l.wantError("unused", status.Cancelled, "dropped", 1)
+}
 
 func (later) Compute(*kernel.Context) error { return status.Internalf("called synchronously") }
 

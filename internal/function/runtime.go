@@ -40,6 +40,8 @@ type Runtime struct {
 
 	mu        sync.Mutex
 	functions map[string]*function // guarded by mu; by name and attributes
+	closers   []kernel.Closer      // guarded by mu; kernels of bodies that hold something
+	closed    bool                 // guarded by mu
 }
 
 // NewRuntime returns a runtime for the functions of lib, which may grow.
@@ -93,9 +95,37 @@ func (r *Runtime) compile(fn opdef.Func) (*executor.Executor, *graph.Body, error
 		return nil, nil, err
 	}
 	prune(body)
-	e, err := executor.New(body.Graph, executor.Config{Device: r.device, NewKernel: r.NewKernel, Log: r.log})
+	e, err := executor.New(body.Graph, executor.Config{Device: r.device, NewKernel: r.newOwned, Log: r.log})
 	if err != nil {
 		return nil, nil, status.Errorf(status.CodeOf(err), "In function %s: %w", fn.Name, err)
 	}
 	return e, body, nil
+}
+
+// newOwned makes a kernel of a body, which the runtime closes.
+func (r *Runtime) newOwned(n *graph.Node) (kernel.Kernel, error) {
+	k, err := r.NewKernel(n)
+	c, ok := k.(kernel.Closer)
+	if err != nil || !ok {
+		return k, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		c.Close()
+		return nil, status.Cancelledf("The graph of node {{node %s}} has been dropped", n.Name)
+	}
+	r.closers = append(r.closers, c)
+	return k, nil
+}
+
+// Close closes the kernels of all bodies. No call must be under way.
+func (r *Runtime) Close() {
+	r.mu.Lock()
+	closers := r.closers
+	r.closers, r.closed = nil, true
+	r.mu.Unlock()
+	for _, c := range closers {
+		c.Close()
+	}
 }
