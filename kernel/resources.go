@@ -113,8 +113,12 @@ func (r *Resources) DeleteResource(container, typeName, name string) error {
 	key := resourceKey{typeName, name}
 	r.mu.Lock()
 	res, ok := r.containers[container][key]
+	_, exists := r.containers[container]
 	delete(r.containers[container], key)
 	r.mu.Unlock()
+	if !exists {
+		return status.NotFoundf("Container %s does not exist.", container)
+	}
 	if !ok {
 		return status.NotFoundf("Resource %s/%s/%s does not exist.", container, name, typeName)
 	}

@@ -11,7 +11,8 @@ import (
 // Variable is the storage of a variable, behind a reference edge or a resource handle. Readers share its elements;
 // a writer works in place when nobody else holds them and on a copy otherwise, so that a value once read never changes.
 type Variable struct {
-	id uint64 // order in which several variables are locked
+	id       uint64              // order in which several variables are locked
+	declared tensor.PartialShape // what the graph says of the shape; not changed after NewVariableOf
 
 	mu sync.RWMutex
 	t  tensor.Tensor // guarded by mu; not initialized until the first assignment
@@ -21,6 +22,16 @@ var lastVariable atomic.Uint64
 
 // NewVariable returns a variable without a value.
 func NewVariable() *Variable { return &Variable{id: lastVariable.Add(1)} }
+
+// NewVariableOf returns a variable without a value whose shape is declared, as reference variables have it.
+func NewVariableOf(declared tensor.PartialShape) *Variable {
+	v := NewVariable()
+	v.declared = declared
+	return v
+}
+
+// Declared returns what was known of the shape when the variable was made; nothing for most.
+func (v *Variable) Declared() tensor.PartialShape { return v.declared }
 
 // TypeName names the resource in handles and errors as TensorFlow does.
 func (*Variable) TypeName() string { return "N10tensorflow3VarE" }

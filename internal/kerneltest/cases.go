@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,6 +26,15 @@ import (
 //	in = float [2,2] 1 0 0 1
 //	error INVALID_ARGUMENT "Dimensions must be equal, but are 1 and 2"
 //
+//	case ScatterAdd T=float Tindices=int32
+//	var float [2] 1 2
+//	in int32 [] 1
+//	in float [] 5
+//	after float [2] 1 7
+//
+// An input that stands after "var" is a variable with that value, by reference or by handle, whichever the operation takes;
+// "after" gives its value afterwards. Outputs that are references are left out.
+//
 // The first word says what is run. Attributes are written as in opdef. An input of a shape rule is a type and a partial
 // shape, or, after "=", a tensor whose value is known. "tol x" widens the relative and absolute tolerance of floating
 // outputs; a line that starts with "#" is a comment.
@@ -34,6 +44,8 @@ type Case struct {
 	Op     string
 	Attrs  opdef.Attrs
 	In     []tensor.Tensor       // values; not initialized where only the shape is known
+	Vars   []int                 // inputs that are variables
+	After  []tensor.Tensor       // their values afterwards
 	Shapes []tensor.PartialShape // of the inputs of a shape rule
 	Out    []tensor.Tensor
 	Outs   []tensor.PartialShape
@@ -97,42 +109,56 @@ func addLine(cases *[]Case, line string, n int) error {
 
 func (c *Case) run(t *testing.T) {
 	if c.Kind == "shapes" {
-		values := map[int]tensor.Tensor{}
-		for i, v := range c.In {
-			if v.Initialized() {
-				values[i] = v
-			}
-		}
-		outs, err := Shapes(c.Op, c.Attrs, c.Shapes, values)
-		if c.checkError(t, err) {
-			return
-		}
-		for i, want := range c.Outs {
-			if i >= len(outs) || !outs[i].Equal(want) {
-				t.Errorf("output %d has shape %v, want %v", i, outs[i], want)
-			}
-		}
+		c.runShapes(t)
 		return
 	}
-	node, err := NewEnv().Make(c.Op, c.Attrs)
+	c.compare(t, "shared inputs", func(in tensor.Tensor) tensor.Tensor { return in.Retain() })
+	c.compare(t, "own inputs", func(in tensor.Tensor) tensor.Tensor { return in.Clone() })
+}
+
+func (c *Case) runShapes(t *testing.T) {
+	t.Helper()
+	values := map[int]tensor.Tensor{}
+	for i, v := range c.In {
+		if v.Initialized() {
+			values[i] = v
+		}
+	}
+	outs, err := Shapes(c.Op, c.Attrs, c.Shapes, values)
+	if c.checkError(t, err) {
+		return
+	}
+	for i, want := range c.Outs {
+		if i >= len(outs) || !outs[i].Equal(want) {
+			t.Errorf("output %d has shape %v, want %v", i, outs[i], want)
+		}
+	}
+}
+
+// compare runs the operation once; input decides who holds the elements of its inputs.
+func (c *Case) compare(t *testing.T, what string, input func(tensor.Tensor) tensor.Tensor) {
+	t.Helper()
+	env := NewEnv()
+	node, err := env.Make(c.Op, c.Attrs)
 	if err != nil {
 		c.checkError(t, err)
 		return
 	}
-	c.compare(t, "shared inputs", node, func(in tensor.Tensor) tensor.Tensor { return in.Retain() })
-	c.compare(t, "own inputs", node, func(in tensor.Tensor) tensor.Tensor { return in.Clone() })
-}
-
-func (c *Case) compare(t *testing.T, what string, node *Node, input func(tensor.Tensor) tensor.Tensor) {
-	t.Helper()
-	values := make([]kernel.Value, len(c.In))
+	values, vars := make([]kernel.Value, len(c.In)), make([]*kernel.Variable, len(c.Vars))
 	for i, in := range c.In {
+		if at := slices.Index(c.Vars, i); at >= 0 {
+			vars[at] = kernel.NewVariable()
+			vars[at].Store(input(in))
+			values[i] = env.variable(vars[at], node.c.Inputs[i].IsRef())
+			continue
+		}
 		values[i].Tensor = input(in)
 	}
 	outs, err := node.RunValues(values...)
 	if c.checkError(t, err) {
 		return
 	}
+	outs = slices.DeleteFunc(outs, func(v kernel.Value) bool { return v.Ref != nil })
 	if len(outs) != len(c.Out) {
 		t.Fatalf("%s: %d outputs, want %d", what, len(outs), len(c.Out))
 	}
@@ -142,6 +168,23 @@ func (c *Case) compare(t *testing.T, what string, node *Node, input func(tensor.
 		}
 		outs[i].Release()
 	}
+	for i, v := range vars {
+		value := v.Load()
+		if diff := Diff(&value, &c.After[i], c.Tol); diff != "" {
+			t.Errorf("%s: variable %d: %s", what, i, diff)
+		}
+		value.Release()
+	}
+}
+
+// variable returns a variable as an input: a reference, or a handle of the variable's own.
+func (e *Env) variable(v *kernel.Variable, byRef bool) kernel.Value {
+	if byRef {
+		return kernel.Value{Ref: v}
+	}
+	return kernel.Value{Tensor: tensor.Scalar(&tensor.Handle{
+		Device: e.Device.Name, Container: "localhost", Name: "v", TypeName: v.TypeName(), Resource: v,
+	})}
 }
 
 // checkError compares an error with the expected one and reports whether the case is over.

@@ -42,8 +42,15 @@ func (c *Case) parseLine(word, rest string) error {
 	switch word {
 	case "in":
 		err = c.parseInput(rest)
+	case "var":
+		c.Vars = append(c.Vars, len(c.In))
+		err = c.parseInput(rest)
 	case "out":
 		err = c.parseOutput(rest)
+	case "after":
+		var t tensor.Tensor
+		t, err = ParseTensor(rest)
+		c.After = append(c.After, t)
 	case "tol":
 		c.Tol, err = strconv.ParseFloat(rest, 64)
 	case "error":

@@ -1,8 +1,12 @@
 package rows
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/strided"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -80,4 +84,40 @@ func pick[E any](dst, block []E, list []int64, width int) {
 			}
 		}
 	}
+}
+
+// GatherVectors makes output 0 the slices of params at the index vectors in the last dimension of indices. node is named
+// in errors. With skip, vectors outside of params give zeros.
+func GatherVectors(ctx *kernel.Context, params, indices *tensor.Tensor, node string, skip bool) error {
+	if params.Rank() < 1 {
+		return status.InvalidArgumentf("params must be at least a vector")
+	}
+	if indices.Rank() < 1 {
+		return status.InvalidArgumentf("indices must be at least a vector")
+	}
+	depth := indices.Dim(indices.Rank() - 1)
+	if depth > params.Rank() {
+		return status.InvalidArgumentf("index innermost dimension length must be <= params rank; saw: %d vs. %d",
+			depth, params.Rank())
+	}
+	shape := slices.Concat(indices.Shape()[:indices.Rank()-1], params.Shape()[depth:])
+	out, err := ctx.Allocate(0, shape)
+	if err != nil || out.NumElements() == 0 {
+		return err
+	}
+	if params.NumElements() == 0 {
+		return status.InvalidArgumentf("Requested more than 0 entries, but params is empty.  Params shape: %v", params.Shape())
+	}
+	list, bad, err := ReadVectors(indices, params.Shape()[:depth], skip)
+	defer list.Release()
+	if err != nil {
+		return err
+	}
+	if bad >= 0 {
+		return status.InvalidArgumentf("indices%s = [%s] does not index into param shape %v, node name: %s",
+			Position(indices.Shape()[:indices.Rank()-1], bad), Vector(indices, bad), params.Shape(), node)
+	}
+	width := int(params.Shape()[depth:].NumElements())
+	Gather(out, params, list, Layout{Outer: 1, Rows: params.NumElements() / width, Width: width})
+	return nil
 }

@@ -181,37 +181,6 @@ func gatherNdShape(c *opdef.ShapeContext) error {
 func newGatherNd(c *kernel.Construction) (kernel.Kernel, error) {
 	node, skip := c.Node, c.Attrs.String("bad_indices_policy") == "IGNORE"
 	return kernel.Func(func(ctx *kernel.Context) error {
-		params, indices := ctx.Input(0), ctx.Input(1)
-		if params.Rank() < 1 {
-			return status.InvalidArgumentf("params must be at least a vector")
-		}
-		if indices.Rank() < 1 {
-			return status.InvalidArgumentf("indices must be at least a vector")
-		}
-		depth := indices.Dim(indices.Rank() - 1)
-		if depth > params.Rank() {
-			return status.InvalidArgumentf("index innermost dimension length must be <= params rank; saw: %d vs. %d",
-				depth, params.Rank())
-		}
-		shape := slices.Concat(indices.Shape()[:indices.Rank()-1], params.Shape()[depth:])
-		out, err := ctx.Allocate(0, shape)
-		if err != nil || out.NumElements() == 0 {
-			return err
-		}
-		if params.NumElements() == 0 {
-			return status.InvalidArgumentf("Requested more than 0 entries, but params is empty.  Params shape: %v", params.Shape())
-		}
-		list, bad, err := rows.ReadVectors(indices, params.Shape()[:depth], skip)
-		defer list.Release()
-		if err != nil {
-			return err
-		}
-		if bad >= 0 {
-			return status.InvalidArgumentf("indices%s = [%s] does not index into param shape %v, node name: %s",
-				rows.Position(indices.Shape()[:indices.Rank()-1], bad), rows.Vector(indices, bad), params.Shape(), node)
-		}
-		width := int(params.Shape()[depth:].NumElements())
-		rows.Gather(out, params, list, rows.Layout{Outer: 1, Rows: params.NumElements() / width, Width: width})
-		return nil
+		return rows.GatherVectors(ctx, ctx.Input(0), ctx.Input(1), node, skip)
 	}), nil
 }

@@ -1,35 +1,28 @@
-// Package state holds variables, of both kinds that TensorFlow has, and the operations that change them: assignments,
-// scatters, and the steps of optimizers.
+// Package state holds variables and what changes them: reference variables, which operations reach through reference
+// edges, resource variables, which they reach through handles, assignments, scatters into variables, and the updates that
+// optimizers make.
 //
-// A variable behind a reference edge and one behind a resource handle are the same [kernel.Variable]; operations that
-// exist for both share their code and differ in how they find it.
+// Both kinds of variable are a kernel.Variable, so each change is written once. Values are shared between a variable and
+// those who read it; a change works in place when nobody else holds the value and on a copy otherwise.
 package state
 
 import (
 	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
-// numbers are the element types that updates of variables take.
-const numbers = "{float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, " +
-	"uint16, complex128, float16, uint32, uint64}"
+// varHash is the hash code by which TensorFlow 2.21 knows handles to variables.
+const varHash = 17454915466513971685
 
-// place is where a stateful operation keeps its resource: names come from attributes, or from the node.
-type place struct{ container, name string }
+// register adds an operation whose kernel is one function for all element types.
+func register(def opdef.Def, compute kernel.Func) {
+	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(kernel.Stateless(compute))})
+}
 
-func placeOf(c *kernel.Construction) (place, error) {
-	p := place{c.Attrs.String("container"), c.Attrs.String("shared_name")}
-	if err := checkContainer(p.container); err != nil {
-		return p, err
-	}
-	if p.container == "" {
-		p.container = c.Device.Resources.DefaultContainer()
-	}
-	if p.name == "" {
-		p.name = c.Node
-	}
-	return p, nil
+func registerNew(def opdef.Def, make kernel.New) {
+	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(make)})
 }
 
 // checkContainer allows the names of containers that TensorFlow does.
@@ -44,27 +37,93 @@ func checkContainer(name string) error {
 	return nil
 }
 
-// handleOf returns the handle that input i is.
-func handleOf(ctx *kernel.Context, i int) (*tensor.Handle, error) {
-	in := ctx.Input(i)
-	if in.DType() != tensor.Resource || in.NumElements() < 1 {
-		return nil, status.InvalidArgumentf("input %d is not a resource handle", i)
+// handle returns the resource handle that is input i.
+func handle(ctx *kernel.Context, i int) (*tensor.Handle, error) {
+	t := ctx.Input(i)
+	if t.NumElements() != 1 {
+		return nil, status.InvalidArgumentf("resource input must be a scalar, has shape %v", t.Shape())
 	}
-	h := tensor.Value[*tensor.Handle](in)
+	h := tensor.Value[*tensor.Handle](t)
 	if h == nil {
-		return nil, status.InvalidArgumentf("input %d is an empty resource handle", i)
+		return nil, status.InvalidArgumentf("resource input is not a handle")
 	}
-	if h.Device != ctx.Device.Name {
-		return nil, status.InvalidArgumentf("Trying to access resource %s located in device %s from device %s", h.Name, h.Device, ctx.Device.Name)
-	}
-	return h, nil
+	return h, checkDevice(ctx, h)
 }
 
-// variableOf returns the variable that the handle in input i names.
-func variableOf(ctx *kernel.Context, i int) (*kernel.Variable, error) {
-	h, err := handleOf(ctx, i)
+func checkDevice(ctx *kernel.Context, h *tensor.Handle) error {
+	if h.Device != ctx.Device.Name {
+		return status.InvalidArgumentf("Trying to access resource %s located in device %s from device %s",
+			h.Name, h.Device, ctx.Device.Name)
+	}
+	return nil
+}
+
+// lookup returns the variable behind the handle that is input i; NotFound if it does not exist.
+func lookup(ctx *kernel.Context, i int) (*kernel.Variable, error) {
+	h, err := handle(ctx, i)
 	if err != nil {
 		return nil, err
 	}
+	return find(ctx, h)
+}
+
+func find(ctx *kernel.Context, h *tensor.Handle) (*kernel.Variable, error) {
+	if v, ok := h.Resource.(*kernel.Variable); ok {
+		return v, nil
+	}
+	var none *kernel.Variable
+	if h.TypeName != "" && h.TypeName != none.TypeName() {
+		return nil, status.InvalidArgumentf("Trying to access a handle's resource using the wrong type. The handle points to a "+
+			"resource (name '%s') of type '%s' (hash code %d) but you are trying to access the resource as type '%s' (hash code %d)",
+			h.Name, h.TypeName, h.HashCode, none.TypeName(), uint64(varHash))
+	}
 	return kernel.LookupResource[*kernel.Variable](ctx.Device.Resources, h.Container, h.Name)
+}
+
+// elemShape returns what is known of the shape behind a handle, after checking the element type if it is known.
+func elemShape(elems []tensor.HandleElem, dtype tensor.DType) (tensor.PartialShape, error) {
+	if len(elems) == 0 {
+		return tensor.PartialShape{}, nil
+	}
+	if elems[0].DType != dtype {
+		return tensor.PartialShape{}, status.InvalidArgumentf(
+			"Trying to read variable with wrong dtype. Expected %v got %v", elems[0].DType, dtype)
+	}
+	return elems[0].Shape, nil
+}
+
+// inputShape returns what is known of the shape of input i of a rule, or of the variable that it is by reference or by
+// handle; attr is the attribute with the element type.
+func inputShape(c *opdef.ShapeContext, i int, attr string) (tensor.PartialShape, error) {
+	if i < len(c.Op.Inputs) && c.Op.Inputs[i].DType == tensor.Resource {
+		return elemShape(c.InHandles[i], c.Attrs.Type(attr))
+	}
+	return c.In[i], nil
+}
+
+// target is a variable that an operation changes: input 0, by reference or by handle.
+func target(ctx *kernel.Context) (*kernel.Variable, error) {
+	if v := ctx.InputRef(0); v != nil {
+		return v, nil
+	}
+	return lookup(ctx, 0)
+}
+
+// change calls f with the value of the operation's variable, which it may write to, and passes a reference on if the
+// operation has an output for it.
+func change(ctx *kernel.Context, f func(t *tensor.Tensor) error) error {
+	v, err := target(ctx)
+	if err != nil {
+		return err
+	}
+	err = v.Update(func(t *tensor.Tensor) error {
+		if !t.Initialized() {
+			return status.FailedPreconditionf("Attempting to use uninitialized value")
+		}
+		return f(t)
+	})
+	if err == nil && ctx.NumOutputs() > 0 {
+		ctx.SetOutputRef(0, v)
+	}
+	return err
 }

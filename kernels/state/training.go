@@ -1,182 +1,286 @@
 package state
 
 import (
-	"fmt"
-
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/rows"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
-// step is one step of an optimizer: an operation on a variable and its slots. It is registered twice, for variables behind
-// references ("Apply…") and for those behind handles ("ResourceApply…").
-type step struct {
-	name    string // without "Apply"
-	doc     string
-	vars    []string // the variable and its slots
-	scalars []string // hyperparameters before the gradient
-	grad    string   // name of the gradient
-	after   []string // hyperparameters after the gradient
-	attrs   []string // besides T and use_locking
-	kernels func(s *step, resource bool) kernel.Table
+// rule is one step of an optimizer: it changes a variable and its slots by a gradient. It is registered in up to four
+// forms: for variables by reference (Apply…) or by handle (ResourceApply…), with a gradient for the whole variable or for
+// the rows that indices list (SparseApply…, ResourceSparseApply…).
+type rule struct {
+	name  string // without Apply
+	doc   string
+	forms form
+	vars  []string // the variable and its slots
+	args  []string // the other inputs in order: hyperparameters, and the gradient, which is called grad or delta
+	attrs []string // besides T, Tindices and use_locking
+	f32   func(opdef.Attrs) update[float32]
+	f64   func(opdef.Attrs) update[float64]
+	types []tensor.DType // real floating types that TensorFlow has it for
+
+	errors     map[string]string // texts that name an input otherwise than by "NAME is not a scalar: "
+	signs      map[string]sign   // hyperparameters that must have a sign
+	rowsErrors map[string]string // errors of the sparse forms, where they are others
+	rowsSigns  map[string]sign
 }
 
-func (s *step) register() {
-	for _, resource := range []bool{false, true} {
-		def := opdef.Def{
-			Name: "Apply" + s.name, Doc: s.doc,
-			Attrs: append([]string{"T: " + numbers, "use_locking: bool = false"}, s.attrs...),
-			Shape: s.shape(resource),
-		}
-		typ := "Ref(T)"
-		if resource {
-			def.Name, def.Stateful, typ = "Resource"+def.Name, true, "resource"
-		} else {
-			def.Out = []string{"out: Ref(T)"}
-		}
-		for _, v := range s.vars {
-			def.In = append(def.In, v+": "+typ)
-		}
-		for _, name := range s.scalars {
-			def.In = append(def.In, name+": T")
-		}
-		def.In = append(def.In, s.grad+": T")
-		for _, name := range s.after {
-			def.In = append(def.In, name+": T")
-		}
-		kernel.Register(kernel.Op{Def: def, Kernels: kernel.ByType("T", s.kernels(s, resource))})
-	}
+// form is a set of forms of a rule.
+type form uint8
+
+const (
+	byRef form = 1 << iota
+	byHandle
+	byRefSparse
+	byHandleSparse
+
+	dense  = byRef | byHandle
+	sparse = byRefSparse | byHandleSparse
+)
+
+func (f form) resource() bool { return f&(byHandle|byHandleSparse) != 0 }
+func (f form) rows() bool     { return f&sparse != 0 }
+
+// sign is what must hold of a hyperparameter.
+type sign uint8
+
+const (
+	positive sign = iota + 1
+	notNegative
+	notPositive
+)
+
+// update is the arithmetic of a rule: v are corresponding elements of the variable and its slots, g those of the gradient,
+// p the hyperparameters in order.
+type update[T simd.Float] func(v [][]T, g, p []T)
+
+// plain returns an update that does not depend on attributes.
+func plain[T simd.Float](f update[T]) func(opdef.Attrs) update[T] {
+	return func(opdef.Attrs) update[T] { return f }
 }
 
-func (s *step) gradIndex() int { return len(s.vars) + len(s.scalars) }
+// stepCost is the time per element, in nanoseconds, by which the work of a step is cut into blocks.
+const stepCost = 1
 
-// isScalar reports whether input i is a hyperparameter.
-func (s *step) isScalar(i int) bool { return i >= len(s.vars) && i != s.gradIndex() }
-
-func (s *step) inputName(i int) string {
-	switch n := len(s.vars); {
-	case i < n:
-		return s.vars[i]
-	case i < s.gradIndex():
-		return s.scalars[i-n]
-	case i == s.gradIndex():
-		return s.grad
-	}
-	return s.after[i-s.gradIndex()-1]
-}
-
-func (s *step) shape(resource bool) opdef.ShapeFn {
-	return func(c *opdef.ShapeContext) error {
-		all := c.In[s.gradIndex()]
-		for i, in := range c.In {
-			var err error
-			switch {
-			case s.isScalar(i):
-				_, err = opdef.WithRank(in, 0)
-			case i < len(s.vars) && resource:
-				in, err = heldBy(c, i, c.Attrs.Type("T"))
-				fallthrough
-			default:
-				if err == nil {
-					all, err = opdef.MergeShapes(all, in)
-				}
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if !resource {
-			c.Out[0] = all
-		}
-		return nil
-	}
-}
-
-// update is the arithmetic of a step for elements of type T: v are the elements of the variable and its slots, p the
-// hyperparameters, g the gradient.
-type update[T tensor.Elem] func(v [][]T, p []T, g []T)
-
-// dense returns the kernel of a step with the given arithmetic.
-func dense[T tensor.Elem](s *step, resource bool, f update[T]) kernel.New {
-	return kernel.Stateless(func(ctx *kernel.Context) error {
-		vars, err := s.variables(ctx, resource)
-		if err != nil {
-			return err
-		}
-		values, unlock := kernel.LockAll(vars...)
-		defer unlock()
-		if err := s.check(ctx, values, resource); err != nil {
-			return err
-		}
-		v := make([][]T, len(values))
-		for i, t := range values {
-			v[i] = tensor.Values[T](kernel.Writable(t))
-		}
-		var p []T
-		for i := range ctx.NumInputs() {
-			if s.isScalar(i) {
-				p = append(p, tensor.Value[T](ctx.Input(i)))
-			}
-		}
-		f(v, p, tensor.Values[T](ctx.Input(s.gradIndex())))
-		if !resource {
-			ctx.SetOutputRef(0, vars[0])
-		}
-		return nil
-	})
-}
-
-func (s *step) variables(ctx *kernel.Context, resource bool) ([]*kernel.Variable, error) {
-	vars := make([]*kernel.Variable, len(s.vars))
-	for i := range vars {
-		if !resource {
-			vars[i] = ctx.InputRef(i)
+func (r *rule) register() {
+	for f := byRef; f <= byHandleSparse; f <<= 1 {
+		if r.forms&f == 0 {
 			continue
 		}
-		v, err := variableOf(ctx, i)
-		if status.CodeOf(err) == status.NotFound {
-			return nil, status.Internalf("Invalid variable reference.")
-		}
-		if err != nil {
-			return nil, err
-		}
-		vars[i] = v
+		s := &step{rule: r, form: f}
+		kernel.Register(kernel.Op{Def: s.def(), Kernels: kernel.ByType("T", s.table())})
 	}
-	return vars, nil
 }
 
-// check compares the shapes of everything that takes part.
-func (s *step) check(ctx *kernel.Context, values []*tensor.Tensor, resource bool) error {
-	dtype := ctx.Input(s.gradIndex()).DType()
-	for i, t := range values {
-		if !t.Initialized() {
-			return status.FailedPreconditionf("Attempting to use uninitialized variables: %s", s.variableName(ctx, i, resource))
-		}
-		if t.DType() != dtype {
-			return status.InvalidArgumentf("%s is %v, not %v", s.vars[i], t.DType(), dtype)
+// step is a rule in one form.
+type step struct {
+	*rule
+	form form
+}
+
+func (s *step) def() opdef.Def {
+	def := opdef.Def{Name: "Apply" + s.name, Doc: s.doc, Attrs: []string{"T: numbertype"}, Shape: s.shape}
+	typ := "Ref(T)"
+	if s.form.rows() {
+		def.Name = "Sparse" + def.Name
+		def.Attrs = append(def.Attrs, "Tindices: {int32, int64}")
+	}
+	if s.form.resource() {
+		def.Name, def.Stateful, typ = "Resource"+def.Name, true, "resource"
+	} else {
+		def.Out = []string{"out: Ref(T)"}
+	}
+	def.Attrs = append(append(def.Attrs, "use_locking: bool = false"), s.attrs...)
+	for _, v := range s.vars {
+		def.In = append(def.In, v+": "+typ)
+	}
+	for _, name := range s.inputs() {
+		switch {
+		case name == "indices":
+			def.In = append(def.In, "indices: Tindices")
+		case name == "global_step":
+			def.In = append(def.In, "global_step: int64")
+		case name == "delta" && s.form.rows():
+			def.In = append(def.In, "grad: T")
+		default:
+			def.In = append(def.In, name+": T")
 		}
 	}
-	for i := range ctx.NumInputs() {
-		if s.isScalar(i) && ctx.Input(i).Rank() != 0 {
-			return status.InvalidArgumentf("%s is not a scalar: %v", s.inputName(i), ctx.Input(i).Shape())
+	return def
+}
+
+// inputs returns the names of the inputs after the variables.
+func (s *step) inputs() []string {
+	var out []string
+	for _, name := range s.args {
+		out = append(out, name)
+		if isGradient(name) && s.form.rows() {
+			out = append(out, "indices")
 		}
 	}
-	shape := values[0].Shape()
-	for i, t := range values[1:] {
-		if !t.Shape().Equal(shape) {
-			return status.InvalidArgumentf("var and %s do not have the same shape%v %v", s.vars[i+1], shape, t.Shape())
+	return out
+}
+
+func isGradient(name string) bool { return name == "grad" || name == "delta" }
+
+func (s *step) table() kernel.Table {
+	t := kernel.Table{}
+	for _, dtype := range s.types {
+		switch dtype {
+		case tensor.Float32:
+			t[dtype] = newStep(s, s.f32)
+		case tensor.Float64:
+			t[dtype] = newStep(s, s.f64)
+		case tensor.Float16:
+			t[dtype] = newShortStep[tensor.Half](s)
+		case tensor.BFloat16:
+			t[dtype] = newShortStep[tensor.BFloat](s)
 		}
 	}
-	if g := ctx.Input(s.gradIndex()); !g.Shape().Equal(shape) {
-		return status.InvalidArgumentf("var and %s do not have the same shape%v %v", s.grad, shape, g.Shape())
+	return t
+}
+
+// operands are the inputs of a step, checked.
+type operands struct {
+	vars    []*kernel.Variable
+	values  []*tensor.Tensor // of vars, locked
+	grad    *tensor.Tensor
+	indices *tensor.Tensor // nil for a dense gradient
+	hyper   []*tensor.Tensor
+}
+
+// stepKernel runs a step on elements of type T, computed in type F.
+type stepKernel[T tensor.Elem, F simd.Float] struct {
+	*step
+	apply func(v [][]T, g []T, p []F)
+}
+
+func newStep[T simd.Float](s *step, f func(opdef.Attrs) update[T]) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		return &stepKernel[T, T]{s, f(c.Attrs)}, nil
+	}
+}
+
+// newShortStep computes a 16-bit type in float32 and rounds once.
+func newShortStep[H elementwise.Short](s *step) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		f := s.f32(c.Attrs)
+		return &stepKernel[H, float32]{s, func(v [][]H, g []H, p []float32) {
+			wide := make([]float32, (len(v)+1)*len(g))
+			slots := make([][]float32, len(v))
+			for i := range v {
+				slots[i] = wide[i*len(g) : (i+1)*len(g)]
+				elementwise.Widen(slots[i], v[i])
+			}
+			grad := wide[len(v)*len(g):]
+			elementwise.Widen(grad, g)
+			f(slots, grad, p)
+			for i := range v {
+				elementwise.Narrow(v[i], slots[i])
+			}
+		}}, nil
+	}
+}
+
+func (k *stepKernel[T, F]) Compute(ctx *kernel.Context) error {
+	o, err := k.collect(ctx)
+	if err != nil {
+		return err
+	}
+	var unlock func()
+	o.values, unlock = kernel.LockAll(o.vars...)
+	defer unlock()
+	if err := k.check(ctx, o); err != nil {
+		return err
+	}
+	p := make([]F, len(o.hyper))
+	for i, t := range o.hyper {
+		p[i] = F(number(t))
+	}
+	if o.indices == nil {
+		k.whole(o, p)
+	} else if err := k.listed(o, p); err != nil {
+		return err
+	}
+	if !k.form.resource() {
+		ctx.SetOutputRef(0, o.vars[0])
 	}
 	return nil
 }
 
-func (s *step) variableName(ctx *kernel.Context, i int, resource bool) string {
-	if resource {
-		return tensor.Value[*tensor.Handle](ctx.Input(i)).Name
+// elements returns the elements of the variable and its slots, which may be written.
+func (k *stepKernel[T, F]) elements(o *operands) [][]T {
+	v := make([][]T, len(o.values))
+	for i, t := range o.values {
+		v[i] = tensor.Values[T](kernel.Writable(t))
 	}
-	return fmt.Sprintf("input %d of %s", i, ctx.Node)
+	return v
+}
+
+// whole updates all elements.
+func (k *stepKernel[T, F]) whole(o *operands, p []F) {
+	v, g := k.elements(o), tensor.Values[T](o.grad)
+	parallel.For(len(g), elementwise.Grain(stepCost), func(lo, hi int) {
+		part := make([][]T, len(v))
+		for i := range v {
+			part[i] = v[i][lo:hi]
+		}
+		k.apply(part, g[lo:hi], p)
+	})
+}
+
+// listed updates the rows that the indices list, in their order.
+func (k *stepKernel[T, F]) listed(o *operands, p []F) error {
+	limit := o.values[0].Dim(0)
+	list, bad, err := rows.Read(o.indices, limit)
+	defer list.Release()
+	if err != nil {
+		return err
+	}
+	if bad >= 0 {
+		return k.badIndex(o, bad, list.Rows[bad])
+	}
+	g := tensor.Values[T](o.grad)
+	if len(g) == 0 {
+		return nil
+	}
+	v := k.elements(o)
+	width := len(g) / len(list.Rows)
+	part := make([][]T, len(v))
+	for n, row := range list.Rows {
+		for i := range v {
+			part[i] = v[i][int(row)*width : (int(row)+1)*width]
+		}
+		k.apply(part, g[n*width:(n+1)*width], p)
+	}
+	return nil
+}
+
+func (s *step) badIndex(o *operands, at int, index int64) error {
+	if s.name == "KerasMomentum" {
+		return status.InvalidArgumentf("indices%s = %d is not in [0, %d)", rows.Position(o.indices.Shape(), at), index, o.values[0].Dim(0))
+	}
+	return status.InvalidArgumentf("Index %d at offset %d in indices is out of range", index, at)
+}
+
+// number returns the value of a scalar as float64.
+func number(t *tensor.Tensor) float64 {
+	switch t.DType() {
+	case tensor.Float16:
+		return float64(tensor.Value[tensor.Half](t).Float32())
+	case tensor.BFloat16:
+		return float64(tensor.Value[tensor.BFloat](t).Float32())
+	case tensor.Float32:
+		return float64(tensor.Value[float32](t))
+	case tensor.Float64:
+		return tensor.Value[float64](t)
+	default:
+		return float64(tensor.Value[int64](t))
+	}
 }

@@ -1,0 +1,87 @@
+package state
+
+import (
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/rows"
+	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// vectorScatters are the changes of slices of a variable that index vectors select, each for both kinds of variable.
+var vectorScatters = []struct {
+	name    string
+	op      elementwise.Op
+	doc     string
+	types   string // of T in the form for references
+	locking string // default of use_locking there
+}{
+	{"Update", elementwise.Assign, "Replaces slices of a variable", "type", "true"},
+	{"Add", elementwise.Add, "Adds to slices of a variable", "numbertype", "false"},
+	{"Sub", elementwise.Sub, "Subtracts from slices of a variable", "numbertype", "false"},
+	{"Max", elementwise.Max, "Takes the maximum with slices of a variable", "numbertype", "false"},
+	{"Min", elementwise.Min, "Takes the minimum with slices of a variable", "numbertype", "false"},
+}
+
+func init() {
+	for _, s := range vectorScatters {
+		attrs := func(types, locking string) []string {
+			return []string{"T: " + types, "Tindices: {int32, int64}", "use_locking: bool = " + locking, "bad_indices_policy: string = ''"}
+		}
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: "ScatterNd" + s.name, Doc: s.doc + " and gives the reference.",
+				In:    []string{"ref: Ref(T)", "indices: Tindices", "updates: T"},
+				Out:   []string{"output_ref: Ref(T)"},
+				Attrs: attrs(s.types, s.locking),
+				Shape: scatterNdShape,
+			},
+			Kernels: kernel.ForTypes("T", newScatterNd(s.op), scatterTypes(s.op)...),
+		})
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: "ResourceScatterNd" + s.name, Doc: s.doc + ".",
+				In:       []string{"ref: resource", "indices: Tindices", "updates: T"},
+				Attrs:    attrs("type", "true"),
+				Stateful: true,
+				Shape:    scatterNdShape,
+			},
+			Kernels: kernel.ForTypes("T", newScatterNd(s.op), scatterTypes(s.op)...),
+		})
+	}
+}
+
+func scatterNdShape(c *opdef.ShapeContext) error {
+	variable, err := inputShape(c, 0, "T")
+	if err != nil {
+		return err
+	}
+	indices, err := opdef.WithRankAtLeast(c.In[1], 1)
+	if err != nil {
+		return err
+	}
+	if len(c.Out) > 0 {
+		c.Out[0] = variable
+	}
+	return shapes.CheckScatterNd(indices, c.In[2], variable)
+}
+
+func newScatterNd(op elementwise.Op) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		skip := c.Attrs.String("bad_indices_policy") == "IGNORE"
+		return kernel.Func(func(ctx *kernel.Context) error {
+			indices, updates := ctx.Input(1), ctx.Input(2)
+			return change(ctx, func(t *tensor.Tensor) error {
+				if t.DType() != updates.DType() {
+					return status.InvalidArgumentf("DType of scatter resource and updates does not match.")
+				}
+				if err := rows.CheckUpdates(indices, updates, t.Shape()); err != nil {
+					return err
+				}
+				return rows.ScatterVectors(op, kernel.Writable(t), indices, updates, skip)
+			})
+		}), nil
+	}
+}
