@@ -75,7 +75,7 @@ func WithCPUDevices(n int) Option {
 		if c.DeviceCount == nil {
 			c.DeviceCount = map[string]int32{}
 		}
-		c.DeviceCount["CPU"] = int32(min(n, 1<<20)) //nolint:gosec // bounded
+		c.DeviceCount["CPU"] = int32(min(n, 1<<20))
 	})
 }
 

@@ -28,7 +28,7 @@ const Target = "local"
 // maxCPUDevices bounds the devices of a session.
 const maxCPUDevices = 1024
 
-func init() { rpc.RegisterTarget(Target, open) }
+func init() { rpc.RegisterTarget(Target, open) } //nolint:gochecknoinits // fills the registry of targets
 
 // open returns the master of a new task.
 func open(config *pb.ConfigProto, log *slog.Logger) (rpc.Master, func(context.Context), error) {

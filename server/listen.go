@@ -49,7 +49,7 @@ func open(address string, self cluster.Task, insecure bool) (net.Listener, error
 	}
 	if !insecure && !tcp.IP.IsLoopback() {
 		return nil, status.FailedPreconditionf("%s can be reached from other machines, and whoever reaches a server can run "+
-			"anything on it: listening there must be allowed explicitly, as insecure", address)
+			"anything on it: that must be allowed explicitly", address)
 	}
 	l, err := rpc.Listen(tcp)
 	switch {

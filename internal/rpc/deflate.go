@@ -12,7 +12,7 @@ import (
 // request; our clients ask for none.
 type deflate struct{}
 
-func init() { encoding.RegisterCompressor(deflate{}) }
+func init() { encoding.RegisterCompressor(deflate{}) } //nolint:gochecknoinits // fills gRPC's registry
 
 // Name returns how the algorithm is called on the wire.
 func (deflate) Name() string { return "deflate" }

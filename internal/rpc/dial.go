@@ -69,7 +69,6 @@ func Dial(address string) (*Conn, error) {
 		grpc.WithInitialConnWindowSize(windowSize),
 		grpc.WithReadBufferSize(readBuffer),
 		grpc.WithWriteBufferSize(writeBuffer),
-		grpc.WithSharedWriteBuffer(true),
 		grpc.WithDefaultCallOptions(
 			grpc.ForceCodecV2(newCodec()),
 			grpc.MaxCallRecvMsgSize(math.MaxInt32),
@@ -93,7 +92,6 @@ func ServerOptions() []grpc.ServerOption {
 		grpc.InitialConnWindowSize(windowSize),
 		grpc.ReadBufferSize(readBuffer),
 		grpc.WriteBufferSize(writeBuffer),
-		grpc.SharedWriteBuffer(true),
 		// Goroutines that have grown their stacks serve one call after the other. A call that finds none gets its own.
 		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))),
 	}

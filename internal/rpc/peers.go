@@ -43,7 +43,7 @@ func (c *Connections) Close() {
 	defer c.mu.Unlock()
 	c.closed = true
 	for _, conn := range c.conns {
-		conn.Close() //nolint:errcheck // the only error is that it is closed
+		conn.Close()
 	}
 	clear(c.conns)
 }

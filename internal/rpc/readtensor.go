@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/message"
@@ -20,10 +19,6 @@ type decoder struct {
 	reader
 	expansion int64         // bytes asked for so far
 	bad       *status.Error // the first tensor that is wrong, in a message that is otherwise well formed
-}
-
-func newDecoder(data mem.BufferSlice) *decoder {
-	return &decoder{reader: reader{next: data, left: data.Len()}}
 }
 
 // outcome returns the error of the whole message: errMalformed, or TensorFlow's for a tensor that is wrong.

@@ -36,7 +36,7 @@ func unary[Req, Resp any](
 		}
 		defer release(req)
 		handle := func(ctx context.Context, req any) (any, error) {
-			return respond(ctx, call, req.(*Req)) //nolint:errcheck // made above
+			return respond(ctx, call, req.(*Req))
 		}
 		if intercept == nil {
 			return handle(ctx, req)
@@ -87,7 +87,7 @@ func failed(ctx context.Context, err *status.Error) error {
 		// An error here means that the call is over: nobody misses the trailer.
 		_ = grpc.SetTrailer(ctx, trailer)
 	}
-	return out
+	return out.Err()
 }
 
 func release(msg any) {

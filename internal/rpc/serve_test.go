@@ -214,7 +214,7 @@ func calls(conn *Conn) map[string]call {
 				req := reflect.New(v.Method(i).Type().In(1).Elem())
 				mark(req.Interface())
 				got := v.Method(i).Call([]reflect.Value{reflect.ValueOf(ctx), req})
-				err, _ := got[1].Interface().(error)
+				err, _ := reflect.TypeAssert[error](got[1])
 				return got[0].Interface(), err
 			}
 		}

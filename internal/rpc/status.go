@@ -47,9 +47,9 @@ func statusMessage(msg string) string {
 }
 
 // toGRPC returns an error as gRPC takes it from a handler, and its trailer, which is nil if there are no payloads.
-func toGRPC(err *status.Error) (error, metadata.MD) { //nolint:revive // the error is a value here
+func toGRPC(err *status.Error) (*gstatus.Status, metadata.MD) {
 	msg := statusMessage(err.Message)
-	out := gstatus.Error(codes.Code(err.Code), msg) //nolint:gosec // codes are small
+	out := gstatus.New(codes.Code(err.Code), msg)
 	payloads := encodePayloads(err.Payloads)
 	if payloads == nil {
 		return out, nil
@@ -97,7 +97,7 @@ func fromGRPC(err error, trailer metadata.MD) *status.Error {
 		return nil
 	}
 	st := gstatus.Convert(err)
-	code, msg := status.Code(st.Code()), st.Message() //nolint:gosec // codes are small
+	code, msg := status.Code(st.Code()), st.Message()
 	if c, m, ok := undoMismatch(st); ok {
 		code, msg = c, m
 	}
@@ -137,7 +137,7 @@ func undoMismatch(st *gstatus.Status) (status.Code, string, bool) {
 // codeByName reads a code as gRPC prints it.
 func codeByName(name string) (status.Code, bool) {
 	for c := status.OK; c <= status.Unauthenticated; c++ {
-		if codes.Code(c).String() == name { //nolint:gosec // codes are small
+		if codes.Code(c).String() == name {
 			return c, true
 		}
 	}

@@ -1,9 +1,10 @@
 package rpc
 
 import (
+	"google.golang.org/protobuf/proto"
+
 	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/status"
-	"google.golang.org/protobuf/proto"
 )
 
 // The fields of the messages of MasterService that carry tensors, in the order of their numbers.

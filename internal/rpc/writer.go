@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/mem"
@@ -45,7 +46,7 @@ func (w *writer) finish() (mem.BufferSlice, error) {
 
 func (w *writer) flush() {
 	if len(w.tail) > 0 {
-		w.out = append(w.out, mem.SliceBuffer(w.tail[:len(w.tail):len(w.tail)]))
+		w.out = append(w.out, mem.SliceBuffer(slices.Clip(w.tail)))
 		w.tail = w.tail[len(w.tail):]
 	}
 }
