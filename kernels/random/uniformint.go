@@ -34,13 +34,13 @@ func uniformIntShape(c *opdef.ShapeContext) error {
 
 // uniformInt draws a tensor of integers; between makes the distribution over a range.
 type uniformInt[T int32 | int64] struct {
-	source  *source
+	source  *philox.Source
 	between func(lo, hi T) *philox.Distribution[T]
 }
 
 func newUniformInt[T int32 | int64](between func(lo, hi T) *philox.Distribution[T]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
-		return &uniformInt[T]{newSource(c.Attrs), between}, nil
+		return &uniformInt[T]{sourceOf(c.Attrs), between}, nil
 	}
 }
 
@@ -58,6 +58,6 @@ func (u *uniformInt[T]) Compute(ctx *kernel.Context) error {
 	if lo >= hi {
 		return status.InvalidArgumentf("Need minval < maxval, got %d >= %d", lo, hi)
 	}
-	philox.Fill(tensor.Values[T](out), u.source.take(uint64(out.NumElements())*perSample), u.between(lo, hi))
+	philox.Fill(tensor.Values[T](out), u.source.Take(uint64(out.NumElements())*perSample), u.between(lo, hi))
 	return nil
 }

@@ -1,9 +1,6 @@
 package random
 
 import (
-	"math/rand/v2"
-	"sync"
-
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/philox"
 	"github.com/weft-ml/weft/kernel"
@@ -12,27 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// source is the stream of a node. Each call takes a part of it, so that calls at the same time draw different numbers.
-type source struct {
-	mu  sync.Mutex
-	gen philox.Generator // guarded by mu
-}
-
-func newSource(attrs opdef.Attrs) *source {
-	seed, seed2 := uint64(attrs.Int("seed")), uint64(attrs.Int("seed2"))
-	if seed == 0 && seed2 == 0 {
-		seed, seed2 = rand.Uint64(), rand.Uint64()
-	}
-	return &source{gen: philox.New(seed, seed2)}
-}
-
-// take returns the place in the stream where the next n outputs are, which are the caller's.
-func (s *source) take(n uint64) philox.Generator {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	g := s.gen
-	s.gen.Skip(n)
-	return g
+func sourceOf(attrs opdef.Attrs) *philox.Source {
+	return philox.NewSource(attrs.Int("seed"), attrs.Int("seed2"))
 }
 
 // perSample is the number of outputs that TensorFlow sets aside for each element of a tensor.
@@ -40,7 +18,7 @@ const perSample = 256
 
 // sampler draws a tensor of the shape that input 0 gives.
 type sampler[T tensor.Elem] struct {
-	source *source
+	source *philox.Source
 	dist   *philox.Distribution[T]
 }
 
@@ -49,7 +27,7 @@ func (s *sampler[T]) Compute(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	philox.Fill(tensor.Values[T](out), s.source.take(uint64(out.NumElements())*perSample), s.dist)
+	philox.Fill(tensor.Values[T](out), s.source.Take(uint64(out.NumElements())*perSample), s.dist)
 	return nil
 }
 
@@ -69,6 +47,6 @@ func allocate(ctx *kernel.Context) (*tensor.Tensor, error) {
 // drawing returns the kernel that fills a tensor with samples of a distribution.
 func drawing[T tensor.Elem](dist *philox.Distribution[T]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
-		return &sampler[T]{newSource(c.Attrs), dist}, nil
+		return &sampler[T]{sourceOf(c.Attrs), dist}, nil
 	}
 }
