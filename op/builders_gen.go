@@ -116,6 +116,308 @@ func Any(s *Scope, input Output, reductionIndices Output, optional ...AnyAttr) O
 	return out(s.Add("Any", []Arg{One(input), One(reductionIndices)}, attrs), 0)
 }
 
+// ApplyAdaMaxAttr is an optional argument of [ApplyAdaMax].
+type ApplyAdaMaxAttr func(opdef.Attrs)
+
+// ApplyAdaMaxUseLocking sets the optional attribute use_locking; the default is false.
+func ApplyAdaMaxUseLocking(value bool) ApplyAdaMaxAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyAdaMax: AdaMax (Kingma and Ba, 2014): is Adam with the largest recent gradient v in place of the root of a mean.
+func ApplyAdaMax(s *Scope, var_ Output, m Output, v Output, beta1Power Output, lr Output, beta1 Output, beta2 Output, epsilon Output, grad Output, optional ...ApplyAdaMaxAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyAdaMax", []Arg{One(var_), One(m), One(v), One(beta1Power), One(lr), One(beta1), One(beta2), One(epsilon), One(grad)}, attrs), 0)
+}
+
+// ApplyAdadeltaAttr is an optional argument of [ApplyAdadelta].
+type ApplyAdadeltaAttr func(opdef.Attrs)
+
+// ApplyAdadeltaUseLocking sets the optional attribute use_locking; the default is false.
+func ApplyAdadeltaUseLocking(value bool) ApplyAdadeltaAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyAdadelta: Adadelta (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
+func ApplyAdadelta(s *Scope, var_ Output, accum Output, accumUpdate Output, lr Output, rho Output, epsilon Output, grad Output, optional ...ApplyAdadeltaAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyAdadelta", []Arg{One(var_), One(accum), One(accumUpdate), One(lr), One(rho), One(epsilon), One(grad)}, attrs), 0)
+}
+
+// ApplyAdagradAttr is an optional argument of [ApplyAdagrad].
+type ApplyAdagradAttr func(opdef.Attrs)
+
+// ApplyAdagradUseLocking sets the optional attribute use_locking; the default is false.
+func ApplyAdagradUseLocking(value bool) ApplyAdagradAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyAdagradUpdateSlots sets the optional attribute update_slots; the default is true.
+func ApplyAdagradUpdateSlots(value bool) ApplyAdagradAttr {
+	return func(a opdef.Attrs) { a["update_slots"] = value }
+}
+
+// ApplyAdagrad: Divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+func ApplyAdagrad(s *Scope, var_ Output, accum Output, lr Output, grad Output, optional ...ApplyAdagradAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyAdagrad", []Arg{One(var_), One(accum), One(lr), One(grad)}, attrs), 0)
+}
+
+// ApplyAdagradDAAttr is an optional argument of [ApplyAdagradDA].
+type ApplyAdagradDAAttr func(opdef.Attrs)
+
+// ApplyAdagradDAUseLocking sets the optional attribute use_locking; the default is false.
+func ApplyAdagradDAUseLocking(value bool) ApplyAdagradDAAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyAdagradDA: Dual averaging (Xiao, 2009) with Adagrad's rates: var follows from the sums of gradients and of their squares.
+func ApplyAdagradDA(s *Scope, var_ Output, gradientAccumulator Output, gradientSquaredAccumulator Output, grad Output, lr Output, l1 Output, l2 Output, globalStep Output, optional ...ApplyAdagradDAAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyAdagradDA", []Arg{One(var_), One(gradientAccumulator), One(gradientSquaredAccumulator), One(grad), One(lr), One(l1), One(l2), One(globalStep)}, attrs), 0)
+}
+
+// ApplyAdagradV2Attr is an optional argument of [ApplyAdagradV2].
+type ApplyAdagradV2Attr func(opdef.Attrs)
+
+// ApplyAdagradV2UseLocking sets the optional attribute use_locking; the default is false.
+func ApplyAdagradV2UseLocking(value bool) ApplyAdagradV2Attr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyAdagradV2UpdateSlots sets the optional attribute update_slots; the default is true.
+func ApplyAdagradV2UpdateSlots(value bool) ApplyAdagradV2Attr {
+	return func(a opdef.Attrs) { a["update_slots"] = value }
+}
+
+// ApplyAdagradV2: Is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+func ApplyAdagradV2(s *Scope, var_ Output, accum Output, lr Output, epsilon Output, grad Output, optional ...ApplyAdagradV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyAdagradV2", []Arg{One(var_), One(accum), One(lr), One(epsilon), One(grad)}, attrs), 0)
+}
+
+// ApplyAdamAttr is an optional argument of [ApplyAdam].
+type ApplyAdamAttr func(opdef.Attrs)
+
+// ApplyAdamUseLocking sets the optional attribute use_locking; the default is false.
+func ApplyAdamUseLocking(value bool) ApplyAdamAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyAdamUseNesterov sets the optional attribute use_nesterov; the default is false.
+func ApplyAdamUseNesterov(value bool) ApplyAdamAttr {
+	return func(a opdef.Attrs) { a["use_nesterov"] = value }
+}
+
+// ApplyAdam: Adam (Kingma and Ba, 2014): m and v are running means of the gradient and of its square, and var moves by -lr*√(1-beta2_power)/(1-beta1_power) * m/(√v + epsilon).
+func ApplyAdam(s *Scope, var_ Output, m Output, v Output, beta1Power Output, beta2Power Output, lr Output, beta1 Output, beta2 Output, epsilon Output, grad Output, optional ...ApplyAdamAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyAdam", []Arg{One(var_), One(m), One(v), One(beta1Power), One(beta2Power), One(lr), One(beta1), One(beta2), One(epsilon), One(grad)}, attrs), 0)
+}
+
+// ApplyAddSignAttr is an optional argument of [ApplyAddSign].
+type ApplyAddSignAttr func(opdef.Attrs)
+
+// ApplyAddSignUseLocking sets the optional attribute use_locking; the default is false.
+func ApplyAddSignUseLocking(value bool) ApplyAddSignAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyAddSign: Moves by lr*(alpha + sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+func ApplyAddSign(s *Scope, var_ Output, m Output, lr Output, alpha Output, signDecay Output, beta Output, grad Output, optional ...ApplyAddSignAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyAddSign", []Arg{One(var_), One(m), One(lr), One(alpha), One(signDecay), One(beta), One(grad)}, attrs), 0)
+}
+
+// ApplyCenteredRMSPropAttr is an optional argument of [ApplyCenteredRMSProp].
+type ApplyCenteredRMSPropAttr func(opdef.Attrs)
+
+// ApplyCenteredRMSPropUseLocking sets the optional attribute use_locking; the default is false.
+func ApplyCenteredRMSPropUseLocking(value bool) ApplyCenteredRMSPropAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyCenteredRMSProp: Is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+func ApplyCenteredRMSProp(s *Scope, var_ Output, mg Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, optional ...ApplyCenteredRMSPropAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyCenteredRMSProp", []Arg{One(var_), One(mg), One(ms), One(mom), One(lr), One(rho), One(momentum), One(epsilon), One(grad)}, attrs), 0)
+}
+
+// ApplyFtrlAttr is an optional argument of [ApplyFtrl].
+type ApplyFtrlAttr func(opdef.Attrs)
+
+// ApplyFtrlUseLocking sets the optional attribute use_locking; the default is false.
+func ApplyFtrlUseLocking(value bool) ApplyFtrlAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyFtrlMultiplyLinearByLr sets the optional attribute multiply_linear_by_lr; the default is false.
+func ApplyFtrlMultiplyLinearByLr(value bool) ApplyFtrlAttr {
+	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
+}
+
+// ApplyFtrl: Follow the regularized leader (McMahan and others, 2013), with penalties l1 and l2.
+func ApplyFtrl(s *Scope, var_ Output, accum Output, linear Output, grad Output, lr Output, l1 Output, l2 Output, lrPower Output, optional ...ApplyFtrlAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyFtrl", []Arg{One(var_), One(accum), One(linear), One(grad), One(lr), One(l1), One(l2), One(lrPower)}, attrs), 0)
+}
+
+// ApplyFtrlV2Attr is an optional argument of [ApplyFtrlV2].
+type ApplyFtrlV2Attr func(opdef.Attrs)
+
+// ApplyFtrlV2UseLocking sets the optional attribute use_locking; the default is false.
+func ApplyFtrlV2UseLocking(value bool) ApplyFtrlV2Attr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyFtrlV2MultiplyLinearByLr sets the optional attribute multiply_linear_by_lr; the default is false.
+func ApplyFtrlV2MultiplyLinearByLr(value bool) ApplyFtrlV2Attr {
+	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
+}
+
+// ApplyFtrlV2: Is Ftrl with a penalty on the size of the variable in the gradient.
+func ApplyFtrlV2(s *Scope, var_ Output, accum Output, linear Output, grad Output, lr Output, l1 Output, l2 Output, l2Shrinkage Output, lrPower Output, optional ...ApplyFtrlV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyFtrlV2", []Arg{One(var_), One(accum), One(linear), One(grad), One(lr), One(l1), One(l2), One(l2Shrinkage), One(lrPower)}, attrs), 0)
+}
+
+// ApplyGradientDescentAttr is an optional argument of [ApplyGradientDescent].
+type ApplyGradientDescentAttr func(opdef.Attrs)
+
+// ApplyGradientDescentUseLocking sets the optional attribute use_locking; the default is false.
+func ApplyGradientDescentUseLocking(value bool) ApplyGradientDescentAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyGradientDescent: Moves a variable against its gradient: var -= alpha*delta.
+func ApplyGradientDescent(s *Scope, var_ Output, alpha Output, delta Output, optional ...ApplyGradientDescentAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyGradientDescent", []Arg{One(var_), One(alpha), One(delta)}, attrs), 0)
+}
+
+// ApplyMomentumAttr is an optional argument of [ApplyMomentum].
+type ApplyMomentumAttr func(opdef.Attrs)
+
+// ApplyMomentumUseLocking sets the optional attribute use_locking; the default is false.
+func ApplyMomentumUseLocking(value bool) ApplyMomentumAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyMomentumUseNesterov sets the optional attribute use_nesterov; the default is false.
+func ApplyMomentumUseNesterov(value bool) ApplyMomentumAttr {
+	return func(a opdef.Attrs) { a["use_nesterov"] = value }
+}
+
+// ApplyMomentum: Moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+func ApplyMomentum(s *Scope, var_ Output, accum Output, lr Output, grad Output, momentum Output, optional ...ApplyMomentumAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyMomentum", []Arg{One(var_), One(accum), One(lr), One(grad), One(momentum)}, attrs), 0)
+}
+
+// ApplyPowerSignAttr is an optional argument of [ApplyPowerSign].
+type ApplyPowerSignAttr func(opdef.Attrs)
+
+// ApplyPowerSignUseLocking sets the optional attribute use_locking; the default is false.
+func ApplyPowerSignUseLocking(value bool) ApplyPowerSignAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyPowerSign: Moves by lr*exp(logbase*sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+func ApplyPowerSign(s *Scope, var_ Output, m Output, lr Output, logbase Output, signDecay Output, beta Output, grad Output, optional ...ApplyPowerSignAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyPowerSign", []Arg{One(var_), One(m), One(lr), One(logbase), One(signDecay), One(beta), One(grad)}, attrs), 0)
+}
+
+// ApplyProximalAdagradAttr is an optional argument of [ApplyProximalAdagrad].
+type ApplyProximalAdagradAttr func(opdef.Attrs)
+
+// ApplyProximalAdagradUseLocking sets the optional attribute use_locking; the default is false.
+func ApplyProximalAdagradUseLocking(value bool) ApplyProximalAdagradAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyProximalAdagrad: Is Adagrad followed by a step toward zero by the penalties l1 and l2.
+func ApplyProximalAdagrad(s *Scope, var_ Output, accum Output, lr Output, l1 Output, l2 Output, grad Output, optional ...ApplyProximalAdagradAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyProximalAdagrad", []Arg{One(var_), One(accum), One(lr), One(l1), One(l2), One(grad)}, attrs), 0)
+}
+
+// ApplyProximalGradientDescentAttr is an optional argument of [ApplyProximalGradientDescent].
+type ApplyProximalGradientDescentAttr func(opdef.Attrs)
+
+// ApplyProximalGradientDescentUseLocking sets the optional attribute use_locking; the default is false.
+func ApplyProximalGradientDescentUseLocking(value bool) ApplyProximalGradientDescentAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyProximalGradientDescent: Moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+func ApplyProximalGradientDescent(s *Scope, var_ Output, alpha Output, l1 Output, l2 Output, delta Output, optional ...ApplyProximalGradientDescentAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyProximalGradientDescent", []Arg{One(var_), One(alpha), One(l1), One(l2), One(delta)}, attrs), 0)
+}
+
+// ApplyRMSPropAttr is an optional argument of [ApplyRMSProp].
+type ApplyRMSPropAttr func(opdef.Attrs)
+
+// ApplyRMSPropUseLocking sets the optional attribute use_locking; the default is false.
+func ApplyRMSPropUseLocking(value bool) ApplyRMSPropAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ApplyRMSProp: Divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+func ApplyRMSProp(s *Scope, var_ Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, optional ...ApplyRMSPropAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApplyRMSProp", []Arg{One(var_), One(ms), One(mom), One(lr), One(rho), One(momentum), One(epsilon), One(grad)}, attrs), 0)
+}
+
 // ArgMaxAttr is an optional argument of [ArgMax].
 type ArgMaxAttr func(opdef.Attrs)
 
@@ -388,6 +690,19 @@ func BatchMatMulV2(s *Scope, x Output, y Output, optional ...BatchMatMulV2Attr) 
 		set(attrs)
 	}
 	return out(s.Add("BatchMatMulV2", []Arg{One(x), One(y)}, attrs), 0)
+}
+
+// BatchNormWithGlobalNormalization: Normalizes each channel with the mean m and the variance v, then shifts it by beta; before that it is scaled by gamma if scale_after_normalization is set.
+func BatchNormWithGlobalNormalization(s *Scope, t Output, m Output, v Output, beta Output, gamma Output, varianceEpsilon float32, scaleAfterNormalization bool) Output {
+	attrs := opdef.Attrs{"variance_epsilon": varianceEpsilon, "scale_after_normalization": scaleAfterNormalization}
+	return out(s.Add("BatchNormWithGlobalNormalization", []Arg{One(t), One(m), One(v), One(beta), One(gamma)}, attrs), 0)
+}
+
+// BatchNormWithGlobalNormalizationGrad: Computes the gradients of BatchNormWithGlobalNormalization.
+func BatchNormWithGlobalNormalizationGrad(s *Scope, t Output, m Output, v Output, gamma Output, backprop Output, varianceEpsilon float32, scaleAfterNormalization bool) (dx Output, dm Output, dv Output, db Output, dg Output) {
+	attrs := opdef.Attrs{"variance_epsilon": varianceEpsilon, "scale_after_normalization": scaleAfterNormalization}
+	node := s.Add("BatchNormWithGlobalNormalizationGrad", []Arg{One(t), One(m), One(v), One(gamma), One(backprop)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4)
 }
 
 // BatchToSpace: Is BatchToSpaceND for images and square blocks.
@@ -740,6 +1055,106 @@ func Conv2DBackpropInputV2(s *Scope, input Output, filter Output, outBackprop Ou
 		set(attrs)
 	}
 	return out(s.Add("Conv2DBackpropInputV2", []Arg{One(input), One(filter), One(outBackprop)}, attrs), 0)
+}
+
+// Conv3DAttr is an optional argument of [Conv3D].
+type Conv3DAttr func(opdef.Attrs)
+
+// Conv3DDataFormat sets the optional attribute data_format; the default is "NDHWC".
+func Conv3DDataFormat(value string) Conv3DAttr {
+	return func(a opdef.Attrs) { a["data_format"] = value }
+}
+
+// Conv3DDilations sets the optional attribute dilations; the default is [1, 1, 1, 1, 1].
+func Conv3DDilations(value []int64) Conv3DAttr {
+	return func(a opdef.Attrs) { a["dilations"] = value }
+}
+
+// Conv3D: Computes the convolution of volumes and a filter [planes, rows, columns, channels, outputs].
+func Conv3D(s *Scope, input Output, filter Output, strides []int64, padding string, optional ...Conv3DAttr) Output {
+	attrs := opdef.Attrs{"strides": strides, "padding": padding}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Conv3D", []Arg{One(input), One(filter)}, attrs), 0)
+}
+
+// Conv3DBackpropFilterAttr is an optional argument of [Conv3DBackpropFilter].
+type Conv3DBackpropFilterAttr func(opdef.Attrs)
+
+// Conv3DBackpropFilterDilations sets the optional attribute dilations; the default is [1, 1, 1, 1, 1].
+func Conv3DBackpropFilterDilations(value []int64) Conv3DBackpropFilterAttr {
+	return func(a opdef.Attrs) { a["dilations"] = value }
+}
+
+// Conv3DBackpropFilter: Computes the gradient of Conv3D by its filter.
+func Conv3DBackpropFilter(s *Scope, input Output, filter Output, outBackprop Output, strides []int64, padding string, optional ...Conv3DBackpropFilterAttr) Output {
+	attrs := opdef.Attrs{"strides": strides, "padding": padding}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Conv3DBackpropFilter", []Arg{One(input), One(filter), One(outBackprop)}, attrs), 0)
+}
+
+// Conv3DBackpropFilterV2Attr is an optional argument of [Conv3DBackpropFilterV2].
+type Conv3DBackpropFilterV2Attr func(opdef.Attrs)
+
+// Conv3DBackpropFilterV2DataFormat sets the optional attribute data_format; the default is "NDHWC".
+func Conv3DBackpropFilterV2DataFormat(value string) Conv3DBackpropFilterV2Attr {
+	return func(a opdef.Attrs) { a["data_format"] = value }
+}
+
+// Conv3DBackpropFilterV2Dilations sets the optional attribute dilations; the default is [1, 1, 1, 1, 1].
+func Conv3DBackpropFilterV2Dilations(value []int64) Conv3DBackpropFilterV2Attr {
+	return func(a opdef.Attrs) { a["dilations"] = value }
+}
+
+// Conv3DBackpropFilterV2: Computes the gradient of Conv3D by its filter.
+func Conv3DBackpropFilterV2(s *Scope, input Output, filterSizes Output, outBackprop Output, strides []int64, padding string, optional ...Conv3DBackpropFilterV2Attr) Output {
+	attrs := opdef.Attrs{"strides": strides, "padding": padding}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Conv3DBackpropFilterV2", []Arg{One(input), One(filterSizes), One(outBackprop)}, attrs), 0)
+}
+
+// Conv3DBackpropInputAttr is an optional argument of [Conv3DBackpropInput].
+type Conv3DBackpropInputAttr func(opdef.Attrs)
+
+// Conv3DBackpropInputDilations sets the optional attribute dilations; the default is [1, 1, 1, 1, 1].
+func Conv3DBackpropInputDilations(value []int64) Conv3DBackpropInputAttr {
+	return func(a opdef.Attrs) { a["dilations"] = value }
+}
+
+// Conv3DBackpropInput: Computes the gradient of Conv3D by its input.
+func Conv3DBackpropInput(s *Scope, input Output, filter Output, outBackprop Output, strides []int64, padding string, optional ...Conv3DBackpropInputAttr) Output {
+	attrs := opdef.Attrs{"strides": strides, "padding": padding}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Conv3DBackpropInput", []Arg{One(input), One(filter), One(outBackprop)}, attrs), 0)
+}
+
+// Conv3DBackpropInputV2Attr is an optional argument of [Conv3DBackpropInputV2].
+type Conv3DBackpropInputV2Attr func(opdef.Attrs)
+
+// Conv3DBackpropInputV2DataFormat sets the optional attribute data_format; the default is "NDHWC".
+func Conv3DBackpropInputV2DataFormat(value string) Conv3DBackpropInputV2Attr {
+	return func(a opdef.Attrs) { a["data_format"] = value }
+}
+
+// Conv3DBackpropInputV2Dilations sets the optional attribute dilations; the default is [1, 1, 1, 1, 1].
+func Conv3DBackpropInputV2Dilations(value []int64) Conv3DBackpropInputV2Attr {
+	return func(a opdef.Attrs) { a["dilations"] = value }
+}
+
+// Conv3DBackpropInputV2: Computes the gradient of Conv3D by its input.
+func Conv3DBackpropInputV2(s *Scope, inputSizes Output, filter Output, outBackprop Output, strides []int64, padding string, optional ...Conv3DBackpropInputV2Attr) Output {
+	attrs := opdef.Attrs{"strides": strides, "padding": padding}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Conv3DBackpropInputV2", []Arg{One(inputSizes), One(filter), One(outBackprop)}, attrs), 0)
 }
 
 // Cos: The cosine of every element, in radians.
@@ -1118,6 +1533,189 @@ func FloorMod(s *Scope, x Output, y Output) Output {
 func For(s *Scope, start Output, limit Output, delta Output, input []Output, body opdef.Func) []Output {
 	attrs := opdef.Attrs{"body": body}
 	return outArg(s.Add("For", []Arg{One(start), One(limit), One(delta), Many(input)}, attrs), "output")
+}
+
+// FusedBatchNormAttr is an optional argument of [FusedBatchNorm].
+type FusedBatchNormAttr func(opdef.Attrs)
+
+// FusedBatchNormEpsilon sets the optional attribute epsilon; the default is 0.0001.
+func FusedBatchNormEpsilon(value float32) FusedBatchNormAttr {
+	return func(a opdef.Attrs) { a["epsilon"] = value }
+}
+
+// FusedBatchNormExponentialAvgFactor sets the optional attribute exponential_avg_factor; the default is 1.
+func FusedBatchNormExponentialAvgFactor(value float32) FusedBatchNormAttr {
+	return func(a opdef.Attrs) { a["exponential_avg_factor"] = value }
+}
+
+// FusedBatchNormDataFormat sets the optional attribute data_format; the default is "NHWC".
+func FusedBatchNormDataFormat(value string) FusedBatchNormAttr {
+	return func(a opdef.Attrs) { a["data_format"] = value }
+}
+
+// FusedBatchNormIsTraining sets the optional attribute is_training; the default is true.
+func FusedBatchNormIsTraining(value bool) FusedBatchNormAttr {
+	return func(a opdef.Attrs) { a["is_training"] = value }
+}
+
+// FusedBatchNorm: Normalizes each channel to mean 0 and variance 1, then scales and shifts it: batch normalization (Ioffe and Szegedy, 2015). In training with the mean and variance of the batch, otherwise with those given.
+func FusedBatchNorm(s *Scope, x Output, scale Output, offset Output, mean Output, variance Output, optional ...FusedBatchNormAttr) (y Output, batchMean Output, batchVariance Output, reserveSpace1 Output, reserveSpace2 Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("FusedBatchNorm", []Arg{One(x), One(scale), One(offset), One(mean), One(variance)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4)
+}
+
+// FusedBatchNormGradAttr is an optional argument of [FusedBatchNormGrad].
+type FusedBatchNormGradAttr func(opdef.Attrs)
+
+// FusedBatchNormGradEpsilon sets the optional attribute epsilon; the default is 0.0001.
+func FusedBatchNormGradEpsilon(value float32) FusedBatchNormGradAttr {
+	return func(a opdef.Attrs) { a["epsilon"] = value }
+}
+
+// FusedBatchNormGradDataFormat sets the optional attribute data_format; the default is "NHWC".
+func FusedBatchNormGradDataFormat(value string) FusedBatchNormGradAttr {
+	return func(a opdef.Attrs) { a["data_format"] = value }
+}
+
+// FusedBatchNormGradIsTraining sets the optional attribute is_training; the default is true.
+func FusedBatchNormGradIsTraining(value bool) FusedBatchNormGradAttr {
+	return func(a opdef.Attrs) { a["is_training"] = value }
+}
+
+// FusedBatchNormGrad: Computes the gradients of batch normalization by its input, its scale and its offset.
+func FusedBatchNormGrad(s *Scope, yBackprop Output, x Output, scale Output, reserveSpace1 Output, reserveSpace2 Output, optional ...FusedBatchNormGradAttr) (xBackprop Output, scaleBackprop Output, offsetBackprop Output, reserveSpace3 Output, reserveSpace4 Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("FusedBatchNormGrad", []Arg{One(yBackprop), One(x), One(scale), One(reserveSpace1), One(reserveSpace2)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4)
+}
+
+// FusedBatchNormGradV2Attr is an optional argument of [FusedBatchNormGradV2].
+type FusedBatchNormGradV2Attr func(opdef.Attrs)
+
+// FusedBatchNormGradV2Epsilon sets the optional attribute epsilon; the default is 0.0001.
+func FusedBatchNormGradV2Epsilon(value float32) FusedBatchNormGradV2Attr {
+	return func(a opdef.Attrs) { a["epsilon"] = value }
+}
+
+// FusedBatchNormGradV2DataFormat sets the optional attribute data_format; the default is "NHWC".
+func FusedBatchNormGradV2DataFormat(value string) FusedBatchNormGradV2Attr {
+	return func(a opdef.Attrs) { a["data_format"] = value }
+}
+
+// FusedBatchNormGradV2IsTraining sets the optional attribute is_training; the default is true.
+func FusedBatchNormGradV2IsTraining(value bool) FusedBatchNormGradV2Attr {
+	return func(a opdef.Attrs) { a["is_training"] = value }
+}
+
+// FusedBatchNormGradV2: Computes the gradients of batch normalization by its input, its scale and its offset.
+func FusedBatchNormGradV2(s *Scope, yBackprop Output, x Output, scale Output, reserveSpace1 Output, reserveSpace2 Output, optional ...FusedBatchNormGradV2Attr) (xBackprop Output, scaleBackprop Output, offsetBackprop Output, reserveSpace3 Output, reserveSpace4 Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("FusedBatchNormGradV2", []Arg{One(yBackprop), One(x), One(scale), One(reserveSpace1), One(reserveSpace2)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4)
+}
+
+// FusedBatchNormGradV3Attr is an optional argument of [FusedBatchNormGradV3].
+type FusedBatchNormGradV3Attr func(opdef.Attrs)
+
+// FusedBatchNormGradV3Epsilon sets the optional attribute epsilon; the default is 0.0001.
+func FusedBatchNormGradV3Epsilon(value float32) FusedBatchNormGradV3Attr {
+	return func(a opdef.Attrs) { a["epsilon"] = value }
+}
+
+// FusedBatchNormGradV3DataFormat sets the optional attribute data_format; the default is "NHWC".
+func FusedBatchNormGradV3DataFormat(value string) FusedBatchNormGradV3Attr {
+	return func(a opdef.Attrs) { a["data_format"] = value }
+}
+
+// FusedBatchNormGradV3IsTraining sets the optional attribute is_training; the default is true.
+func FusedBatchNormGradV3IsTraining(value bool) FusedBatchNormGradV3Attr {
+	return func(a opdef.Attrs) { a["is_training"] = value }
+}
+
+// FusedBatchNormGradV3: Computes the gradients of batch normalization by its input, its scale and its offset.
+func FusedBatchNormGradV3(s *Scope, yBackprop Output, x Output, scale Output, reserveSpace1 Output, reserveSpace2 Output, reserveSpace3 Output, optional ...FusedBatchNormGradV3Attr) (xBackprop Output, scaleBackprop Output, offsetBackprop Output, reserveSpace4 Output, reserveSpace5 Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("FusedBatchNormGradV3", []Arg{One(yBackprop), One(x), One(scale), One(reserveSpace1), One(reserveSpace2), One(reserveSpace3)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4)
+}
+
+// FusedBatchNormV2Attr is an optional argument of [FusedBatchNormV2].
+type FusedBatchNormV2Attr func(opdef.Attrs)
+
+// FusedBatchNormV2Epsilon sets the optional attribute epsilon; the default is 0.0001.
+func FusedBatchNormV2Epsilon(value float32) FusedBatchNormV2Attr {
+	return func(a opdef.Attrs) { a["epsilon"] = value }
+}
+
+// FusedBatchNormV2ExponentialAvgFactor sets the optional attribute exponential_avg_factor; the default is 1.
+func FusedBatchNormV2ExponentialAvgFactor(value float32) FusedBatchNormV2Attr {
+	return func(a opdef.Attrs) { a["exponential_avg_factor"] = value }
+}
+
+// FusedBatchNormV2DataFormat sets the optional attribute data_format; the default is "NHWC".
+func FusedBatchNormV2DataFormat(value string) FusedBatchNormV2Attr {
+	return func(a opdef.Attrs) { a["data_format"] = value }
+}
+
+// FusedBatchNormV2IsTraining sets the optional attribute is_training; the default is true.
+func FusedBatchNormV2IsTraining(value bool) FusedBatchNormV2Attr {
+	return func(a opdef.Attrs) { a["is_training"] = value }
+}
+
+// FusedBatchNormV2: Normalizes each channel to mean 0 and variance 1, then scales and shifts it: batch normalization (Ioffe and Szegedy, 2015). In training with the mean and variance of the batch, otherwise with those given.
+func FusedBatchNormV2(s *Scope, x Output, scale Output, offset Output, mean Output, variance Output, optional ...FusedBatchNormV2Attr) (y Output, batchMean Output, batchVariance Output, reserveSpace1 Output, reserveSpace2 Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("FusedBatchNormV2", []Arg{One(x), One(scale), One(offset), One(mean), One(variance)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4)
+}
+
+// FusedBatchNormV3Attr is an optional argument of [FusedBatchNormV3].
+type FusedBatchNormV3Attr func(opdef.Attrs)
+
+// FusedBatchNormV3Epsilon sets the optional attribute epsilon; the default is 0.0001.
+func FusedBatchNormV3Epsilon(value float32) FusedBatchNormV3Attr {
+	return func(a opdef.Attrs) { a["epsilon"] = value }
+}
+
+// FusedBatchNormV3ExponentialAvgFactor sets the optional attribute exponential_avg_factor; the default is 1.
+func FusedBatchNormV3ExponentialAvgFactor(value float32) FusedBatchNormV3Attr {
+	return func(a opdef.Attrs) { a["exponential_avg_factor"] = value }
+}
+
+// FusedBatchNormV3DataFormat sets the optional attribute data_format; the default is "NHWC".
+func FusedBatchNormV3DataFormat(value string) FusedBatchNormV3Attr {
+	return func(a opdef.Attrs) { a["data_format"] = value }
+}
+
+// FusedBatchNormV3IsTraining sets the optional attribute is_training; the default is true.
+func FusedBatchNormV3IsTraining(value bool) FusedBatchNormV3Attr {
+	return func(a opdef.Attrs) { a["is_training"] = value }
+}
+
+// FusedBatchNormV3: Normalizes each channel to mean 0 and variance 1, then scales and shifts it: batch normalization (Ioffe and Szegedy, 2015). In training with the mean and variance of the batch, otherwise with those given.
+func FusedBatchNormV3(s *Scope, x Output, scale Output, offset Output, mean Output, variance Output, optional ...FusedBatchNormV3Attr) (y Output, batchMean Output, batchVariance Output, reserveSpace1 Output, reserveSpace2 Output, reserveSpace3 Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("FusedBatchNormV3", []Arg{One(x), One(scale), One(offset), One(mean), One(variance)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4), out(node, 5)
 }
 
 // GatherAttr is an optional argument of [Gather].
@@ -2346,6 +2944,347 @@ func Reshape(s *Scope, tensor_ Output, shape Output) Output {
 	return out(s.Add("Reshape", []Arg{One(tensor_), One(shape)}, nil), 0)
 }
 
+// ResourceApplyAdaMaxAttr is an optional argument of [ResourceApplyAdaMax].
+type ResourceApplyAdaMaxAttr func(opdef.Attrs)
+
+// ResourceApplyAdaMaxUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyAdaMaxUseLocking(value bool) ResourceApplyAdaMaxAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyAdaMax: AdaMax (Kingma and Ba, 2014): is Adam with the largest recent gradient v in place of the root of a mean.
+func ResourceApplyAdaMax(s *Scope, var_ Output, m Output, v Output, beta1Power Output, lr Output, beta1 Output, beta2 Output, epsilon Output, grad Output, optional ...ResourceApplyAdaMaxAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyAdaMax", []Arg{One(var_), One(m), One(v), One(beta1Power), One(lr), One(beta1), One(beta2), One(epsilon), One(grad)}, attrs)
+}
+
+// ResourceApplyAdadeltaAttr is an optional argument of [ResourceApplyAdadelta].
+type ResourceApplyAdadeltaAttr func(opdef.Attrs)
+
+// ResourceApplyAdadeltaUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyAdadeltaUseLocking(value bool) ResourceApplyAdadeltaAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyAdadelta: Adadelta (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
+func ResourceApplyAdadelta(s *Scope, var_ Output, accum Output, accumUpdate Output, lr Output, rho Output, epsilon Output, grad Output, optional ...ResourceApplyAdadeltaAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyAdadelta", []Arg{One(var_), One(accum), One(accumUpdate), One(lr), One(rho), One(epsilon), One(grad)}, attrs)
+}
+
+// ResourceApplyAdagradAttr is an optional argument of [ResourceApplyAdagrad].
+type ResourceApplyAdagradAttr func(opdef.Attrs)
+
+// ResourceApplyAdagradUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyAdagradUseLocking(value bool) ResourceApplyAdagradAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyAdagradUpdateSlots sets the optional attribute update_slots; the default is true.
+func ResourceApplyAdagradUpdateSlots(value bool) ResourceApplyAdagradAttr {
+	return func(a opdef.Attrs) { a["update_slots"] = value }
+}
+
+// ResourceApplyAdagrad: Divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+func ResourceApplyAdagrad(s *Scope, var_ Output, accum Output, lr Output, grad Output, optional ...ResourceApplyAdagradAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyAdagrad", []Arg{One(var_), One(accum), One(lr), One(grad)}, attrs)
+}
+
+// ResourceApplyAdagradDAAttr is an optional argument of [ResourceApplyAdagradDA].
+type ResourceApplyAdagradDAAttr func(opdef.Attrs)
+
+// ResourceApplyAdagradDAUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyAdagradDAUseLocking(value bool) ResourceApplyAdagradDAAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyAdagradDA: Dual averaging (Xiao, 2009) with Adagrad's rates: var follows from the sums of gradients and of their squares.
+func ResourceApplyAdagradDA(s *Scope, var_ Output, gradientAccumulator Output, gradientSquaredAccumulator Output, grad Output, lr Output, l1 Output, l2 Output, globalStep Output, optional ...ResourceApplyAdagradDAAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyAdagradDA", []Arg{One(var_), One(gradientAccumulator), One(gradientSquaredAccumulator), One(grad), One(lr), One(l1), One(l2), One(globalStep)}, attrs)
+}
+
+// ResourceApplyAdagradV2Attr is an optional argument of [ResourceApplyAdagradV2].
+type ResourceApplyAdagradV2Attr func(opdef.Attrs)
+
+// ResourceApplyAdagradV2UseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyAdagradV2UseLocking(value bool) ResourceApplyAdagradV2Attr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyAdagradV2UpdateSlots sets the optional attribute update_slots; the default is true.
+func ResourceApplyAdagradV2UpdateSlots(value bool) ResourceApplyAdagradV2Attr {
+	return func(a opdef.Attrs) { a["update_slots"] = value }
+}
+
+// ResourceApplyAdagradV2: Is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+func ResourceApplyAdagradV2(s *Scope, var_ Output, accum Output, lr Output, epsilon Output, grad Output, optional ...ResourceApplyAdagradV2Attr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyAdagradV2", []Arg{One(var_), One(accum), One(lr), One(epsilon), One(grad)}, attrs)
+}
+
+// ResourceApplyAdamAttr is an optional argument of [ResourceApplyAdam].
+type ResourceApplyAdamAttr func(opdef.Attrs)
+
+// ResourceApplyAdamUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyAdamUseLocking(value bool) ResourceApplyAdamAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyAdamUseNesterov sets the optional attribute use_nesterov; the default is false.
+func ResourceApplyAdamUseNesterov(value bool) ResourceApplyAdamAttr {
+	return func(a opdef.Attrs) { a["use_nesterov"] = value }
+}
+
+// ResourceApplyAdam: Adam (Kingma and Ba, 2014): m and v are running means of the gradient and of its square, and var moves by -lr*√(1-beta2_power)/(1-beta1_power) * m/(√v + epsilon).
+func ResourceApplyAdam(s *Scope, var_ Output, m Output, v Output, beta1Power Output, beta2Power Output, lr Output, beta1 Output, beta2 Output, epsilon Output, grad Output, optional ...ResourceApplyAdamAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyAdam", []Arg{One(var_), One(m), One(v), One(beta1Power), One(beta2Power), One(lr), One(beta1), One(beta2), One(epsilon), One(grad)}, attrs)
+}
+
+// ResourceApplyAdamWithAmsgradAttr is an optional argument of [ResourceApplyAdamWithAmsgrad].
+type ResourceApplyAdamWithAmsgradAttr func(opdef.Attrs)
+
+// ResourceApplyAdamWithAmsgradUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyAdamWithAmsgradUseLocking(value bool) ResourceApplyAdamWithAmsgradAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyAdamWithAmsgrad: Is Adam with the largest v so far, vhat, in the divisor.
+func ResourceApplyAdamWithAmsgrad(s *Scope, var_ Output, m Output, v Output, vhat Output, beta1Power Output, beta2Power Output, lr Output, beta1 Output, beta2 Output, epsilon Output, grad Output, optional ...ResourceApplyAdamWithAmsgradAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyAdamWithAmsgrad", []Arg{One(var_), One(m), One(v), One(vhat), One(beta1Power), One(beta2Power), One(lr), One(beta1), One(beta2), One(epsilon), One(grad)}, attrs)
+}
+
+// ResourceApplyAddSignAttr is an optional argument of [ResourceApplyAddSign].
+type ResourceApplyAddSignAttr func(opdef.Attrs)
+
+// ResourceApplyAddSignUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyAddSignUseLocking(value bool) ResourceApplyAddSignAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyAddSign: Moves by lr*(alpha + sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+func ResourceApplyAddSign(s *Scope, var_ Output, m Output, lr Output, alpha Output, signDecay Output, beta Output, grad Output, optional ...ResourceApplyAddSignAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyAddSign", []Arg{One(var_), One(m), One(lr), One(alpha), One(signDecay), One(beta), One(grad)}, attrs)
+}
+
+// ResourceApplyCenteredRMSPropAttr is an optional argument of [ResourceApplyCenteredRMSProp].
+type ResourceApplyCenteredRMSPropAttr func(opdef.Attrs)
+
+// ResourceApplyCenteredRMSPropUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyCenteredRMSPropUseLocking(value bool) ResourceApplyCenteredRMSPropAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyCenteredRMSProp: Is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+func ResourceApplyCenteredRMSProp(s *Scope, var_ Output, mg Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, optional ...ResourceApplyCenteredRMSPropAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyCenteredRMSProp", []Arg{One(var_), One(mg), One(ms), One(mom), One(lr), One(rho), One(momentum), One(epsilon), One(grad)}, attrs)
+}
+
+// ResourceApplyFtrlAttr is an optional argument of [ResourceApplyFtrl].
+type ResourceApplyFtrlAttr func(opdef.Attrs)
+
+// ResourceApplyFtrlUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyFtrlUseLocking(value bool) ResourceApplyFtrlAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyFtrlMultiplyLinearByLr sets the optional attribute multiply_linear_by_lr; the default is false.
+func ResourceApplyFtrlMultiplyLinearByLr(value bool) ResourceApplyFtrlAttr {
+	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
+}
+
+// ResourceApplyFtrl: Follow the regularized leader (McMahan and others, 2013), with penalties l1 and l2.
+func ResourceApplyFtrl(s *Scope, var_ Output, accum Output, linear Output, grad Output, lr Output, l1 Output, l2 Output, lrPower Output, optional ...ResourceApplyFtrlAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyFtrl", []Arg{One(var_), One(accum), One(linear), One(grad), One(lr), One(l1), One(l2), One(lrPower)}, attrs)
+}
+
+// ResourceApplyFtrlV2Attr is an optional argument of [ResourceApplyFtrlV2].
+type ResourceApplyFtrlV2Attr func(opdef.Attrs)
+
+// ResourceApplyFtrlV2UseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyFtrlV2UseLocking(value bool) ResourceApplyFtrlV2Attr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyFtrlV2MultiplyLinearByLr sets the optional attribute multiply_linear_by_lr; the default is false.
+func ResourceApplyFtrlV2MultiplyLinearByLr(value bool) ResourceApplyFtrlV2Attr {
+	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
+}
+
+// ResourceApplyFtrlV2: Is Ftrl with a penalty on the size of the variable in the gradient.
+func ResourceApplyFtrlV2(s *Scope, var_ Output, accum Output, linear Output, grad Output, lr Output, l1 Output, l2 Output, l2Shrinkage Output, lrPower Output, optional ...ResourceApplyFtrlV2Attr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyFtrlV2", []Arg{One(var_), One(accum), One(linear), One(grad), One(lr), One(l1), One(l2), One(l2Shrinkage), One(lrPower)}, attrs)
+}
+
+// ResourceApplyGradientDescentAttr is an optional argument of [ResourceApplyGradientDescent].
+type ResourceApplyGradientDescentAttr func(opdef.Attrs)
+
+// ResourceApplyGradientDescentUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyGradientDescentUseLocking(value bool) ResourceApplyGradientDescentAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyGradientDescent: Moves a variable against its gradient: var -= alpha*delta.
+func ResourceApplyGradientDescent(s *Scope, var_ Output, alpha Output, delta Output, optional ...ResourceApplyGradientDescentAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyGradientDescent", []Arg{One(var_), One(alpha), One(delta)}, attrs)
+}
+
+// ResourceApplyKerasMomentumAttr is an optional argument of [ResourceApplyKerasMomentum].
+type ResourceApplyKerasMomentumAttr func(opdef.Attrs)
+
+// ResourceApplyKerasMomentumUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyKerasMomentumUseLocking(value bool) ResourceApplyKerasMomentumAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyKerasMomentumUseNesterov sets the optional attribute use_nesterov; the default is false.
+func ResourceApplyKerasMomentumUseNesterov(value bool) ResourceApplyKerasMomentumAttr {
+	return func(a opdef.Attrs) { a["use_nesterov"] = value }
+}
+
+// ResourceApplyKerasMomentum: Moves a variable by a velocity with the rate in it: accum = accum*momentum - lr*grad; var += accum.
+func ResourceApplyKerasMomentum(s *Scope, var_ Output, accum Output, lr Output, grad Output, momentum Output, optional ...ResourceApplyKerasMomentumAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyKerasMomentum", []Arg{One(var_), One(accum), One(lr), One(grad), One(momentum)}, attrs)
+}
+
+// ResourceApplyMomentumAttr is an optional argument of [ResourceApplyMomentum].
+type ResourceApplyMomentumAttr func(opdef.Attrs)
+
+// ResourceApplyMomentumUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyMomentumUseLocking(value bool) ResourceApplyMomentumAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyMomentumUseNesterov sets the optional attribute use_nesterov; the default is false.
+func ResourceApplyMomentumUseNesterov(value bool) ResourceApplyMomentumAttr {
+	return func(a opdef.Attrs) { a["use_nesterov"] = value }
+}
+
+// ResourceApplyMomentum: Moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+func ResourceApplyMomentum(s *Scope, var_ Output, accum Output, lr Output, grad Output, momentum Output, optional ...ResourceApplyMomentumAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyMomentum", []Arg{One(var_), One(accum), One(lr), One(grad), One(momentum)}, attrs)
+}
+
+// ResourceApplyPowerSignAttr is an optional argument of [ResourceApplyPowerSign].
+type ResourceApplyPowerSignAttr func(opdef.Attrs)
+
+// ResourceApplyPowerSignUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyPowerSignUseLocking(value bool) ResourceApplyPowerSignAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyPowerSign: Moves by lr*exp(logbase*sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+func ResourceApplyPowerSign(s *Scope, var_ Output, m Output, lr Output, logbase Output, signDecay Output, beta Output, grad Output, optional ...ResourceApplyPowerSignAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyPowerSign", []Arg{One(var_), One(m), One(lr), One(logbase), One(signDecay), One(beta), One(grad)}, attrs)
+}
+
+// ResourceApplyProximalAdagradAttr is an optional argument of [ResourceApplyProximalAdagrad].
+type ResourceApplyProximalAdagradAttr func(opdef.Attrs)
+
+// ResourceApplyProximalAdagradUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyProximalAdagradUseLocking(value bool) ResourceApplyProximalAdagradAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyProximalAdagrad: Is Adagrad followed by a step toward zero by the penalties l1 and l2.
+func ResourceApplyProximalAdagrad(s *Scope, var_ Output, accum Output, lr Output, l1 Output, l2 Output, grad Output, optional ...ResourceApplyProximalAdagradAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyProximalAdagrad", []Arg{One(var_), One(accum), One(lr), One(l1), One(l2), One(grad)}, attrs)
+}
+
+// ResourceApplyProximalGradientDescentAttr is an optional argument of [ResourceApplyProximalGradientDescent].
+type ResourceApplyProximalGradientDescentAttr func(opdef.Attrs)
+
+// ResourceApplyProximalGradientDescentUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyProximalGradientDescentUseLocking(value bool) ResourceApplyProximalGradientDescentAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyProximalGradientDescent: Moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+func ResourceApplyProximalGradientDescent(s *Scope, var_ Output, alpha Output, l1 Output, l2 Output, delta Output, optional ...ResourceApplyProximalGradientDescentAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyProximalGradientDescent", []Arg{One(var_), One(alpha), One(l1), One(l2), One(delta)}, attrs)
+}
+
+// ResourceApplyRMSPropAttr is an optional argument of [ResourceApplyRMSProp].
+type ResourceApplyRMSPropAttr func(opdef.Attrs)
+
+// ResourceApplyRMSPropUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceApplyRMSPropUseLocking(value bool) ResourceApplyRMSPropAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceApplyRMSProp: Divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+func ResourceApplyRMSProp(s *Scope, var_ Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, optional ...ResourceApplyRMSPropAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceApplyRMSProp", []Arg{One(var_), One(ms), One(mom), One(lr), One(rho), One(momentum), One(epsilon), One(grad)}, attrs)
+}
+
 // ResourceCountUpTo: Adds one to a variable and gives its old value, until that reaches the limit.
 func ResourceCountUpTo(s *Scope, resource Output, limit int64, t tensor.DType) Output {
 	attrs := opdef.Attrs{"limit": limit, "T": t}
@@ -2523,6 +3462,240 @@ func ResourceScatterSub(s *Scope, resource Output, indices Output, updates Outpu
 // ResourceScatterUpdate: Replaces rows of a variable.
 func ResourceScatterUpdate(s *Scope, resource Output, indices Output, updates Output) *graph.Node {
 	return s.Add("ResourceScatterUpdate", []Arg{One(resource), One(indices), One(updates)}, nil)
+}
+
+// ResourceSparseApplyAdadeltaAttr is an optional argument of [ResourceSparseApplyAdadelta].
+type ResourceSparseApplyAdadeltaAttr func(opdef.Attrs)
+
+// ResourceSparseApplyAdadeltaUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceSparseApplyAdadeltaUseLocking(value bool) ResourceSparseApplyAdadeltaAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceSparseApplyAdadelta: Adadelta (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
+func ResourceSparseApplyAdadelta(s *Scope, var_ Output, accum Output, accumUpdate Output, lr Output, rho Output, epsilon Output, grad Output, indices Output, optional ...ResourceSparseApplyAdadeltaAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceSparseApplyAdadelta", []Arg{One(var_), One(accum), One(accumUpdate), One(lr), One(rho), One(epsilon), One(grad), One(indices)}, attrs)
+}
+
+// ResourceSparseApplyAdagradAttr is an optional argument of [ResourceSparseApplyAdagrad].
+type ResourceSparseApplyAdagradAttr func(opdef.Attrs)
+
+// ResourceSparseApplyAdagradUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceSparseApplyAdagradUseLocking(value bool) ResourceSparseApplyAdagradAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceSparseApplyAdagradUpdateSlots sets the optional attribute update_slots; the default is true.
+func ResourceSparseApplyAdagradUpdateSlots(value bool) ResourceSparseApplyAdagradAttr {
+	return func(a opdef.Attrs) { a["update_slots"] = value }
+}
+
+// ResourceSparseApplyAdagrad: Divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+func ResourceSparseApplyAdagrad(s *Scope, var_ Output, accum Output, lr Output, grad Output, indices Output, optional ...ResourceSparseApplyAdagradAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceSparseApplyAdagrad", []Arg{One(var_), One(accum), One(lr), One(grad), One(indices)}, attrs)
+}
+
+// ResourceSparseApplyAdagradDAAttr is an optional argument of [ResourceSparseApplyAdagradDA].
+type ResourceSparseApplyAdagradDAAttr func(opdef.Attrs)
+
+// ResourceSparseApplyAdagradDAUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceSparseApplyAdagradDAUseLocking(value bool) ResourceSparseApplyAdagradDAAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceSparseApplyAdagradDA: Dual averaging (Xiao, 2009) with Adagrad's rates: var follows from the sums of gradients and of their squares.
+func ResourceSparseApplyAdagradDA(s *Scope, var_ Output, gradientAccumulator Output, gradientSquaredAccumulator Output, grad Output, indices Output, lr Output, l1 Output, l2 Output, globalStep Output, optional ...ResourceSparseApplyAdagradDAAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceSparseApplyAdagradDA", []Arg{One(var_), One(gradientAccumulator), One(gradientSquaredAccumulator), One(grad), One(indices), One(lr), One(l1), One(l2), One(globalStep)}, attrs)
+}
+
+// ResourceSparseApplyAdagradV2Attr is an optional argument of [ResourceSparseApplyAdagradV2].
+type ResourceSparseApplyAdagradV2Attr func(opdef.Attrs)
+
+// ResourceSparseApplyAdagradV2UseLocking sets the optional attribute use_locking; the default is false.
+func ResourceSparseApplyAdagradV2UseLocking(value bool) ResourceSparseApplyAdagradV2Attr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceSparseApplyAdagradV2UpdateSlots sets the optional attribute update_slots; the default is true.
+func ResourceSparseApplyAdagradV2UpdateSlots(value bool) ResourceSparseApplyAdagradV2Attr {
+	return func(a opdef.Attrs) { a["update_slots"] = value }
+}
+
+// ResourceSparseApplyAdagradV2: Is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+func ResourceSparseApplyAdagradV2(s *Scope, var_ Output, accum Output, lr Output, epsilon Output, grad Output, indices Output, optional ...ResourceSparseApplyAdagradV2Attr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceSparseApplyAdagradV2", []Arg{One(var_), One(accum), One(lr), One(epsilon), One(grad), One(indices)}, attrs)
+}
+
+// ResourceSparseApplyCenteredRMSPropAttr is an optional argument of [ResourceSparseApplyCenteredRMSProp].
+type ResourceSparseApplyCenteredRMSPropAttr func(opdef.Attrs)
+
+// ResourceSparseApplyCenteredRMSPropUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceSparseApplyCenteredRMSPropUseLocking(value bool) ResourceSparseApplyCenteredRMSPropAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceSparseApplyCenteredRMSProp: Is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+func ResourceSparseApplyCenteredRMSProp(s *Scope, var_ Output, mg Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, indices Output, optional ...ResourceSparseApplyCenteredRMSPropAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceSparseApplyCenteredRMSProp", []Arg{One(var_), One(mg), One(ms), One(mom), One(lr), One(rho), One(momentum), One(epsilon), One(grad), One(indices)}, attrs)
+}
+
+// ResourceSparseApplyFtrlAttr is an optional argument of [ResourceSparseApplyFtrl].
+type ResourceSparseApplyFtrlAttr func(opdef.Attrs)
+
+// ResourceSparseApplyFtrlUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceSparseApplyFtrlUseLocking(value bool) ResourceSparseApplyFtrlAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceSparseApplyFtrlMultiplyLinearByLr sets the optional attribute multiply_linear_by_lr; the default is false.
+func ResourceSparseApplyFtrlMultiplyLinearByLr(value bool) ResourceSparseApplyFtrlAttr {
+	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
+}
+
+// ResourceSparseApplyFtrl: Follow the regularized leader (McMahan and others, 2013), with penalties l1 and l2.
+func ResourceSparseApplyFtrl(s *Scope, var_ Output, accum Output, linear Output, grad Output, indices Output, lr Output, l1 Output, l2 Output, lrPower Output, optional ...ResourceSparseApplyFtrlAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceSparseApplyFtrl", []Arg{One(var_), One(accum), One(linear), One(grad), One(indices), One(lr), One(l1), One(l2), One(lrPower)}, attrs)
+}
+
+// ResourceSparseApplyFtrlV2Attr is an optional argument of [ResourceSparseApplyFtrlV2].
+type ResourceSparseApplyFtrlV2Attr func(opdef.Attrs)
+
+// ResourceSparseApplyFtrlV2UseLocking sets the optional attribute use_locking; the default is false.
+func ResourceSparseApplyFtrlV2UseLocking(value bool) ResourceSparseApplyFtrlV2Attr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceSparseApplyFtrlV2MultiplyLinearByLr sets the optional attribute multiply_linear_by_lr; the default is false.
+func ResourceSparseApplyFtrlV2MultiplyLinearByLr(value bool) ResourceSparseApplyFtrlV2Attr {
+	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
+}
+
+// ResourceSparseApplyFtrlV2: Is Ftrl with a penalty on the size of the variable in the gradient.
+func ResourceSparseApplyFtrlV2(s *Scope, var_ Output, accum Output, linear Output, grad Output, indices Output, lr Output, l1 Output, l2 Output, l2Shrinkage Output, lrPower Output, optional ...ResourceSparseApplyFtrlV2Attr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceSparseApplyFtrlV2", []Arg{One(var_), One(accum), One(linear), One(grad), One(indices), One(lr), One(l1), One(l2), One(l2Shrinkage), One(lrPower)}, attrs)
+}
+
+// ResourceSparseApplyKerasMomentumAttr is an optional argument of [ResourceSparseApplyKerasMomentum].
+type ResourceSparseApplyKerasMomentumAttr func(opdef.Attrs)
+
+// ResourceSparseApplyKerasMomentumUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceSparseApplyKerasMomentumUseLocking(value bool) ResourceSparseApplyKerasMomentumAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceSparseApplyKerasMomentumUseNesterov sets the optional attribute use_nesterov; the default is false.
+func ResourceSparseApplyKerasMomentumUseNesterov(value bool) ResourceSparseApplyKerasMomentumAttr {
+	return func(a opdef.Attrs) { a["use_nesterov"] = value }
+}
+
+// ResourceSparseApplyKerasMomentum: Moves a variable by a velocity with the rate in it: accum = accum*momentum - lr*grad; var += accum.
+func ResourceSparseApplyKerasMomentum(s *Scope, var_ Output, accum Output, lr Output, grad Output, indices Output, momentum Output, optional ...ResourceSparseApplyKerasMomentumAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceSparseApplyKerasMomentum", []Arg{One(var_), One(accum), One(lr), One(grad), One(indices), One(momentum)}, attrs)
+}
+
+// ResourceSparseApplyMomentumAttr is an optional argument of [ResourceSparseApplyMomentum].
+type ResourceSparseApplyMomentumAttr func(opdef.Attrs)
+
+// ResourceSparseApplyMomentumUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceSparseApplyMomentumUseLocking(value bool) ResourceSparseApplyMomentumAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceSparseApplyMomentumUseNesterov sets the optional attribute use_nesterov; the default is false.
+func ResourceSparseApplyMomentumUseNesterov(value bool) ResourceSparseApplyMomentumAttr {
+	return func(a opdef.Attrs) { a["use_nesterov"] = value }
+}
+
+// ResourceSparseApplyMomentum: Moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+func ResourceSparseApplyMomentum(s *Scope, var_ Output, accum Output, lr Output, grad Output, indices Output, momentum Output, optional ...ResourceSparseApplyMomentumAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceSparseApplyMomentum", []Arg{One(var_), One(accum), One(lr), One(grad), One(indices), One(momentum)}, attrs)
+}
+
+// ResourceSparseApplyProximalAdagradAttr is an optional argument of [ResourceSparseApplyProximalAdagrad].
+type ResourceSparseApplyProximalAdagradAttr func(opdef.Attrs)
+
+// ResourceSparseApplyProximalAdagradUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceSparseApplyProximalAdagradUseLocking(value bool) ResourceSparseApplyProximalAdagradAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceSparseApplyProximalAdagrad: Is Adagrad followed by a step toward zero by the penalties l1 and l2.
+func ResourceSparseApplyProximalAdagrad(s *Scope, var_ Output, accum Output, lr Output, l1 Output, l2 Output, grad Output, indices Output, optional ...ResourceSparseApplyProximalAdagradAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceSparseApplyProximalAdagrad", []Arg{One(var_), One(accum), One(lr), One(l1), One(l2), One(grad), One(indices)}, attrs)
+}
+
+// ResourceSparseApplyProximalGradientDescentAttr is an optional argument of [ResourceSparseApplyProximalGradientDescent].
+type ResourceSparseApplyProximalGradientDescentAttr func(opdef.Attrs)
+
+// ResourceSparseApplyProximalGradientDescentUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceSparseApplyProximalGradientDescentUseLocking(value bool) ResourceSparseApplyProximalGradientDescentAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceSparseApplyProximalGradientDescent: Moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+func ResourceSparseApplyProximalGradientDescent(s *Scope, var_ Output, alpha Output, l1 Output, l2 Output, grad Output, indices Output, optional ...ResourceSparseApplyProximalGradientDescentAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceSparseApplyProximalGradientDescent", []Arg{One(var_), One(alpha), One(l1), One(l2), One(grad), One(indices)}, attrs)
+}
+
+// ResourceSparseApplyRMSPropAttr is an optional argument of [ResourceSparseApplyRMSProp].
+type ResourceSparseApplyRMSPropAttr func(opdef.Attrs)
+
+// ResourceSparseApplyRMSPropUseLocking sets the optional attribute use_locking; the default is false.
+func ResourceSparseApplyRMSPropUseLocking(value bool) ResourceSparseApplyRMSPropAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// ResourceSparseApplyRMSProp: Divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+func ResourceSparseApplyRMSProp(s *Scope, var_ Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, indices Output, optional ...ResourceSparseApplyRMSPropAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("ResourceSparseApplyRMSProp", []Arg{One(var_), One(ms), One(mom), One(lr), One(rho), One(momentum), One(epsilon), One(grad), One(indices)}, attrs)
 }
 
 // ResourceStridedSliceAssignAttr is an optional argument of [ResourceStridedSliceAssign].
@@ -3082,6 +4255,218 @@ func SpaceToDepth(s *Scope, input Output, blockSize int64, optional ...SpaceToDe
 		set(attrs)
 	}
 	return out(s.Add("SpaceToDepth", []Arg{One(input)}, attrs), 0)
+}
+
+// SparseApplyAdadeltaAttr is an optional argument of [SparseApplyAdadelta].
+type SparseApplyAdadeltaAttr func(opdef.Attrs)
+
+// SparseApplyAdadeltaUseLocking sets the optional attribute use_locking; the default is false.
+func SparseApplyAdadeltaUseLocking(value bool) SparseApplyAdadeltaAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// SparseApplyAdadelta: Adadelta (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
+func SparseApplyAdadelta(s *Scope, var_ Output, accum Output, accumUpdate Output, lr Output, rho Output, epsilon Output, grad Output, indices Output, optional ...SparseApplyAdadeltaAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseApplyAdadelta", []Arg{One(var_), One(accum), One(accumUpdate), One(lr), One(rho), One(epsilon), One(grad), One(indices)}, attrs), 0)
+}
+
+// SparseApplyAdagradAttr is an optional argument of [SparseApplyAdagrad].
+type SparseApplyAdagradAttr func(opdef.Attrs)
+
+// SparseApplyAdagradUseLocking sets the optional attribute use_locking; the default is false.
+func SparseApplyAdagradUseLocking(value bool) SparseApplyAdagradAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// SparseApplyAdagradUpdateSlots sets the optional attribute update_slots; the default is true.
+func SparseApplyAdagradUpdateSlots(value bool) SparseApplyAdagradAttr {
+	return func(a opdef.Attrs) { a["update_slots"] = value }
+}
+
+// SparseApplyAdagrad: Divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+func SparseApplyAdagrad(s *Scope, var_ Output, accum Output, lr Output, grad Output, indices Output, optional ...SparseApplyAdagradAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseApplyAdagrad", []Arg{One(var_), One(accum), One(lr), One(grad), One(indices)}, attrs), 0)
+}
+
+// SparseApplyAdagradDAAttr is an optional argument of [SparseApplyAdagradDA].
+type SparseApplyAdagradDAAttr func(opdef.Attrs)
+
+// SparseApplyAdagradDAUseLocking sets the optional attribute use_locking; the default is false.
+func SparseApplyAdagradDAUseLocking(value bool) SparseApplyAdagradDAAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// SparseApplyAdagradDA: Dual averaging (Xiao, 2009) with Adagrad's rates: var follows from the sums of gradients and of their squares.
+func SparseApplyAdagradDA(s *Scope, var_ Output, gradientAccumulator Output, gradientSquaredAccumulator Output, grad Output, indices Output, lr Output, l1 Output, l2 Output, globalStep Output, optional ...SparseApplyAdagradDAAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseApplyAdagradDA", []Arg{One(var_), One(gradientAccumulator), One(gradientSquaredAccumulator), One(grad), One(indices), One(lr), One(l1), One(l2), One(globalStep)}, attrs), 0)
+}
+
+// SparseApplyAdagradV2Attr is an optional argument of [SparseApplyAdagradV2].
+type SparseApplyAdagradV2Attr func(opdef.Attrs)
+
+// SparseApplyAdagradV2UseLocking sets the optional attribute use_locking; the default is false.
+func SparseApplyAdagradV2UseLocking(value bool) SparseApplyAdagradV2Attr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// SparseApplyAdagradV2UpdateSlots sets the optional attribute update_slots; the default is true.
+func SparseApplyAdagradV2UpdateSlots(value bool) SparseApplyAdagradV2Attr {
+	return func(a opdef.Attrs) { a["update_slots"] = value }
+}
+
+// SparseApplyAdagradV2: Is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+func SparseApplyAdagradV2(s *Scope, var_ Output, accum Output, lr Output, epsilon Output, grad Output, indices Output, optional ...SparseApplyAdagradV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseApplyAdagradV2", []Arg{One(var_), One(accum), One(lr), One(epsilon), One(grad), One(indices)}, attrs), 0)
+}
+
+// SparseApplyCenteredRMSPropAttr is an optional argument of [SparseApplyCenteredRMSProp].
+type SparseApplyCenteredRMSPropAttr func(opdef.Attrs)
+
+// SparseApplyCenteredRMSPropUseLocking sets the optional attribute use_locking; the default is false.
+func SparseApplyCenteredRMSPropUseLocking(value bool) SparseApplyCenteredRMSPropAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// SparseApplyCenteredRMSProp: Is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+func SparseApplyCenteredRMSProp(s *Scope, var_ Output, mg Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, indices Output, optional ...SparseApplyCenteredRMSPropAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseApplyCenteredRMSProp", []Arg{One(var_), One(mg), One(ms), One(mom), One(lr), One(rho), One(momentum), One(epsilon), One(grad), One(indices)}, attrs), 0)
+}
+
+// SparseApplyFtrlAttr is an optional argument of [SparseApplyFtrl].
+type SparseApplyFtrlAttr func(opdef.Attrs)
+
+// SparseApplyFtrlUseLocking sets the optional attribute use_locking; the default is false.
+func SparseApplyFtrlUseLocking(value bool) SparseApplyFtrlAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// SparseApplyFtrlMultiplyLinearByLr sets the optional attribute multiply_linear_by_lr; the default is false.
+func SparseApplyFtrlMultiplyLinearByLr(value bool) SparseApplyFtrlAttr {
+	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
+}
+
+// SparseApplyFtrl: Follow the regularized leader (McMahan and others, 2013), with penalties l1 and l2.
+func SparseApplyFtrl(s *Scope, var_ Output, accum Output, linear Output, grad Output, indices Output, lr Output, l1 Output, l2 Output, lrPower Output, optional ...SparseApplyFtrlAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseApplyFtrl", []Arg{One(var_), One(accum), One(linear), One(grad), One(indices), One(lr), One(l1), One(l2), One(lrPower)}, attrs), 0)
+}
+
+// SparseApplyFtrlV2Attr is an optional argument of [SparseApplyFtrlV2].
+type SparseApplyFtrlV2Attr func(opdef.Attrs)
+
+// SparseApplyFtrlV2UseLocking sets the optional attribute use_locking; the default is false.
+func SparseApplyFtrlV2UseLocking(value bool) SparseApplyFtrlV2Attr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// SparseApplyFtrlV2MultiplyLinearByLr sets the optional attribute multiply_linear_by_lr; the default is false.
+func SparseApplyFtrlV2MultiplyLinearByLr(value bool) SparseApplyFtrlV2Attr {
+	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
+}
+
+// SparseApplyFtrlV2: Is Ftrl with a penalty on the size of the variable in the gradient.
+func SparseApplyFtrlV2(s *Scope, var_ Output, accum Output, linear Output, grad Output, indices Output, lr Output, l1 Output, l2 Output, l2Shrinkage Output, lrPower Output, optional ...SparseApplyFtrlV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseApplyFtrlV2", []Arg{One(var_), One(accum), One(linear), One(grad), One(indices), One(lr), One(l1), One(l2), One(l2Shrinkage), One(lrPower)}, attrs), 0)
+}
+
+// SparseApplyMomentumAttr is an optional argument of [SparseApplyMomentum].
+type SparseApplyMomentumAttr func(opdef.Attrs)
+
+// SparseApplyMomentumUseLocking sets the optional attribute use_locking; the default is false.
+func SparseApplyMomentumUseLocking(value bool) SparseApplyMomentumAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// SparseApplyMomentumUseNesterov sets the optional attribute use_nesterov; the default is false.
+func SparseApplyMomentumUseNesterov(value bool) SparseApplyMomentumAttr {
+	return func(a opdef.Attrs) { a["use_nesterov"] = value }
+}
+
+// SparseApplyMomentum: Moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+func SparseApplyMomentum(s *Scope, var_ Output, accum Output, lr Output, grad Output, indices Output, momentum Output, optional ...SparseApplyMomentumAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseApplyMomentum", []Arg{One(var_), One(accum), One(lr), One(grad), One(indices), One(momentum)}, attrs), 0)
+}
+
+// SparseApplyProximalAdagradAttr is an optional argument of [SparseApplyProximalAdagrad].
+type SparseApplyProximalAdagradAttr func(opdef.Attrs)
+
+// SparseApplyProximalAdagradUseLocking sets the optional attribute use_locking; the default is false.
+func SparseApplyProximalAdagradUseLocking(value bool) SparseApplyProximalAdagradAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// SparseApplyProximalAdagrad: Is Adagrad followed by a step toward zero by the penalties l1 and l2.
+func SparseApplyProximalAdagrad(s *Scope, var_ Output, accum Output, lr Output, l1 Output, l2 Output, grad Output, indices Output, optional ...SparseApplyProximalAdagradAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseApplyProximalAdagrad", []Arg{One(var_), One(accum), One(lr), One(l1), One(l2), One(grad), One(indices)}, attrs), 0)
+}
+
+// SparseApplyProximalGradientDescentAttr is an optional argument of [SparseApplyProximalGradientDescent].
+type SparseApplyProximalGradientDescentAttr func(opdef.Attrs)
+
+// SparseApplyProximalGradientDescentUseLocking sets the optional attribute use_locking; the default is false.
+func SparseApplyProximalGradientDescentUseLocking(value bool) SparseApplyProximalGradientDescentAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// SparseApplyProximalGradientDescent: Moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+func SparseApplyProximalGradientDescent(s *Scope, var_ Output, alpha Output, l1 Output, l2 Output, grad Output, indices Output, optional ...SparseApplyProximalGradientDescentAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseApplyProximalGradientDescent", []Arg{One(var_), One(alpha), One(l1), One(l2), One(grad), One(indices)}, attrs), 0)
+}
+
+// SparseApplyRMSPropAttr is an optional argument of [SparseApplyRMSProp].
+type SparseApplyRMSPropAttr func(opdef.Attrs)
+
+// SparseApplyRMSPropUseLocking sets the optional attribute use_locking; the default is false.
+func SparseApplyRMSPropUseLocking(value bool) SparseApplyRMSPropAttr {
+	return func(a opdef.Attrs) { a["use_locking"] = value }
+}
+
+// SparseApplyRMSProp: Divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+func SparseApplyRMSProp(s *Scope, var_ Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, indices Output, optional ...SparseApplyRMSPropAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseApplyRMSProp", []Arg{One(var_), One(ms), One(mom), One(lr), One(rho), One(momentum), One(epsilon), One(grad), One(indices)}, attrs), 0)
 }
 
 // SparseSoftmaxCrossEntropyWithLogits: Computes the cross entropy of softmax(features) and labels, a class per row, and its gradient by the features.

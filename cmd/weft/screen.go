@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/cluster"
+)
+
+// screen shows how a demo gets on: a line per worker that is written over on a terminal, plain lines elsewhere.
+type screen struct {
+	out  io.Writer
+	live bool
+
+	mu    sync.Mutex
+	lines []string // guarded by mu: the line of each worker
+	drawn bool     // guarded by mu: the lines stand on the terminal, the cursor below them
+}
+
+func newScreen(out io.Writer, workers int) *screen {
+	f, ok := out.(*os.File)
+	return &screen{out: out, live: ok && term.IsTerminal(int(f.Fd())), lines: make([]string, workers)}
+}
+
+// line prints a line above the workers'.
+func (s *screen) line(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintf(s.out, format+"\n", args...)
+}
+
+// progress shows where a worker is.
+func (s *screen) progress(worker int, step int64, loss, accuracy float32, rate float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.live {
+		fmt.Fprintf(s.out, "job : worker/%d step : %d ,training accuracy : %.2f\n", worker, step, accuracy)
+		return
+	}
+	s.lines[worker] = fmt.Sprintf("  worker/%d  step %6d  loss %7.4f  accuracy %.3f  %7.0f steps/s", worker, step, loss, accuracy, rate)
+	if s.drawn {
+		fmt.Fprintf(s.out, "\x1b[%dA", len(s.lines))
+	}
+	s.drawn = true
+	for _, l := range s.lines {
+		fmt.Fprintf(s.out, "\x1b[2K%s\n", l)
+	}
+}
+
+// devices lists the devices that a session can use.
+func (s *screen) devices(ctx context.Context, sess *weft.Session) {
+	devs, err := sess.ListDevices(ctx)
+	if err != nil {
+		s.line("devices: %v", err)
+		return
+	}
+	names := make([]string, len(devs))
+	for i, d := range devs {
+		names[i] = d.Name
+	}
+	s.line("devices: %s", strings.Join(names, ", "))
+}
+
+// finish shows the outcome and what to try next.
+func (s *screen) finish(accuracy float32, took time.Duration, f *demoFlags) {
+	s.line("test accuracy %.4f after %d steps in %.1f s", accuracy, f.steps, took.Seconds())
+	s.line("")
+	s.line("next: weft demo --hidden=512          a larger network")
+	s.line("      weft demo --data=DIR            MNIST's own files")
+	s.line("      weft demo --servers-only        a cluster for your own programs, from Python or Go")
+}
+
+// connect shows how a Python program uses the cluster.
+func (s *screen) connect(spec cluster.Spec) {
+	s.line("")
+	s.line("import tensorflow.compat.v1 as tf")
+	s.line("tf.disable_v2_behavior()")
+	s.line("with tf.device(%q):", "/job:ps/task:0")
+	s.line("    a = tf.constant(2.0)")
+	s.line("with tf.Session(%q) as sess:", "grpc://"+spec["worker"][0])
+	s.line("    print(sess.run(a * 3.0))")
+	s.line("")
+	s.line("cluster: %s", spec)
+	s.line("stop with Ctrl-C")
+}

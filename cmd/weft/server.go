@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-ml/weft/cluster"
+	_ "github.com/weft-ml/weft/kernels/all"
+	"github.com/weft-ml/weft/server"
+	"github.com/weft-ml/weft/status"
+)
+
+// serverFlags are the flags of weft server, in the words of TensorFlow's.
+type serverFlags struct {
+	clusterSpec string
+	jobName     string
+	task        int
+	serverDef   string
+	cpuDevices  int
+	portFile    string
+	insecure    bool
+	grace       time.Duration
+	verbose     bool
+}
+
+func newServer() *cobra.Command {
+	var f serverFlags
+	cmd := &cobra.Command{
+		Use:   "server",
+		Short: "Run one task of a cluster",
+		Long: "Run one task of a cluster until it is told to stop. The task is given by --cluster-spec, --job-name and --task-index, " +
+			"by --server-def, or by the environment variable TF_CONFIG.",
+		Example: "  weft server --cluster-spec='ps|localhost:2222,worker|localhost:2223;localhost:2224' --job-name=worker --task-index=0",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			def, err := f.definition(cmd)
+			if err != nil {
+				return usageError{err}
+			}
+			return f.serve(cmd.Context(), cmd, def)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.clusterSpec, "cluster-spec", "", "tasks of the cluster: 'job|host:port;host:port,job|…', or JSON '{\"job\": [\"host:port\"]}'")
+	flags.StringVar(&f.jobName, "job-name", "", "job of this task")
+	flags.IntVar(&f.task, "task-index", 0, "index of this task in its job")
+	flags.IntVar(&f.task, "task-id", 0, "another name for --task-index")
+	flags.StringVar(&f.serverDef, "server-def", "", "file with a tensorflow.ServerDef in text form, in place of the three flags above")
+	flags.IntVar(&f.cpuDevices, "cpu-devices", 1, "number of CPU devices that the task offers")
+	flags.StringVar(&f.portFile, "port-file", "", "file to write the port to that the task listens on")
+	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address beyond loopback, where anyone who can reach it can run graphs")
+	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the task does")
+	return cmd
+}
+
+// definition puts together which task to be.
+func (f *serverFlags) definition(cmd *cobra.Command) (cluster.ServerDef, error) {
+	def, err := f.source(cmd)
+	if err != nil {
+		return cluster.ServerDef{}, err
+	}
+	if cmd.Flags().Changed("cpu-devices") || def.CPUDevices == 0 {
+		def.CPUDevices = f.cpuDevices
+	}
+	if def.CPUDevices < 1 {
+		return cluster.ServerDef{}, fmt.Errorf("--cpu-devices must be at least 1")
+	}
+	return def, def.Validate()
+}
+
+func (f *serverFlags) source(cmd *cobra.Command) (cluster.ServerDef, error) {
+	switch {
+	case f.serverDef != "":
+		text, err := os.ReadFile(f.serverDef)
+		if err != nil {
+			return cluster.ServerDef{}, fmt.Errorf("--server-def: %w", err)
+		}
+		return cluster.ParseServerDef(text)
+	case f.clusterSpec != "":
+		spec, err := cluster.Parse(f.clusterSpec)
+		if err != nil {
+			return cluster.ServerDef{}, fmt.Errorf("--cluster-spec: %w", err)
+		}
+		if f.jobName == "" {
+			return cluster.ServerDef{}, fmt.Errorf("--job-name is missing: one of %s", strings.Join(spec.Jobs(), ", "))
+		}
+		return cluster.ServerDef{Cluster: spec, Job: f.jobName, Task: f.task}, nil
+	case os.Getenv(cluster.EnvTFConfig) != "":
+		def, err := cluster.ParseTFConfig(os.Getenv(cluster.EnvTFConfig))
+		if err != nil {
+			return cluster.ServerDef{}, fmt.Errorf("%s: %w", cluster.EnvTFConfig, err)
+		}
+		return def, nil
+	}
+	return cluster.ServerDef{}, fmt.Errorf("which task of which cluster? Give --cluster-spec and --job-name, --server-def, or %s "+
+		"(see '%s --help')", cluster.EnvTFConfig, cmd.CommandPath())
+}
+
+func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster.ServerDef) error {
+	level := slog.LevelWarn
+	if f.verbose {
+		level = slog.LevelInfo
+	}
+	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+	opts := []server.Option{server.WithLogger(logger)}
+	if f.insecure {
+		opts = append(opts, server.Insecure())
+	}
+	s, err := server.New(def, opts...)
+	if err != nil {
+		return f.advise(err)
+	}
+	if err := s.Start(); err != nil {
+		return err
+	}
+	if f.portFile != "" {
+		if err := writePort(f.portFile, s.Target()); err != nil {
+			return err
+		}
+	}
+	self := def.Self()
+	fmt.Fprintf(cmd.OutOrStdout(), "weft %s ready: %s at %s, %d CPU device(s)\n", version(), self.String(), s.Target(), def.CPUDevices)
+	<-ctx.Done()
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.grace)
+	defer cancel()
+	return s.Stop(stopCtx)
+}
+
+// advise adds to an error of starting the flag that helps.
+func (f *serverFlags) advise(err error) error {
+	switch code := status.CodeOf(err); {
+	case code == status.FailedPrecondition && !f.insecure:
+		return fmt.Errorf("%w; --insecure allows it on a network that you trust", err)
+	case code == status.AlreadyExists:
+		return fmt.Errorf("%w; stop that process, or give the task another port in the cluster (port 0 takes a free one)", err)
+	}
+	return err
+}
+
+// writePort writes the port of a target so that a reader sees all of it or nothing.
+func writePort(path, target string) error {
+	port := target[strings.LastIndexByte(target, ':')+1:]
+	tmp := path + ".tmp"
+	if err := os.WriteFile(tmp, []byte(port+"\n"), 0o644); err != nil {
+		return fmt.Errorf("--port-file: %w", err)
+	}
+	return os.Rename(tmp, path)
+}
