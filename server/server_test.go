@@ -195,8 +195,8 @@ func TestAddresses(t *testing.T) {
 	}{
 		{"taken", def(taken.Addr().String()), nil, status.AlreadyExists, taken.Addr().String()},
 		{"not ours", def("192.0.2.1:0"), []Option{Insecure()}, status.FailedPrecondition, "not an address of this machine"},
-		{"all interfaces", def("0.0.0.0:0"), nil, status.FailedPrecondition, "insecure"},
-		{"no host", def(":0"), nil, status.FailedPrecondition, "insecure"},
+		{"all interfaces", def("0.0.0.0:0"), nil, status.FailedPrecondition, "other machines"},
+		{"no host", def(":0"), nil, status.FailedPrecondition, "other machines"},
 		{"all interfaces, wanted", def("0.0.0.0:0"), []Option{Insecure()}, status.OK, ""},
 		{"another one to listen on", def("192.0.2.1:99"), []Option{WithListen("127.0.0.1:0")}, status.OK, ""},
 		{"no such host", def("no-such-host.invalid:0"), nil, status.InvalidArgument, "no-such-host.invalid"},
