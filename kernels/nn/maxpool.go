@@ -1,12 +1,8 @@
 package nn
 
 import (
-	"math"
-
-	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/parallel"
-	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -30,7 +26,7 @@ func init() {
 			Attrs: []string{maxPoolTypes, "ksize: list(int) >= 4", "strides: list(int) >= 4", anyPadding, explicitAttr, maxPoolFormats},
 			Shape: poolShape("MaxPool", 2, true),
 		},
-		Kernels: kernel.ByType("T", maxPoolers.table(func(k *maxKernels) kernel.New { return k.pool })),
+		Kernels: kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.pool })),
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -38,7 +34,7 @@ func init() {
 			In: []string{"input: T", "ksize: int32", "strides: int32"}, Out: []string{"output: T"},
 			Attrs: []string{maxPoolTypes, samePadding, maxPoolFormats}, Shape: poolShapeV2,
 		},
-		Kernels: kernel.ByType("T", maxPoolers.table(func(k *maxKernels) kernel.New { return k.poolV2 })),
+		Kernels: kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.poolV2 })),
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -47,108 +43,9 @@ func init() {
 			Attrs: []string{"ksize: list(int) >= 5", "strides: list(int) >= 5", samePadding, dataFormat3D, "T: {float16, bfloat16, float32}"},
 			Shape: poolShape("Pool3D", 3, false),
 		},
-		Kernels: kernel.ByType("T", maxPoolers.table(func(k *maxKernels) kernel.New { return k.pool3D },
+		Kernels: kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.pool3D },
 			tensor.Float16, tensor.BFloat16, tensor.Float32)),
 	})
-}
-
-// maxKernels are the kernels of the max-pooling operations for one type.
-type maxKernels struct {
-	pool, poolV2, pool3D               kernel.New
-	grad, gradV2, grad3D               kernel.New
-	gradGrad, gradGradV2, gradGrad3D   kernel.New
-	argmax, argmaxGrad, argmaxGradGrad kernel.New
-}
-
-type maxTable map[tensor.DType]maxKernels
-
-// table returns one kernel of each type, or of the types given.
-func (m maxTable) table(pick func(*maxKernels) kernel.New, types ...tensor.DType) kernel.Table {
-	out := kernel.Table{}
-	if types == nil {
-		for t, k := range m {
-			out[t] = pick(&k)
-		}
-	}
-	for _, t := range types {
-		k := m[t]
-		out[t] = pick(&k)
-	}
-	return out
-}
-
-// maxPoolers has a row for each type that can be ordered.
-var maxPoolers = maxTable{
-	tensor.Float16:  maxKernelsOf(shortOrder(tensor.HalfOf, -65504)),
-	tensor.BFloat16: maxKernelsOf(shortOrder(tensor.BFloatOf, -0x1.fep127)),
-	tensor.Float32:  maxKernelsOf(floatOrder[float32](-math.MaxFloat32)),
-	tensor.Float64:  maxKernelsOf(floatOrder[float64](-math.MaxFloat64)),
-	tensor.Int8:     maxKernelsOf(intOrder[int8](math.MinInt8)),
-	tensor.Int16:    maxKernelsOf(intOrder[int16](math.MinInt16)),
-	tensor.Int32:    maxKernelsOf(intOrder[int32](math.MinInt32)),
-	tensor.Int64:    maxKernelsOf(intOrder[int64](math.MinInt64)),
-	tensor.Uint8:    maxKernelsOf(intOrder[uint8](0)),
-	tensor.Uint16:   maxKernelsOf(intOrder[uint16](0)),
-	tensor.Uint32:   maxKernelsOf(intOrder[uint32](0)),
-	tensor.Uint64:   maxKernelsOf(intOrder[uint64](0)),
-}
-
-func maxKernelsOf[T tensor.Elem](o order[T]) maxKernels {
-	return maxKernels{
-		pool: newPool(2, o.maxPool), poolV2: newPoolV2(o.maxPool), pool3D: newPool(3, o.maxPool),
-		grad: newMaxGrad(o.grad), gradV2: newMaxGradV2(o.grad), grad3D: newMaxGrad3D(o.grad),
-		argmax: o.newArgmax, argmaxGrad: o.newArgmaxGrad, argmaxGradGrad: newArgmaxGradGrad[T],
-		gradGrad: newMaxGradGrad(2, o.gradGrad), gradGradV2: newMaxGradGradV2(o.gradGrad), gradGrad3D: newMaxGradGrad(3, o.gradGrad),
-	}
-}
-
-// order is what max pooling needs to know of a type.
-type order[T tensor.Elem] struct {
-	lowest T
-	less   func(a, b T) bool
-	same   func(a, b T) bool
-	add    func(a, b T) T
-	// max sets z to the larger of z and x, and keeps z where x is not a number.
-	max func(z, x []T)
-	// fast is max for most values; where unsure reports true of a result, it has to be made again with max.
-	fast   func(z, x []T)
-	unsure func(z []T) bool
-}
-
-func same[T comparable](a, b T) bool { return a == b }
-
-func intOrder[T elementwise.Integer](lowest T) order[T] {
-	return order[T]{
-		lowest: lowest, less: less[T], same: same[T], add: func(a, b T) T { return a + b },
-		max: func(z, x []T) { elementwise.Greatest(z, z, x) },
-	}
-}
-
-// floatOrder uses vector code, whose maximum with a number that is none is none.
-func floatOrder[T simd.Float](lowest T) order[T] {
-	return order[T]{
-		lowest: lowest, less: less[T], same: same[T], add: func(a, b T) T { return a + b },
-		max:    func(z, x []T) { elementwise.Greatest(z, z, x) },
-		fast:   func(z, x []T) { simd.Max(z, z, x) },
-		unsure: func(z []T) bool { m := simd.MaxOf(z); return m != m },
-	}
-}
-
-func shortOrder[H elementwise.Short](round func(float32) H, lowest float32) order[H] {
-	value := func(h H) float32 {
-		var v [1]float32
-		elementwise.Widen(v[:], []H{h})
-		return v[0]
-	}
-	return order[H]{
-		lowest: round(lowest),
-		less:   func(a, b H) bool { return value(a) < value(b) },
-		same:   func(a, b H) bool { return value(a) == value(b) },
-		add:    func(a, b H) H { return round(value(a) + value(b)) },
-		max: func(z, x []H) {
-			elementwise.Arithmetic[H](elementwise.Max)(z, z, x)
-		},
-	}
 }
 
 // poolFunc computes a pooling of an input whose channels are last.

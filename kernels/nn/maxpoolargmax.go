@@ -25,7 +25,7 @@ func init() {
 				return poolShape("MaxPool", 2, true)(c)
 			},
 		},
-		Kernels: kernel.ByType("T", maxPoolers.table(func(k *maxKernels) kernel.New { return k.argmax })),
+		Kernels: kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.argmax })),
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -33,7 +33,7 @@ func init() {
 			In: []string{"input: T", "grad: T", "argmax: Targmax"}, Out: []string{"output: T"},
 			Attrs: attrs, Shape: sameAsInput(0, 4),
 		},
-		Kernels: kernel.ByType("T", maxPoolers.table(func(k *maxKernels) kernel.New { return k.argmaxGrad })),
+		Kernels: kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.argmaxGrad })),
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -41,7 +41,7 @@ func init() {
 			In: []string{"input: T", "grad: T", "argmax: Targmax"}, Out: []string{"output: T"},
 			Attrs: attrs, Shape: gradGradShape(poolShape("MaxPool", 2, true), [2]int{1, 2}),
 		},
-		Kernels: kernel.ByType("T", maxPoolers.table(func(k *maxKernels) kernel.New { return k.argmaxGradGrad })),
+		Kernels: kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.argmaxGradGrad })),
 	})
 }
 

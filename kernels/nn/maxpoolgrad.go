@@ -25,21 +25,21 @@ func init() {
 		kernels   []kernel.Impl
 	}{
 		{"MaxPoolGrad", gradDoc, three, with(windows, anyPadding, explicitAttr, dataFormat2D, "T: "+realTypes+" = float32"), inputShape4,
-			kernel.ByType("T", maxPoolers.table(func(k *maxKernels) kernel.New { return k.grad }))},
+			kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.grad }))},
 		{"MaxPoolGradV2", gradDoc, five, []string{samePadding, dataFormat2D, "T: " + realTypes + " = float32"}, inputShape4,
-			kernel.ByType("T", maxPoolers.table(func(k *maxKernels) kernel.New { return k.gradV2 }))},
+			kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.gradV2 }))},
 		{"MaxPoolGradGrad", gradGradDoc, three, with(windows, samePadding, dataFormat2D, "T: "+realTypes),
 			gradGradShape(poolShape("MaxPool", 2, true), [2]int{2, 1}),
-			kernel.ByType("T", maxPoolers.table(func(k *maxKernels) kernel.New { return k.gradGrad }))},
+			kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.gradGrad }))},
 		{"MaxPoolGradGradV2", gradGradDoc, five, []string{samePadding, dataFormat2D, "T: " + realTypes},
 			gradGradShape(poolShapeV2, [2]int{2, 1}),
-			kernel.ByType("T", maxPoolers.table(func(k *maxKernels) kernel.New { return k.gradGradV2 }))},
+			kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.gradGradV2 }))},
 		{"MaxPool3DGrad", gradDoc, []string{"orig_input: TInput", "orig_output: TInput", "grad: T"},
 			with(windows3D, samePadding, dataFormat3D, "T: {float16, bfloat16, float32} = float32", "TInput: {float16, bfloat16, float32} = float32"),
 			inputShape5, maxPool3DGradKernels()},
 		{"MaxPool3DGradGrad", gradGradDoc, three, with(windows3D, samePadding, dataFormat3D, "T: "+realTypes),
 			gradGradShape(poolShape("Pool3D", 3, false), [2]int{2, 1}),
-			kernel.ByType("T", maxPoolers.table(func(k *maxKernels) kernel.New { return k.gradGrad3D }))},
+			kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.gradGrad3D }))},
 	} {
 		kernel.Register(kernel.Op{
 			Def:     opdef.Def{Name: op.name, Doc: op.doc, In: op.in, Out: []string{"output: T"}, Attrs: op.attrs, Shape: op.shape},
@@ -52,7 +52,7 @@ func init() {
 func maxPool3DGradKernels() []kernel.Impl {
 	var out []kernel.Impl
 	for _, t := range []tensor.DType{tensor.Float16, tensor.BFloat16, tensor.Float32} {
-		k := maxPoolers[t]
+		k := ordered[t]
 		out = append(out, kernel.Impl{Types: map[string][]tensor.DType{"T": {t}, "TInput": {t}}, New: k.grad3D})
 	}
 	return out

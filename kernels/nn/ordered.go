@@ -1,0 +1,113 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/simd"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// orderedKernels are the kernels, for one type, of operations that look for the largest element of something.
+type orderedKernels struct {
+	pool, poolV2, pool3D                    kernel.New
+	grad, gradV2, grad3D                    kernel.New
+	gradGrad, gradGradV2, gradGrad3D        kernel.New
+	argmax, argmaxGrad, argmaxGradGrad      kernel.New
+	dilation, dilationInput, dilationFilter kernel.New
+	nthElement                              kernel.New
+}
+
+type orderedTable map[tensor.DType]orderedKernels
+
+// table returns one kernel of each type, or of the types given.
+func (m orderedTable) table(pick func(*orderedKernels) kernel.New, types ...tensor.DType) kernel.Table {
+	out := kernel.Table{}
+	if types == nil {
+		for t, k := range m {
+			out[t] = pick(&k)
+		}
+	}
+	for _, t := range types {
+		k := m[t]
+		out[t] = pick(&k)
+	}
+	return out
+}
+
+// ordered has a row for each type of real numbers.
+var ordered = orderedTable{
+	tensor.Float16:  orderedKernelsOf(shortOrder(tensor.HalfOf, -65504)),
+	tensor.BFloat16: orderedKernelsOf(shortOrder(tensor.BFloatOf, -0x1.fep127)),
+	tensor.Float32:  orderedKernelsOf(floatOrder[float32](-math.MaxFloat32)),
+	tensor.Float64:  orderedKernelsOf(floatOrder[float64](-math.MaxFloat64)),
+	tensor.Int8:     orderedKernelsOf(intOrder[int8](math.MinInt8)),
+	tensor.Int16:    orderedKernelsOf(intOrder[int16](math.MinInt16)),
+	tensor.Int32:    orderedKernelsOf(intOrder[int32](math.MinInt32)),
+	tensor.Int64:    orderedKernelsOf(intOrder[int64](math.MinInt64)),
+	tensor.Uint8:    orderedKernelsOf(intOrder[uint8](0)),
+	tensor.Uint16:   orderedKernelsOf(intOrder[uint16](0)),
+	tensor.Uint32:   orderedKernelsOf(intOrder[uint32](0)),
+	tensor.Uint64:   orderedKernelsOf(intOrder[uint64](0)),
+}
+
+func orderedKernelsOf[T tensor.Elem](o order[T]) orderedKernels {
+	return orderedKernels{
+		pool: newPool(2, o.maxPool), poolV2: newPoolV2(o.maxPool), pool3D: newPool(3, o.maxPool),
+		grad: newMaxGrad(o.grad), gradV2: newMaxGradV2(o.grad), grad3D: newMaxGrad3D(o.grad),
+		argmax: o.newArgmax, argmaxGrad: o.newArgmaxGrad, argmaxGradGrad: newArgmaxGradGrad[T],
+		dilation: newDilation(dilationForward, o), dilationInput: newDilation(dilationInputGrad, o),
+		dilationFilter: newDilation(dilationFilterGrad, o), nthElement: newNthElement(o),
+		gradGrad: newMaxGradGrad(2, o.gradGrad), gradGradV2: newMaxGradGradV2(o.gradGrad), gradGrad3D: newMaxGradGrad(3, o.gradGrad),
+	}
+}
+
+// order is what these operations need to know of a type.
+type order[T tensor.Elem] struct {
+	lowest T
+	less   func(a, b T) bool
+	same   func(a, b T) bool
+	add    func(a, b T) T
+	// max sets z to the larger of z and x, and keeps z where x is not a number.
+	max func(z, x []T)
+	// fast is max for most values; where unsure reports true of a result, it has to be made again with max.
+	fast   func(z, x []T)
+	unsure func(z []T) bool
+}
+
+func same[T comparable](a, b T) bool { return a == b }
+
+func intOrder[T elementwise.Integer](lowest T) order[T] {
+	return order[T]{
+		lowest: lowest, less: less[T], same: same[T], add: func(a, b T) T { return a + b },
+		max: func(z, x []T) { elementwise.Greatest(z, z, x) },
+	}
+}
+
+// floatOrder uses vector code, whose maximum with a number that is none is none.
+func floatOrder[T simd.Float](lowest T) order[T] {
+	return order[T]{
+		lowest: lowest, less: less[T], same: same[T], add: func(a, b T) T { return a + b },
+		max:    func(z, x []T) { elementwise.Greatest(z, z, x) },
+		fast:   func(z, x []T) { simd.Max(z, z, x) },
+		unsure: func(z []T) bool { m := simd.MaxOf(z); return m != m },
+	}
+}
+
+func shortOrder[H elementwise.Short](round func(float32) H, lowest float32) order[H] {
+	value := func(h H) float32 {
+		var v [1]float32
+		elementwise.Widen(v[:], []H{h})
+		return v[0]
+	}
+	return order[H]{
+		lowest: round(lowest),
+		less:   func(a, b H) bool { return value(a) < value(b) },
+		same:   func(a, b H) bool { return value(a) == value(b) },
+		add:    func(a, b H) H { return round(value(a) + value(b)) },
+		max: func(z, x []H) {
+			elementwise.Arithmetic[H](elementwise.Max)(z, z, x)
+		},
+	}
+}
