@@ -42,22 +42,31 @@ func (r *Resources) container(name string) string {
 // LookupResource returns the resource of type T with the given name.
 func LookupResource[T Resource](r *Resources, container, name string) (T, error) {
 	var z T
-	container = r.container(container)
-	r.mu.RLock()
-	found, ok := r.containers[container][resourceKey{z.TypeName(), name}]
-	_, exists := r.containers[container]
-	r.mu.RUnlock()
-	if !ok {
-		if !exists {
-			return z, status.NotFoundf("Container %s does not exist. (Could not find resource: %s/%s)", container, container, name)
-		}
-		return z, status.NotFoundf("Resource %s/%s/%s does not exist.", container, name, z.TypeName())
+	found, err := r.Lookup(container, z.TypeName(), name)
+	if err != nil {
+		return z, err
 	}
 	t, ok := found.(T)
 	if !ok {
 		return z, status.InvalidArgumentf("Resource %s/%s is a %T, not a %T", container, name, found, z)
 	}
 	return t, nil
+}
+
+// Lookup returns the resource of the given type and name.
+func (r *Resources) Lookup(container, typeName, name string) (Resource, error) {
+	container = r.container(container)
+	r.mu.RLock()
+	found, ok := r.containers[container][resourceKey{typeName, name}]
+	_, exists := r.containers[container]
+	r.mu.RUnlock()
+	switch {
+	case ok:
+		return found, nil
+	case !exists:
+		return nil, status.NotFoundf("Container %s does not exist. (Could not find resource: %s/%s)", container, container, name)
+	}
+	return nil, status.NotFoundf("Resource %s/%s/%s does not exist.", container, name, typeName)
 }
 
 // LookupOrCreateResource returns the resource of type T with the given name, made by create if there is none yet. create

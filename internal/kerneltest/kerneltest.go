@@ -36,17 +36,20 @@ type Node struct {
 	kern kernel.Kernel
 }
 
-// Make makes the kernel of an operation.
-func (e *Env) Make(op string, attrs opdef.Attrs) (*Node, error) {
+// Make makes the kernel of an operation, in a node of the name "node".
+func (e *Env) Make(op string, attrs opdef.Attrs) (*Node, error) { return e.MakeNode("node", op, attrs) }
+
+// MakeNode makes the kernel of an operation.
+func (e *Env) MakeNode(name, op string, attrs opdef.Attrs) (*Node, error) {
 	def, ok := kernel.Default.LookupOp(op)
 	if !ok {
 		return nil, status.NotFoundf("Op type not registered '%s'", op)
 	}
-	attrs, err := def.CheckAttrs("node", attrs)
+	attrs, err := def.CheckAttrs(name, attrs)
 	if err != nil {
 		return nil, err
 	}
-	c := &kernel.Construction{Node: "node", Op: def, Attrs: attrs, Device: e.Device}
+	c := &kernel.Construction{Node: name, Op: def, Attrs: attrs, Device: e.Device}
 	if c.Inputs, err = def.InputTypes(attrs); err != nil {
 		return nil, err
 	}
@@ -92,13 +95,17 @@ func (n *Node) RunValues(inputs ...kernel.Value) ([]kernel.Value, error) {
 		}
 	}
 	outputs := make([]kernel.Value, len(n.c.Outputs))
-	ctx := &kernel.Context{Step: n.env.Step, Device: n.env.Device, Node: n.c.Node}
-	ctx.Bind(inputs, outputs, n.c.Outputs)
-	err := compute(n.kern, ctx)
+	err := compute(n.kern, n.context(inputs, outputs))
 	for i := range inputs {
 		inputs[i].Release()
 	}
 	return outputs, err
+}
+
+func (n *Node) context(inputs, outputs []kernel.Value) *kernel.Context {
+	ctx := &kernel.Context{Step: n.env.Step, Device: n.env.Device, Node: n.c.Node}
+	ctx.Bind(inputs, outputs, n.c.Outputs)
+	return ctx
 }
 
 func compute(k kernel.Kernel, ctx *kernel.Context) error {

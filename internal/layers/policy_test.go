@@ -20,7 +20,8 @@ var (
 	graphs  = with(ops, "graph")
 	vector  = []string{"internal/invariants", "internal/parallel", "internal/simd", "internal/tile"}
 	numeric = slices.Concat(values, vector, []string{"internal/dtypes", "internal/ints", "internal/shapes", "internal/strided",
-		"internal/gemm", "internal/conv", "internal/elementwise", "internal/philox", "internal/reduce", "internal/rows"})
+		"internal/gemm", "internal/conv", "internal/elementwise", "internal/philox", "internal/reduce", "internal/rows",
+		"internal/monitor", "internal/resource"})
 	kernels = with(numeric, "opdef", "kernel")
 	clients = with(graphs, "op", "gradients", "cluster")
 	formats = with(values, "internal/pb", "internal/pbconv")
@@ -41,6 +42,7 @@ var policy = []rule{
 
 	// Vector code, which knows slices and not tensors.
 	{pkg: "internal/parallel"},
+	{pkg: "internal/murmur"},
 	{pkg: "internal/simd"},
 	{pkg: "internal/simd/*", may: []string{"internal/simd"}},
 	{pkg: "internal/tile", may: vector},
@@ -56,6 +58,8 @@ var policy = []rule{
 	{pkg: "internal/elementwise", may: slices.Concat(ops, vector, []string{"kernel", "internal/dtypes"})},
 	{pkg: "internal/reduce", may: kernels},
 	{pkg: "internal/rows", may: kernels},
+	{pkg: "internal/monitor", may: []string{"status"}},
+	{pkg: "internal/resource", may: with(ops, "kernel", "internal/murmur")},
 	{pkg: "kernels/all", may: []string{"kernels/*"}},
 	{pkg: "kernels/*", may: kernels},
 
@@ -77,7 +81,7 @@ var policy = []rule{
 	{pkg: "internal/partition", may: graphs, pure: true},
 	{pkg: "internal/rendezvous", may: with(values, "kernel", "internal/invariants")},
 	{pkg: "internal/executor", may: with(graphs, "kernel", "internal/invariants", "internal/parallel")},
-	{pkg: "internal/function", may: with(graphs, "kernel", "internal/executor", "internal/optimize", "internal/invariants")},
+	{pkg: "internal/function", may: with(graphs, "kernel", "op", "gradients", "internal/executor", "internal/optimize", "internal/invariants")},
 
 	// Roles: neither imports the other.
 	{pkg: "internal/worker", may: with(roles, "internal/partition", "internal/executor", "internal/function", "internal/rendezvous",
