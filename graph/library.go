@@ -2,7 +2,6 @@ package graph
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -111,11 +110,4 @@ func (l *Library) commit(add addition) {
 	defer l.mu.Unlock()
 	maps.Copy(l.functions, add.functions)
 	maps.Copy(l.gradient, add.gradient)
-}
-
-// sameFunction reports whether two functions are written alike. Shape rules, which messages do not have, are left aside.
-func sameFunction(a, b *FunctionDef) bool {
-	x, y := *a, *b
-	x.Signature.Shape, y.Signature.Shape = nil, nil
-	return reflect.DeepEqual(&x, &y)
 }
