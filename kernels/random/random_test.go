@@ -14,13 +14,19 @@ import (
 
 // TestStreams compares successive calls of one node with TensorFlow's, to the bit.
 func TestStreams(t *testing.T) {
-	cases, err := kerneltest.ReadCases("testdata/streams.txt")
+	for _, file := range []string{"streams", "stateless"} {
+		testStreams(t, file)
+	}
+}
+
+func testStreams(t *testing.T, file string) {
+	cases, err := kerneltest.ReadCases("testdata/" + file + ".txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range cases {
 		c := &cases[i]
-		t.Run(fmt.Sprintf("%d/%s", c.Line, c.Op), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s:%d/%s", file, c.Line, c.Op), func(t *testing.T) {
 			node, err := kerneltest.NewEnv().Make(c.Op, c.Attrs)
 			if err != nil {
 				t.Fatal(err)
@@ -41,7 +47,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-func TestErrorsAndShapes(t *testing.T) { kerneltest.RunCases(t, "testdata/errors.txt") }
+func TestErrorsAndShapes(t *testing.T) { kerneltest.RunCases(t, "testdata/errors.txt", "testdata/stateless_errors.txt") }
 
 // TestLargeTensors compares checksums of tensors that several blocks make up.
 func TestLargeTensors(t *testing.T) {
