@@ -69,6 +69,10 @@ func (w *Worker) runGraph(ctx context.Context, req *message.RunGraphRequest, res
 		return err
 	}
 	defer w.steps.finish(r.step, r)
+	if s.isClosed() { // after it was looked up: nobody else will end the step
+		w.steps.cleanup(req.StepID)
+		return w.unknownSession(req.Session)
+	}
 	if err := r.store(req.Send); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type session struct {
 	counter int64                   // guarded by mu; last number in names and graph handles
 }
 
-func (w *Worker) newSession(handle string, task cluster.Task, peers Peers, devices []*kernel.Device) *session {
+func newSession(handle string, task cluster.Task, peers Peers, devices []*kernel.Device) *session {
 	return &session{
 		handle: handle, task: task, prefix: task.String() + "/", devices: devices, peers: peers,
 		graphs: map[string]*registered{}, kernels: map[string]*kernelCache{},
@@ -103,7 +103,7 @@ func (w *Worker) makeSession(req *pb.CreateWorkerSessionRequest) (*session, erro
 	if isolate || task != w.Task {
 		devices = privateDevices(devices, task, isolate)
 	}
-	s := w.newSession(req.GetSessionHandle(), task, peers, devices)
+	s := newSession(req.GetSessionHandle(), task, peers, devices)
 	s.master, s.masterIncarnation = req.GetMasterTask(), req.GetMasterIncarnation()
 	return s, nil
 }
@@ -139,8 +139,8 @@ func (w *Worker) DeleteWorkerSession(_ context.Context, req *pb.DeleteWorkerSess
 
 // drop ends the steps of a session that has been removed, and gives back what it holds.
 func (w *Worker) drop(s *session) {
+	s.close() // no run begins from now on
 	w.steps.endSession(s, status.Abortedf("The session %s was deleted.", s.handle))
-	s.close()
 }
 
 // session returns the session that a request names, the shared one if its master makes no sessions.
@@ -152,10 +152,20 @@ func (w *Worker) session(handle string, created bool) (*session, error) {
 	s, ok := w.sessions[handle]
 	w.mu.Unlock()
 	if !ok {
-		return nil, status.Abortedf("Session handle is not found: %s. Possibly this worker (\"%v\") just restarted.",
-			handle, w.Task).WithPayload(status.PayloadWorkerRestarted, nil)
+		return nil, w.unknownSession(handle)
 	}
 	return s, nil
+}
+
+func (w *Worker) unknownSession(handle string) error {
+	return status.Abortedf("Session handle is not found: %s. Possibly this worker (\"%v\") just restarted.",
+		handle, w.Task).WithPayload(status.PayloadWorkerRestarted, nil)
+}
+
+func (s *session) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
 }
 
 // close gives back the graphs and kernels of a session; a graph that is running goes when it has ended.

@@ -164,8 +164,8 @@ func (s *steps) endSession(session *session, why *status.Error) {
 	}
 }
 
-// close ends all steps, lets none begin, and waits for those that run.
-func (s *steps) close(why *status.Error) {
+// close ends all steps, lets none begin, and waits for those that run. It reports whether all have ended.
+func (s *steps) close(why *status.Error) bool {
 	s.mu.Lock()
 	s.err = why.Derive()
 	all := make([]*step, 0, len(s.byID))
@@ -176,7 +176,17 @@ func (s *steps) close(why *status.Error) {
 	for _, st := range all {
 		s.remove(st, why)
 	}
-	s.running.Wait()
+	ended := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-time.After(closeTimeout):
+		return false
+	}
 }
 
 // remove ends a step: runs are cancelled, tensors are released, and peers that wait are answered with an error that says

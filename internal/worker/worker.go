@@ -15,6 +15,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/device"
@@ -66,9 +67,12 @@ func New(cfg Config) *Worker {
 	w := &Worker{
 		Config: cfg, recent: requestid.NewRecent(recentRequests, 8), steps: newSteps(), sessions: map[string]*session{},
 	}
-	w.legacy = w.newSession("", cfg.Task, cfg.Peers, cfg.Devices)
+	w.legacy = newSession("", cfg.Task, cfg.Peers, cfg.Devices)
 	return w
 }
+
+// closeTimeout bounds how long a worker that is closed waits for kernels that do not notice that their step was cancelled.
+const closeTimeout = 10 * time.Second
 
 // Close cancels all steps, waits until they have ended, and gives back what sessions hold. Variables and queues stay with
 // the devices.
@@ -78,7 +82,9 @@ func (w *Worker) Close() {
 	sessions := slices.Collect(maps.Values(w.sessions))
 	clear(w.sessions)
 	w.mu.Unlock()
-	w.steps.close(status.Abortedf("The task %v is shutting down.", w.Task))
+	if !w.steps.close(status.Abortedf("The task %v is shutting down.", w.Task)) {
+		w.Log.Error("steps go on although they were cancelled", "task", w.Task, "after", closeTimeout)
+	}
 	for _, s := range append(sessions, w.legacy) {
 		s.close()
 	}
