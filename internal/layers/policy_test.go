@@ -60,6 +60,7 @@ var policy = []rule{
 	{pkg: "internal/rows", may: kernels},
 	{pkg: "internal/monitor", may: []string{"status"}},
 	{pkg: "internal/resource", may: with(ops, "kernel", "internal/murmur")},
+	{pkg: "kernels/io", may: with(kernels, "internal/fileio", "checkpoint")},
 	{pkg: "kernels/all", may: []string{"kernels/*"}},
 	{pkg: "kernels/*", may: kernels},
 
@@ -71,6 +72,9 @@ var policy = []rule{
 	{pkg: "internal/pb"},
 	{pkg: "internal/pb/*"},
 	{pkg: "internal/pbconv", may: with(graphs, "cluster", "internal/pb")},
+	{pkg: "internal/crc32c"},
+	{pkg: "internal/fileio", may: []string{"status"}},
+	{pkg: "internal/sstable", may: []string{"status", "internal/crc32c"}},
 	{pkg: "internal/message", may: with(values, "internal/pb")},
 	{pkg: "internal/requestid", may: []string{"status"}},
 
@@ -92,7 +96,7 @@ var policy = []rule{
 
 	// The client, which links no kernel and no executor, and what is built on it.
 	{pkg: ".", may: with(graphs, "internal/pb", "internal/pbconv", "internal/message", "internal/rpc")},
-	{pkg: "checkpoint", may: formats},
+	{pkg: "checkpoint", may: with(formats, "internal/crc32c", "internal/fileio", "internal/sstable")},
 	{pkg: "savedmodel", may: with(graphs, ".", "checkpoint", "internal/pb", "internal/pbconv")},
 	{pkg: "summary", may: formats},
 	{pkg: "train", may: with(clients, ".", "checkpoint", "summary", "savedmodel", "internal/pb", "internal/pbconv")},

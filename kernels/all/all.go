@@ -6,8 +6,10 @@ import (
 	_ "github.com/weft-ml/weft/kernels/comm"     // registers
 	_ "github.com/weft-ml/weft/kernels/control"  // registers
 	_ "github.com/weft-ml/weft/kernels/function" // registers
+	_ "github.com/weft-ml/weft/kernels/io"       // registers
 	_ "github.com/weft-ml/weft/kernels/math"     // registers
 	_ "github.com/weft-ml/weft/kernels/nn"       // registers
 	_ "github.com/weft-ml/weft/kernels/random"   // registers
 	_ "github.com/weft-ml/weft/kernels/state"    // registers
+	_ "github.com/weft-ml/weft/kernels/string"   // registers
 )

@@ -1,0 +1,234 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/fileio"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/internal/sstable"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// bundleVersion is the version of the format that this package writes and reads.
+const bundleVersion = 1
+
+// bundle is the files of a checkpoint in the format V2.
+type bundle struct {
+	prefix string
+	shards int
+	order  byteOrder // of the elements
+
+	mu   sync.Mutex
+	data map[int]*os.File // guarded by mu; by shard, those that were needed so far
+}
+
+// byteOrder is the order of the bytes of elements and of the lengths of strings.
+type byteOrder interface {
+	binary.ByteOrder
+	binary.AppendByteOrder
+}
+
+func openBundle(prefix string) (*Reader, error) {
+	header, entries, err := readIndex(prefix)
+	if err != nil {
+		return nil, in(IndexFile(prefix), err)
+	}
+	b := &bundle{prefix: prefix, shards: int(header.GetNumShards()), order: binary.LittleEndian, data: map[int]*os.File{}}
+	if header.GetEndianness() == pb.BundleHeaderProto_BIG {
+		b.order = binary.BigEndian
+	}
+	tensors := map[string]*stored{}
+	for key, entry := range entries {
+		if key[0] == 0 { // a piece, which the entry of the whole names
+			continue
+		}
+		t, err := b.tensor(key, entry, entries)
+		if err != nil {
+			return nil, in(IndexFile(prefix), status.DataLossf("entry %s: %w", key, err))
+		}
+		tensors[key] = t
+	}
+	return &Reader{tensors, b}, nil
+}
+
+// readIndex returns the header and the other entries of an index.
+func readIndex(prefix string) (*pb.BundleHeaderProto, map[string]*pb.BundleEntryProto, error) {
+	path := IndexFile(prefix)
+	f, size, err := open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	table, err := sstable.NewReader(f, size)
+	if err != nil {
+		return nil, nil, err
+	}
+	header, entries := &pb.BundleHeaderProto{}, map[string]*pb.BundleEntryProto{}
+	first := true
+	for key, value := range table.All(&err) {
+		if first != (len(key) == 0) {
+			return nil, nil, status.DataLossf("the header is not the first entry")
+		}
+		if first {
+			first = false
+			if proto.Unmarshal(value, header) != nil {
+				return nil, nil, status.DataLossf("unable to parse header")
+			}
+			continue
+		}
+		entry := &pb.BundleEntryProto{}
+		if proto.Unmarshal(value, entry) != nil {
+			return nil, nil, status.DataLossf("Entry for key %s not parseable.", key)
+		}
+		entries[string(key)] = entry
+	}
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case first:
+		return nil, nil, status.DataLossf("failed to seek to header entry")
+	}
+	return header, entries, checkVersion(header.GetVersion(), bundleVersion)
+}
+
+// checkVersion reports why a checkpoint cannot be read by a reader of the given version.
+func checkVersion(v *pb.VersionDef, consumer int32) error {
+	switch {
+	case v.GetProducer() < 0:
+		return status.InvalidArgumentf("Checkpoint producer version %d below min producer 0 supported by TensorFlow 2.21.0.  "+
+			"Please regenerate your checkpoint.", v.GetProducer())
+	case v.GetMinConsumer() > consumer:
+		return status.InvalidArgumentf("Checkpoint min consumer version %d above current version %d for TensorFlow 2.21.0.  "+
+			"Please upgrade TensorFlow.", v.GetMinConsumer(), consumer)
+	}
+	for _, bad := range v.GetBadConsumers() {
+		if bad == consumer {
+			return status.InvalidArgumentf("Checkpoint disallows consumer version %d.  Please upgrade TensorFlow: this version "+
+				"is likely buggy.", consumer)
+		}
+	}
+	return nil
+}
+
+// tensor returns the tensor of an entry after checking it and those of its pieces.
+func (b *bundle) tensor(name string, entry *pb.BundleEntryProto, entries map[string]*pb.BundleEntryProto) (*stored, error) {
+	dtype, shape, err := b.check(entry)
+	if err != nil {
+		return nil, err
+	}
+	t := &stored{Info: Info{Name: name, DType: dtype, Shape: shape}}
+	if len(entry.GetSlices()) == 0 {
+		t.pieces = []piece{{FullSlice(len(shape)), func() (tensor.Tensor, error) { return b.load(entry, dtype, shape) }}}
+		return t, nil
+	}
+	for _, p := range entry.GetSlices() {
+		s, err := sliceFromProto(p, shape)
+		if err != nil {
+			return nil, err
+		}
+		part, ok := entries[string(sliceKey(name, s))]
+		if !ok {
+			return nil, status.DataLossf("slice %v is missing", s)
+		}
+		partType, partShape, err := b.check(part)
+		if err != nil {
+			return nil, err
+		}
+		if want, err := s.Of(shape); err != nil || partType != dtype || !partShape.Equal(want) {
+			return nil, status.DataLossf("slice %v is %v%v", s, partType, partShape)
+		}
+		t.Slices = append(t.Slices, s)
+		t.pieces = append(t.pieces, piece{s, func() (tensor.Tensor, error) { return b.load(part, partType, partShape) }})
+	}
+	return t, nil
+}
+
+// check returns type and shape of an entry whose sizes agree with each other.
+func (b *bundle) check(e *pb.BundleEntryProto) (tensor.DType, tensor.Shape, error) {
+	shape, err := pbconv.ShapeFromProto(e.GetShape())
+	if err != nil {
+		return 0, nil, err
+	}
+	dtype := tensor.DType(e.GetDtype())
+	if e.GetDtype() != pb.DataType(dtype) || !dtype.Valid() || dtype == tensor.Resource {
+		return 0, nil, status.DataLossf("tensors of type %v are not stored", e.GetDtype())
+	}
+	if len(e.GetSlices()) > 0 {
+		return dtype, shape, nil
+	}
+	n := shape.NumElements()
+	switch {
+	case e.GetShardId() < 0 || int(e.GetShardId()) >= b.shards || e.GetOffset() < 0 || e.GetSize() < 0:
+		return 0, nil, status.DataLossf("%d bytes at %d of shard %d of %d", e.GetSize(), e.GetOffset(), e.GetShardId(), b.shards)
+	case dtype.Size() > 0 && (n > e.GetSize() || n*int64(dtype.Size()) != e.GetSize()), n > e.GetSize():
+		return 0, nil, status.DataLossf("Invalid size in bundle entry: stored size %d; shape %v of %v", e.GetSize(), shape, dtype)
+	}
+	return dtype, shape, nil
+}
+
+// load reads the elements of an entry that was checked.
+func (b *bundle) load(e *pb.BundleEntryProto, dtype tensor.DType, shape tensor.Shape) (tensor.Tensor, error) {
+	path := DataFile(b.prefix, int(e.GetShardId()), b.shards)
+	f, err := b.file(int(e.GetShardId()), path)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return tensor.Tensor{}, fileio.Error(path, err)
+	}
+	if e.GetOffset() > info.Size() || e.GetSize() > info.Size()-e.GetOffset() {
+		return tensor.Tensor{}, status.DataLossf("%s: the file has %d bytes and ends before an entry of %d bytes at %d",
+			path, info.Size(), e.GetSize(), e.GetOffset())
+	}
+	t, err := b.elements(f, e, dtype, shape)
+	return t, in(path, err)
+}
+
+// file returns an open file with elements.
+func (b *bundle) file(shard int, path string) (*os.File, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if f := b.data[shard]; f != nil {
+		return f, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileio.Error(path, err)
+	}
+	b.data[shard] = f
+	return f, nil
+}
+
+// Close closes the files with elements.
+func (b *bundle) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var err error
+	for _, f := range b.data {
+		err = errors.Join(err, f.Close())
+	}
+	clear(b.data)
+	return err
+}
+
+// open opens a file and returns its size.
+func open(path string) (*os.File, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, fileio.Error(path, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, fileio.Error(path, err)
+	}
+	return f, info.Size(), nil
+}

@@ -1,0 +1,231 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"io"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/crc32c"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// The elements of a tensor in a data file: plain memory as it is; for strings, all lengths as varints, the masked checksum
+// of the lengths as numbers of 4 bytes (8 where they need them), and the text of all; for variants, each a varint length, a
+// VariantTensorDataProto, and the masked checksum of all so far. The checksum in the entry is that of plain memory, and
+// for the others that of what the inner checksums are taken of together with these.
+
+// chunk is how much is read before its checksum is taken, while it is in the cache.
+const chunk = 256 << 10
+
+// elements reads the elements of an entry that lies within the file.
+func (b *bundle) elements(f io.ReaderAt, e *pb.BundleEntryProto, dtype tensor.DType, shape tensor.Shape) (tensor.Tensor, error) {
+	var t tensor.Tensor
+	var crc uint32
+	var err error
+	if dtype.Size() > 0 {
+		if t, err = tensor.Alloc(dtype, shape); err == nil {
+			crc, err = readPlain(f, e.GetOffset(), t.Bytes())
+		}
+	} else {
+		mem := make([]byte, e.GetSize())
+		if _, err = readPlain(f, e.GetOffset(), mem); err == nil {
+			if dtype == tensor.String {
+				t, crc, err = b.decodeStrings(mem, shape)
+			} else {
+				t, crc, err = b.decodeVariants(mem, shape)
+			}
+		}
+	}
+	if want := crc32c.Unmask(e.GetCrc32C()); err == nil && crc != want {
+		err = status.DataLossf("shard %d (%d bytes at %d): Checksum does not match: stored %08x vs. calculated on the restored bytes %08x",
+			e.GetShardId(), e.GetSize(), e.GetOffset(), want, crc)
+	}
+	if err != nil {
+		t.Release()
+		return tensor.Tensor{}, err
+	}
+	b.normalize(&t)
+	return t, nil
+}
+
+// readPlain fills mem and returns its checksum.
+func readPlain(f io.ReaderAt, offset int64, mem []byte) (uint32, error) {
+	crc := uint32(0)
+	for part := range slices.Chunk(mem, chunk) {
+		if _, err := f.ReadAt(part, offset); err != nil {
+			return 0, status.DataLossf("reading %d bytes at %d: %w", len(part), offset, err)
+		}
+		crc = crc32c.Update(crc, part)
+		offset += int64(len(part))
+	}
+	return crc, nil
+}
+
+// normalize brings elements into the byte order of memory, and truth values to 0 and 1.
+func (b *bundle) normalize(t *tensor.Tensor) {
+	mem := t.Bytes()
+	if t.DType() == tensor.Bool {
+		for i, v := range mem {
+			mem[i] = min(v, 1)
+		}
+	}
+	width := t.DType().Size()
+	if t.DType().IsComplex() {
+		width /= 2
+	}
+	if b.order != binary.ByteOrder(binary.BigEndian) || width < 2 {
+		return
+	}
+	for elem := range slices.Chunk(mem, width) {
+		slices.Reverse(elem)
+	}
+}
+
+// appendLength adds a length in the form in which checksums are taken of it.
+func appendLength(b []byte, order binary.AppendByteOrder, n uint64) []byte {
+	if n > math.MaxUint32 {
+		return order.AppendUint64(b, n)
+	}
+	return order.AppendUint32(b, uint32(n))
+}
+
+func (b *bundle) decodeStrings(mem []byte, shape tensor.Shape) (tensor.Tensor, uint32, error) {
+	n := int(shape.NumElements()) // at most len(mem)
+	if n == 0 && len(mem) == 0 {
+		t, err := tensor.Alloc(tensor.String, shape)
+		return t, 0, err
+	}
+	lengths, left := make([]int, n), uint64(len(mem))
+	crc := uint32(0)
+	var buf [8]byte
+	rest := mem
+	for i := range lengths {
+		v, k := binary.Uvarint(rest)
+		if k <= 0 || v > left {
+			return tensor.Tensor{}, 0, status.DataLossf("String lengths longer than expected")
+		}
+		lengths[i], rest, left = int(v), rest[k:], left-v
+		crc = crc32c.Update(crc, appendLength(buf[:0], b.order, v))
+	}
+	if len(rest) < 4 {
+		return tensor.Tensor{}, 0, status.DataLossf("strings without the checksum of their lengths")
+	}
+	if crc32c.Unmask(b.order.Uint32(rest)) != crc {
+		return tensor.Tensor{}, 0, status.DataLossf("The length checksum does not match")
+	}
+	crc = crc32c.Update(crc32c.Update(crc, rest[:4]), rest[4:])
+	vals := make([]string, n)
+	text := string(rest[4:])
+	for i, length := range lengths {
+		if length > len(text) {
+			return tensor.Tensor{}, 0, status.DataLossf("String lengths longer than expected")
+		}
+		vals[i], text = text[:length], text[length:]
+	}
+	if text != "" {
+		return tensor.Tensor{}, 0, status.DataLossf("%d bytes after the last string", len(text))
+	}
+	t, err := tensor.FromSlice(shape, vals)
+	return t, crc, err
+}
+
+func (b *bundle) decodeVariants(mem []byte, shape tensor.Shape) (tensor.Tensor, uint32, error) {
+	p := &pb.TensorProto{Dtype: pb.DataType_DT_VARIANT, TensorShape: pbconv.ShapeToProto(shape)}
+	crc := uint32(0)
+	for range shape.NumElements() {
+		v, k := binary.Uvarint(mem)
+		if k <= 0 || v > uint64(len(mem)-k) || uint64(len(mem)-k)-v < 4 {
+			return tensor.Tensor{}, 0, status.DataLossf("a variant is longer than its entry")
+		}
+		elem, sum := mem[k:k+int(v)], mem[k+int(v):][:4]
+		mem = mem[k+int(v)+4:]
+		crc = crc32c.Update(crc32c.Update(crc, b.order.AppendUint64(nil, v)), elem)
+		if crc32c.Unmask(b.order.Uint32(sum)) != crc {
+			return tensor.Tensor{}, 0, status.DataLossf("The checksum after Variant %d does not match", len(p.VariantVal))
+		}
+		crc = crc32c.Update(crc, sum)
+		data := &pb.VariantTensorDataProto{}
+		if err := proto.Unmarshal(elem, data); err != nil {
+			return tensor.Tensor{}, 0, status.DataLossf("Unable to parse VariantTensorDataProto from buffer of size %d", v)
+		}
+		p.VariantVal = append(p.VariantVal, data)
+	}
+	if len(p.VariantVal) == 0 {
+		t, err := tensor.Alloc(tensor.Variant, shape)
+		return t, crc, err
+	}
+	t, err := pbconv.TensorFromProto(p)
+	return t, crc, err
+}
+
+// writeElements writes the elements of a tensor and returns their number of bytes and the checksum for the entry.
+func writeElements(w io.Writer, t *tensor.Tensor) (int64, uint32, error) {
+	switch t.DType() {
+	case tensor.String:
+		return writeStrings(w, tensor.Values[string](t))
+	case tensor.Variant:
+		return writeVariants(w, t)
+	default:
+		crc := uint32(0)
+		for part := range slices.Chunk(t.Bytes(), chunk) {
+			crc = crc32c.Update(crc, part)
+			if _, err := w.Write(part); err != nil {
+				return 0, 0, err
+			}
+		}
+		return int64(len(t.Bytes())), crc, nil
+	}
+}
+
+func writeStrings(w io.Writer, vals []string) (int64, uint32, error) {
+	var lengths, sized []byte
+	for _, s := range vals {
+		lengths = binary.AppendUvarint(lengths, uint64(len(s)))
+		sized = appendLength(sized, binary.LittleEndian, uint64(len(s)))
+	}
+	crc := crc32c.Sum(sized)
+	at := len(lengths)
+	lengths = binary.LittleEndian.AppendUint32(lengths, crc32c.Mask(crc))
+	crc = crc32c.Update(crc, lengths[at:])
+	size := int64(len(lengths))
+	if _, err := w.Write(lengths); err != nil {
+		return 0, 0, err
+	}
+	for _, s := range vals {
+		if _, err := io.WriteString(w, s); err != nil {
+			return 0, 0, err
+		}
+		crc = crc32c.Update(crc, []byte(s))
+		size += int64(len(s))
+	}
+	return size, crc, nil
+}
+
+func writeVariants(w io.Writer, t *tensor.Tensor) (int64, uint32, error) {
+	p, err := pbconv.TensorToProto(t)
+	if err != nil {
+		return 0, 0, err
+	}
+	size, crc := int64(0), uint32(0)
+	for _, v := range p.GetVariantVal() {
+		elem, err := proto.MarshalOptions{Deterministic: true}.Marshal(v)
+		if err != nil {
+			return 0, 0, err
+		}
+		crc = crc32c.Update(crc32c.Update(crc, binary.LittleEndian.AppendUint64(nil, uint64(len(elem)))), elem)
+		sum := binary.LittleEndian.AppendUint32(nil, crc32c.Mask(crc))
+		crc = crc32c.Update(crc, sum)
+		out := slices.Concat(binary.AppendUvarint(nil, uint64(len(elem))), elem, sum)
+		if _, err := w.Write(out); err != nil {
+			return 0, 0, err
+		}
+		size += int64(len(out))
+	}
+	return size, crc, nil
+}

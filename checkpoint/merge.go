@@ -1,0 +1,134 @@
+package checkpoint
+
+import (
+	"os"
+	"path/filepath"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/fileio"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Merge makes one checkpoint of several, as the tasks of a cluster write them, and removes those. Their data files become
+// those of the merged one; all must be in one file system. A tensor may be in one of them, or in pieces in several. If
+// allowMissing, prefixes without a checkpoint are left out, but not all of them.
+func Merge(prefixes []string, into string, allowMissing bool) error {
+	if err := fileio.MakeDir(filepath.Dir(into)); err != nil {
+		return err
+	}
+	m := merger{entries: map[string]*pb.BundleEntryProto{}, shards: map[string]int{}}
+	var found []string
+	for _, prefix := range prefixes {
+		if _, err := os.Stat(IndexFile(prefix)); err != nil {
+			if !allowMissing {
+				return status.InvalidArgumentf("allow_missing_files was set to false and %s did not exist.NOT_FOUND: %s not found",
+					prefix, prefix)
+			}
+			continue
+		}
+		found = append(found, prefix)
+		if err := m.add(prefix); err != nil {
+			return err
+		}
+	}
+	if len(found) == 0 {
+		return status.InvalidArgumentf("At least one prefix checkpoint file must exist, but none existed.")
+	}
+	if err := m.commit(into); err != nil {
+		return err
+	}
+	for _, prefix := range found {
+		if filepath.Clean(prefix) != filepath.Clean(into) {
+			os.Remove(IndexFile(prefix)) // one that stays has no data and fails to open
+		}
+	}
+	return nil
+}
+
+// merger gathers the entries of several checkpoints.
+type merger struct {
+	header  *pb.BundleHeaderProto // of the first
+	entries map[string]*pb.BundleEntryProto
+	files   []string       // data files by their new shard
+	shards  map[string]int // and the other way round
+}
+
+func (m *merger) add(prefix string) error {
+	header, entries, err := readIndex(prefix)
+	if err != nil {
+		return in(IndexFile(prefix), err)
+	}
+	switch {
+	case m.header == nil:
+		m.header = header
+	case header.GetEndianness() != m.header.GetEndianness():
+		return status.InvalidArgumentf("Merging bundles with conflicting endianness; inputs corrupted?")
+	case !proto.Equal(header.GetVersion(), m.header.GetVersion()):
+		return status.InvalidArgumentf("Merging bundles with different format versions: merged %v vs. curr %v",
+			m.header.GetVersion(), header.GetVersion())
+	}
+	for _, key := range sortedKeys(entries) {
+		if err := m.addEntry(prefix, key, entries[key], int(header.GetNumShards())); err != nil {
+			return in(IndexFile(prefix), err)
+		}
+	}
+	return nil
+}
+
+func (m *merger) addEntry(prefix, key string, e *pb.BundleEntryProto, shards int) error {
+	have := m.entries[key]
+	switch {
+	case have == nil:
+		if e.GetShardId() < 0 || int(e.GetShardId()) >= shards {
+			return status.DataLossf("entry %s is in shard %d of %d", key, e.GetShardId(), shards)
+		}
+		e.ShardId = int32(m.shard(DataFile(prefix, int(e.GetShardId()), shards)))
+		m.entries[key] = e
+		return nil
+	case len(have.GetSlices()) == 0:
+		return status.InvalidArgumentf("Duplicate tensor keyed by %s encountered, when merging prefix: %s", key, prefix)
+	case len(e.GetSlices()) == 0:
+		return status.Internalf("Duplicate tensor keyed by %s; attempting to merge in a non-slice bundle entry", key)
+	}
+	shape, err := pbconv.ShapeFromProto(e.GetShape())
+	if err != nil {
+		return err
+	}
+	if err := sameWhole(key, have, tensor.DType(e.GetDtype()), shape); err != nil {
+		return err
+	}
+	have.Slices = append(have.Slices, e.GetSlices()...)
+	return nil
+}
+
+// shard returns the new shard of a data file.
+func (m *merger) shard(file string) int {
+	at, ok := m.shards[file]
+	if !ok {
+		at = len(m.files)
+		m.files, m.shards[file] = append(m.files, file), at
+	}
+	return at
+}
+
+// commit gives the data files their new names and writes the index over all of them.
+func (m *merger) commit(into string) error {
+	shards := freeShards(into, max(len(m.files), 1))
+	m.header.NumShards = int32(shards)
+	index, err := newIndex(into, m.header, m.entries)
+	if err != nil {
+		return err
+	}
+	defer index.Abort()
+	for i, file := range m.files {
+		to := DataFile(into, i, shards)
+		if err := os.Rename(file, to); err != nil {
+			return fileio.Error(file, err)
+		}
+	}
+	return replaceIndex(into, index, shards)
+}

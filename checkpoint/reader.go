@@ -1,0 +1,172 @@
+package checkpoint
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Reader reads a checkpoint. It may be used by several goroutines.
+type Reader struct {
+	tensors map[string]*stored
+	files   io.Closer
+}
+
+// stored is a tensor of a checkpoint.
+type stored struct {
+	Info
+	pieces []piece
+}
+
+// piece is a part of a tensor, or the whole of it, as it is stored.
+type piece struct {
+	slice Slice
+	load  func() (tensor.Tensor, error)
+}
+
+// Open opens the checkpoint with the given prefix or, where there is none in the format V2, the checkpoint in the format V1
+// in the files that match. NotFound if there is neither.
+func Open(prefix string) (*Reader, error) {
+	if _, err := os.Stat(IndexFile(prefix)); errors.Is(err, fs.ErrNotExist) {
+		return OpenV1(prefix)
+	}
+	return openBundle(prefix)
+}
+
+// Close ends the use of the files. Tensors that were read stay valid.
+func (r *Reader) Close() error { return r.files.Close() }
+
+// Tensors returns what is known of all tensors, by name.
+func (r *Reader) Tensors() []Info {
+	infos := make([]Info, 0, len(r.tensors))
+	for _, name := range sortedKeys(r.tensors) {
+		infos = append(infos, r.tensors[name].Info)
+	}
+	return infos
+}
+
+// Lookup returns what is known of a tensor; NotFound if it is not in the checkpoint.
+func (r *Reader) Lookup(name string) (Info, error) {
+	t, err := r.find(name)
+	if err != nil {
+		return Info{}, err
+	}
+	return t.Info, nil
+}
+
+func (r *Reader) find(name string) (*stored, error) {
+	t := r.tensors[name]
+	if t == nil {
+		return nil, status.NotFoundf("Key %s not found in checkpoint", name)
+	}
+	return t, nil
+}
+
+// Read returns a whole tensor with a reference of its own.
+func (r *Reader) Read(name string) (tensor.Tensor, error) {
+	t, err := r.find(name)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	return t.read(FullSlice(len(t.Shape)))
+}
+
+// ReadSlice returns a part of a tensor with a reference of its own. It does not matter in which pieces it is stored.
+func (r *Reader) ReadSlice(name string, s Slice) (tensor.Tensor, error) {
+	t, err := r.find(name)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	return t.read(s)
+}
+
+// Verify reads every tensor and returns the first error.
+func (r *Reader) Verify() error {
+	for _, info := range r.Tensors() {
+		for i := range r.tensors[info.Name].pieces {
+			t, err := r.tensors[info.Name].pieces[i].load()
+			if err != nil {
+				return status.Errorf(status.CodeOf(err), "tensor %s: %w", info.Name, err)
+			}
+			t.Release()
+		}
+	}
+	return nil
+}
+
+func (t *stored) read(s Slice) (tensor.Tensor, error) {
+	shape, err := s.Of(t.Shape)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	want := s.bounds(t.Shape)
+	var parts []*piece
+	left := shape.NumElements()
+	for i := range t.pieces {
+		p := &t.pieces[i]
+		have := p.slice.bounds(t.Shape)
+		if slices.Equal(have, want) {
+			return p.load()
+		}
+		if common, ok := have.intersect(want); ok {
+			parts = append(parts, p)
+			n, _ := common.Of(t.Shape)
+			left -= n.NumElements()
+		}
+	}
+	if left != 0 {
+		return tensor.Tensor{}, status.InvalidArgumentf(
+			"Does not have sufficient slices for partitioned tensor %s to restore in slice_spec: %v", t.Name, s)
+	}
+	if err := disjoint(parts, t.Shape); err != nil {
+		return tensor.Tensor{}, err
+	}
+	return t.assemble(want, shape, parts)
+}
+
+// assemble copies a slice together from the pieces that it overlaps.
+func (t *stored) assemble(want Slice, shape tensor.Shape, parts []*piece) (tensor.Tensor, error) {
+	var out tensor.Tensor
+	for _, p := range parts {
+		part, err := p.load()
+		if err == nil && !out.Initialized() { // now that a part is there the rest may be asked for
+			out, err = tensor.Alloc(t.DType, shape)
+		}
+		if err != nil {
+			part.Release()
+			out.Release()
+			return tensor.Tensor{}, err
+		}
+		copyOverlap(&out, want, &part, p.slice.bounds(t.Shape))
+		part.Release()
+	}
+	if !out.Initialized() {
+		return tensor.Alloc(t.DType, shape)
+	}
+	return out, nil
+}
+
+// maxPieces bounds how many pieces one read may put together, which are compared with each other.
+const maxPieces = 1 << 14
+
+// disjoint checks that no two pieces overlap.
+func disjoint(parts []*piece, shape tensor.Shape) error {
+	if len(parts) > maxPieces {
+		return status.ResourceExhaustedf("a tensor of more than %d pieces", maxPieces)
+	}
+	known := make([]Slice, len(parts))
+	for i, p := range parts {
+		known[i] = p.slice.bounds(shape)
+		for j := range i {
+			if _, overlap := known[i].intersect(known[j]); overlap {
+				return status.Internalf("Overlapping slices: existing slice = %v, new slice = %v", parts[j].slice, p.slice)
+			}
+		}
+	}
+	return nil
+}

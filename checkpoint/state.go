@@ -1,0 +1,140 @@
+package checkpoint
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/prototext"
+
+	"github.com/weft-ml/weft/internal/fileio"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// State is the contents of the file, named "checkpoint" by default, that says which checkpoints a folder holds. Paths are
+// prefixes, absolute or, in the file, relative to the folder.
+type State struct {
+	Latest        string
+	All           []string  // oldest first; the last is Latest
+	Times         []float64 // when each of All was made, in seconds since 1970; may be empty
+	LastPreserved float64   // when one was last kept for good, in seconds since 1970
+}
+
+// StateFile is the usual name of the state file in its folder.
+const StateFile = "checkpoint"
+
+// ReadState reads the state file of the given name in a folder; NotFound if there is none. Relative paths in it are made
+// paths below the folder.
+func ReadState(dir, file string) (*State, error) {
+	path := filepath.Join(dir, file)
+	text, err := fileio.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &pb.CheckpointState{}
+	if err := prototext.Unmarshal(text, p); err != nil {
+		return nil, status.DataLossf("%s: %w", path, err)
+	}
+	s := &State{
+		Latest: below(dir, p.GetModelCheckpointPath()), Times: p.GetAllModelCheckpointTimestamps(),
+		LastPreserved: p.GetLastPreservedTimestamp(),
+	}
+	for _, prefix := range p.GetAllModelCheckpointPaths() {
+		s.All = append(s.All, below(dir, prefix))
+	}
+	return s, nil
+}
+
+func below(dir, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// Write replaces the state file of the given name in a folder and waits until it is on disk. Paths below the folder are
+// stored relative to it, so that the folder may be moved, if relative.
+func (s *State) Write(dir, file string, relative bool) error {
+	store := func(path string) string {
+		if rel, err := filepath.Rel(dir, path); relative && err == nil && filepath.IsLocal(rel) {
+			return rel
+		}
+		return path
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "model_checkpoint_path: %s\n", quote(store(s.Latest)))
+	for _, prefix := range s.All {
+		fmt.Fprintf(&b, "all_model_checkpoint_paths: %s\n", quote(store(prefix)))
+	}
+	for _, t := range s.Times {
+		fmt.Fprintf(&b, "all_model_checkpoint_timestamps: %s\n", seconds(t))
+	}
+	if s.LastPreserved != 0 {
+		fmt.Fprintf(&b, "last_preserved_timestamp: %s\n", seconds(s.LastPreserved))
+	}
+	return fileio.Write(filepath.Join(dir, file), []byte(b.String()))
+}
+
+func quote(s string) string { return `"` + tensor.Escape(s, true) + `"` }
+
+func seconds(t float64) string { return strconv.FormatFloat(t, 'f', -1, 64) }
+
+// Exists reports whether there is a checkpoint, in either format, with the given prefix.
+func Exists(prefix string) bool {
+	if _, err := os.Stat(IndexFile(prefix)); err == nil {
+		return true
+	}
+	_, err := os.Stat(prefix)
+	return err == nil
+}
+
+// Latest returns the prefix of the latest checkpoint in a folder, "" if there is none.
+func Latest(dir string) string {
+	s, err := ReadState(dir, StateFile)
+	if err != nil || !Exists(s.Latest) {
+		return ""
+	}
+	return s.Latest
+}
+
+// Remove removes the files of a checkpoint, in either format; its index first, so that it is never half there.
+func Remove(prefix string) error {
+	err := os.Remove(IndexFile(prefix))
+	for _, file := range dataFiles(prefix) {
+		os.Remove(file) // without the index it is in nobody's way
+	}
+	if os.IsNotExist(err) {
+		if err = os.Remove(prefix); os.IsNotExist(err) {
+			err = nil
+		}
+	}
+	return fileio.Error(prefix, err)
+}
+
+// parts is how savers call the folders in which the tasks of a cluster put what is then merged.
+var parts = regexp.MustCompile(`_temp_[0-9a-f]{32}$|_temp$`)
+
+// Sweep removes from a folder what writers that died have left: files that were not finished, parts that were never merged,
+// and data files without an index. Only the one who writes the checkpoints of the folder may call it, before the first.
+func Sweep(dir string) {
+	fileio.Sweep(dir)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // there is no folder, and no litter in it
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		at := strings.LastIndex(path, ".data-")
+		switch {
+		case e.IsDir() && parts.MatchString(e.Name()):
+			os.RemoveAll(path)
+		case at > 0 && dataSuffix.MatchString(path[at:]) && !Exists(path[:at]):
+			os.Remove(path)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package checkpoint
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/crc32c"
+	"github.com/weft-ml/weft/internal/fileio"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/internal/sstable"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Writer writes a checkpoint in the format V2. Close or Abort must be called; Abort after Close does nothing. A Writer
+// belongs to one goroutine.
+type Writer struct {
+	prefix  string
+	data    *fileio.Temp
+	buf     *bufio.Writer // in front of data
+	offset  int64
+	entries map[string]*pb.BundleEntryProto
+}
+
+const writeBuffer = 1 << 20
+
+// Create begins a checkpoint. The folder is made if it does not exist, but its parent must. What dead writers have left in
+// the folder is removed.
+func Create(prefix string) (*Writer, error) {
+	dir := filepath.Dir(prefix)
+	if err := fileio.MakeDir(dir); err != nil {
+		return nil, err
+	}
+	fileio.Sweep(dir)
+	data, err := fileio.Create(DataFile(prefix, 0, 1))
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{prefix, data, bufio.NewWriterSize(data, writeBuffer), 0, map[string]*pb.BundleEntryProto{}}, nil
+}
+
+// Add writes a tensor under a name that was not used yet.
+func (w *Writer) Add(name string, t *tensor.Tensor) error {
+	if name == "" || name[0] == 0 {
+		return status.InvalidArgumentf("a tensor cannot be saved under the name %q", name)
+	}
+	return w.add(name, t)
+}
+
+func (w *Writer) add(key string, t *tensor.Tensor) error {
+	if w.entries[key] != nil {
+		return status.InvalidArgumentf("Adding duplicate key: %s", key)
+	}
+	if !t.Initialized() || t.DType() == tensor.Resource {
+		return status.InvalidArgumentf("a tensor of type %v cannot be saved", t.DType())
+	}
+	size, crc, err := writeElements(w.buf, t)
+	if err != nil {
+		return err
+	}
+	w.entries[key] = &pb.BundleEntryProto{
+		Dtype: pb.DataType(t.DType()), Shape: pbconv.ShapeToProto(t.Shape()), Offset: w.offset, Size: size, Crc32C: crc32c.Mask(crc),
+	}
+	w.offset += size
+	return nil
+}
+
+// AddSlice writes a piece of a tensor of shape full. The pieces of one tensor may be in different checkpoints, which Merge
+// brings together.
+func (w *Writer) AddSlice(name string, full tensor.Shape, s Slice, t *tensor.Tensor) error {
+	if s.IsFull() || s.covers(full) {
+		return w.Add(name, t)
+	}
+	part, err := s.Of(full)
+	switch {
+	case err != nil:
+		return err
+	case !part.Equal(t.Shape()):
+		return status.InvalidArgumentf("slice %v of shape %v cannot be saved from a tensor of shape %v", s, full, t.Shape())
+	case name == "" || name[0] == 0:
+		return status.InvalidArgumentf("a tensor cannot be saved under the name %q", name)
+	}
+	whole := w.entries[name]
+	if whole == nil {
+		whole = &pb.BundleEntryProto{Dtype: pb.DataType(t.DType()), Shape: pbconv.ShapeToProto(full)}
+	}
+	if err := sameWhole(name, whole, t.DType(), full); err != nil {
+		return err
+	}
+	if err := w.add(string(sliceKey(name, s)), t); err != nil {
+		return err
+	}
+	whole.Slices = append(whole.Slices, s.toProto())
+	w.entries[name] = whole
+	return nil
+}
+
+// sameWhole checks that a piece of a tensor belongs to the tensor of an entry.
+func sameWhole(name string, whole *pb.BundleEntryProto, dtype tensor.DType, full tensor.Shape) error {
+	shape, err := pbconv.ShapeFromProto(whole.GetShape())
+	switch {
+	case err != nil:
+		return err
+	case whole.GetDtype() != pb.DataType(dtype) || !shape.Equal(full):
+		return status.InvalidArgumentf("a slice of %s, of type %v and shape %v, was added to one of type %v and shape %v",
+			name, dtype, full, tensor.DType(whole.GetDtype()), shape)
+	case whole.GetSize() > 0:
+		return status.InvalidArgumentf("Adding duplicate key: %s", name)
+	}
+	return nil
+}
+
+// Close puts the checkpoint in place and waits until it is on disk. After an error nothing has changed, except that a
+// checkpoint of the same prefix is gone if the error came in the middle of replacing it.
+func (w *Writer) Close() error {
+	defer w.Abort()
+	if err := w.buf.Flush(); err != nil {
+		return err
+	}
+	shards := freeShards(w.prefix, 1)
+	w.data.Move(DataFile(w.prefix, 0, shards))
+	if err := w.data.Sync(); err != nil {
+		return err
+	}
+	index, err := newIndex(w.prefix, header(shards), w.entries)
+	if err != nil {
+		return err
+	}
+	defer index.Abort()
+	if err := w.data.Rename(); err != nil {
+		return err
+	}
+	return replaceIndex(w.prefix, index, shards)
+}
+
+// Abort removes what was written.
+func (w *Writer) Abort() { w.data.Abort() }
+
+func header(shards int) *pb.BundleHeaderProto {
+	return &pb.BundleHeaderProto{NumShards: int32(shards), Version: &pb.VersionDef{Producer: bundleVersion}}
+}
+
+// freeShards returns the number of shards that n new data files of a prefix shall bear in their names: n, or one more where
+// a checkpoint of this prefix has files of those names, which must stay until the new index has taken the old one's place.
+func freeShards(prefix string, n int) int {
+	if _, err := os.Stat(IndexFile(prefix)); err != nil {
+		return n
+	}
+	old := dataFiles(prefix)
+	for shard := range n {
+		if slices.Contains(old, filepath.Join(filepath.Dir(prefix), filepath.Base(DataFile(prefix, shard, n)))) {
+			return n + 1
+		}
+	}
+	return n
+}
+
+// newIndex writes an index, on disk but not yet in place.
+func newIndex(prefix string, header *pb.BundleHeaderProto, entries map[string]*pb.BundleEntryProto) (*fileio.Temp, error) {
+	f, err := fileio.Create(IndexFile(prefix))
+	if err != nil {
+		return nil, err
+	}
+	buf := bufio.NewWriterSize(f, writeBuffer)
+	table := sstable.NewWriter(buf)
+	err = addMessage(table, "", header)
+	for _, key := range sortedKeys(entries) {
+		if err == nil {
+			err = addMessage(table, key, entries[key])
+		}
+	}
+	if err == nil {
+		err = table.Close()
+	}
+	if err == nil {
+		err = buf.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		f.Abort()
+		return nil, err
+	}
+	return f, nil
+}
+
+func addMessage(table *sstable.Writer, key string, m proto.Message) error {
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		return status.Internalf("encoding an entry of an index: %w", err)
+	}
+	return table.Add([]byte(key), value)
+}
+
+// replaceIndex makes a checkpoint of the new index of a prefix, whose data files are in place and bear the given number of
+// shards, and removes the data files of the one that it replaces.
+func replaceIndex(prefix string, index *fileio.Temp, shards int) error {
+	dir := filepath.Dir(prefix)
+	if err := fileio.SyncDir(dir); err != nil {
+		return err
+	}
+	if err := index.Rename(); err != nil {
+		return err
+	}
+	if err := fileio.SyncDir(dir); err != nil {
+		return err
+	}
+	for _, file := range dataFiles(prefix) {
+		if !strings.HasSuffix(file, fmt.Sprintf("-of-%05d", shards)) {
+			os.Remove(file) // one that stays is in nobody's way
+		}
+	}
+	return nil
+}

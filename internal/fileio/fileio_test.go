@@ -1,0 +1,130 @@
+package fileio
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/weft-ml/weft/status"
+)
+
+func list(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestErrors(t *testing.T) {
+	dir := t.TempDir()
+	for _, test := range []struct {
+		err  error
+		code status.Code
+		text string
+	}{
+		{second(Read(dir + "/x")), status.NotFound, dir + "/x; No such file or directory"},
+		{second(Read(dir)), status.FailedPrecondition, dir + "; Is a directory"},
+		{MakeDir(dir + "/a/b"), status.NotFound, dir + "/a/b; No such file or directory"},
+		{second(Create(dir + "/a/b")), status.NotFound, dir + "/a/b; No such file or directory"},
+		{Write(dir, nil), status.FailedPrecondition, dir + "; Is a directory"},
+		{Error("p", errors.New("odd")), status.Unknown, "p; Odd"},
+	} {
+		if status.CodeOf(test.err) != test.code || test.err.Error() != test.text {
+			t.Errorf("got %v: %v, want %v: %v", status.CodeOf(test.err), test.err, test.code, test.text)
+		}
+	}
+	if err := Error("p", nil); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+	if err := MakeDir(dir); err != nil {
+		t.Errorf("a folder that exists: %v", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestFilesAppearWhole(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	if err := Write(path, []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := Read(path); err != nil || string(b) != "old" {
+		t.Errorf("before it was committed the file holds %q, %v", b, err)
+	}
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	f.Abort()
+	if b, err := Read(path); err != nil || string(b) != "new" {
+		t.Errorf("the file holds %q, %v", b, err)
+	}
+	g, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Abort()
+	if names := list(t, dir); !slices.Equal(names, []string{"f"}) {
+		t.Errorf("left are %q", names)
+	}
+}
+
+// TestSweep tells files whose writer is gone, which nothing locks, from one that is being written.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	live, err := Create(filepath.Join(dir, "live"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer live.Abort()
+	for _, name := range []string{"dead.weft-tmp-0123456789abcdef", "other.tempstate1", "x.weft-tmp-1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	Sweep(dir)
+	Sweep(filepath.Join(dir, "none"))
+	want := []string{filepath.Base(live.f.Name()), "other.tempstate1", "x.weft-tmp-1"}
+	if names := list(t, dir); !slices.Equal(names, want) {
+		t.Errorf("left are %q, want %q", names, want)
+	}
+}
+
+func TestMatch(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b", "a1", "a2", "c/a3"} {
+		if err := Write(filepath.Join(dir, name), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for pattern, want := range map[string][]string{
+		"*": {"a1", "a2", "b", "c"}, "a?": {"a1", "a2"}, "a[!1]": {"a2"}, "a[^1]": {"a2"}, "*/*": {"c/a3"}, "x*": nil, "[": nil, "b": {"b"},
+	} {
+		var got []string
+		for _, path := range Match(filepath.Join(dir, pattern)) {
+			rel, err := filepath.Rel(dir, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, rel)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s matches %q, want %q", pattern, got, want)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package string
+
+import (
+	"strings"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerNew(opdef.Def{
+		Name: "StringJoin", Doc: "Puts the strings at the same place of all inputs together; scalars stand for tensors of the same string.",
+		In:    []string{"inputs: N * string"},
+		Out:   []string{"output: string"},
+		Attrs: []string{"N: int >= 0", "separator: string = ''"},
+		Shape: joinShape,
+	}, newJoin)
+}
+
+func joinShape(c *opdef.ShapeContext) error {
+	scalars, out := true, tensor.PartialShape{}
+	for _, in := range c.In {
+		scalars = scalars && in.Rank() == 0
+		if in.Rank() <= 0 {
+			continue
+		}
+		var err error
+		if out, err = opdef.MergeShapes(out, in); err != nil {
+			return err
+		}
+	}
+	if scalars {
+		out = tensor.MakePartial()
+	}
+	c.SetAll(out)
+	return nil
+}
+
+func newJoin(c *kernel.Construction) (kernel.Kernel, error) {
+	separator := c.Attrs.String("separator")
+	return kernel.Func(func(ctx *kernel.Context) error {
+		shape := tensor.Shape{}
+		for i := range ctx.NumInputs() {
+			s := ctx.Input(i).Shape()
+			if len(s) > 0 && len(shape) == 0 {
+				shape = s
+			}
+			if len(s) > 0 && !s.Equal(shape) {
+				return status.InvalidArgumentf("Input shapes do not match: %v vs. %v", shape, s)
+			}
+		}
+		out, err := ctx.Allocate(0, shape)
+		if err != nil {
+			return err
+		}
+		joinEach(ctx, tensor.Values[string](out), separator)
+		return nil
+	}), nil
+}
+
+func joinEach(ctx *kernel.Context, dst []string, separator string) {
+	parts := make([]string, ctx.NumInputs())
+	for i := range dst {
+		for j := range parts {
+			if in := ctx.Input(j); in.Rank() == 0 {
+				parts[j] = tensor.Value[string](in)
+			} else {
+				parts[j] = tensor.Values[string](in)[i]
+			}
+		}
+		dst[i] = strings.Join(parts, separator)
+	}
+}
