@@ -52,6 +52,19 @@ type Async interface {
 	ComputeAsync(ctx *Context, done func(error))
 }
 
+// AsyncFunc is an [Async] kernel without state of its own.
+type AsyncFunc func(ctx *Context, done func(error))
+
+// ComputeAsync calls f.
+func (f AsyncFunc) ComputeAsync(ctx *Context, done func(error)) { f(ctx, done) }
+
+// Compute calls f and waits.
+func (f AsyncFunc) Compute(ctx *Context) error {
+	ended := make(chan error, 1)
+	f(ctx, func(err error) { ended <- err })
+	return <-ended
+}
+
 // Closer is a kernel that holds something to be given back when its graph is dropped.
 type Closer interface {
 	Close()

@@ -21,7 +21,7 @@ var (
 	vector  = []string{"internal/invariants", "internal/parallel", "internal/simd", "internal/tile"}
 	numeric = slices.Concat(values, vector, []string{"internal/dtypes", "internal/ints", "internal/shapes", "internal/strided",
 		"internal/gemm", "internal/conv", "internal/elementwise", "internal/philox", "internal/reduce", "internal/rows",
-		"internal/monitor", "internal/resource"})
+		"internal/monitor", "internal/resource", "internal/batch"})
 	kernels = with(numeric, "opdef", "kernel")
 	clients = with(graphs, "op", "gradients", "cluster")
 	formats = with(values, "internal/pb", "internal/pbconv")
@@ -58,6 +58,7 @@ var policy = []rule{
 	{pkg: "internal/elementwise", may: slices.Concat(ops, vector, []string{"kernel", "internal/dtypes"})},
 	{pkg: "internal/reduce", may: kernels},
 	{pkg: "internal/rows", may: kernels},
+	{pkg: "internal/batch", may: slices.Concat(ops, vector, []string{"internal/strided"})},
 	{pkg: "internal/monitor", may: []string{"status"}},
 	{pkg: "internal/resource", may: with(ops, "kernel", "internal/murmur")},
 	{pkg: "kernels/io", may: with(kernels, "internal/fileio", "checkpoint")},

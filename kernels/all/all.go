@@ -9,6 +9,7 @@ import (
 	_ "github.com/weft-ml/weft/kernels/io"       // registers
 	_ "github.com/weft-ml/weft/kernels/math"     // registers
 	_ "github.com/weft-ml/weft/kernels/nn"       // registers
+	_ "github.com/weft-ml/weft/kernels/queue"    // registers
 	_ "github.com/weft-ml/weft/kernels/random"   // registers
 	_ "github.com/weft-ml/weft/kernels/state"    // registers
 	_ "github.com/weft-ml/weft/kernels/string"   // registers
