@@ -58,6 +58,7 @@ var policy = []rule{
 	{pkg: "internal/elementwise", may: slices.Concat(ops, vector, []string{"kernel", "internal/dtypes"})},
 	{pkg: "internal/reduce", may: kernels},
 	{pkg: "internal/rows", may: kernels},
+	{pkg: "internal/special"},
 	{pkg: "internal/batch", may: slices.Concat(ops, vector, []string{"internal/strided"})},
 	{pkg: "internal/monitor", may: []string{"status"}},
 	{pkg: "internal/resource", may: with(ops, "kernel", "internal/murmur")},

@@ -102,7 +102,11 @@ type batchMatMul[T tensor.Elem] struct {
 
 // Compute implements kernel.Kernel.
 func (k *batchMatMul[T]) Compute(ctx *kernel.Context) error {
-	x, y := ctx.Input(0), ctx.Input(1)
+	return k.multiply(ctx, ctx.Input(0), ctx.Input(1))
+}
+
+// multiply makes the output the products of x and y.
+func (k *batchMatMul[T]) multiply(ctx *kernel.Context, x, y *tensor.Tensor) error {
 	batch, err := k.batch(x, y)
 	if err != nil {
 		return err

@@ -44,12 +44,15 @@ func cumulative(name, doc string, op elementwise.Op, start float64) {
 	})
 }
 
-// scan combines the elements along an axis one after the other, a whole inner row at a time.
 func scan[T tensor.Elem](t kernel.Table, op elementwise.Op, start float64) {
-	combine := elementwise.Arithmetic[T](op)
 	dtype := tensor.DTypeOf[T]()
-	first := numberOf[T](dtype, start)
-	t[dtype] = func(c *kernel.Construction) (kernel.Kernel, error) {
+	t[dtype] = newScan(elementwise.Arithmetic[T](op), numberOf[T](dtype, start))
+}
+
+// newScan returns the kernel that combines the elements along an axis one after the other, a whole inner row at a time.
+// An exclusive scan begins with first.
+func newScan[T tensor.Elem](combine func(z, x, y []T), first T) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		exclusive, reverse := c.Attrs.Bool("exclusive"), c.Attrs.Bool("reverse")
 		return kernel.Func(func(ctx *kernel.Context) error {
 			in := ctx.Input(0)

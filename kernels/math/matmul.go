@@ -89,36 +89,40 @@ func matrix[T any](data []T, rows, cols int, transposed bool) gemm.Matrix[T] {
 func newMatMul[T tensor.Elem](mul multiply[T]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		ta, tb := c.Attrs.Bool("transpose_a"), c.Attrs.Bool("transpose_b")
-		return kernel.Func(func(ctx *kernel.Context) error { return matMul(ctx, ta, tb, mul) }), nil
+		return kernel.Func(func(ctx *kernel.Context) error {
+			_, err := matMul(ctx, ta, tb, mul)
+			return err
+		}), nil
 	}
 }
 
-func matMul[T tensor.Elem](ctx *kernel.Context, ta, tb bool, mul multiply[T]) error {
+// matMul makes the output the product of both inputs and returns it.
+func matMul[T tensor.Elem](ctx *kernel.Context, ta, tb bool, mul multiply[T]) (*tensor.Tensor, error) {
 	a, b := ctx.Input(0), ctx.Input(1)
 	for i, m := range []*tensor.Tensor{a, b} {
 		if m.Rank() < 2 {
-			return status.InvalidArgumentf("In[%d] ndims must be >= 2", i)
+			return nil, status.InvalidArgumentf("In[%d] ndims must be >= 2", i)
 		}
 	}
 	if a.Rank() != 2 || b.Rank() != 2 {
-		return status.InvalidArgumentf("In[0] and In[1] has different ndims: %v vs. %v", a.Shape(), b.Shape())
+		return nil, status.InvalidArgumentf("In[0] and In[1] has different ndims: %v vs. %v", a.Shape(), b.Shape())
 	}
 	x := matrix(tensor.Values[T](a), a.Dim(0), a.Dim(1), ta)
 	y := matrix(tensor.Values[T](b), b.Dim(0), b.Dim(1), tb)
 	if x.Cols != y.Rows {
-		return status.InvalidArgumentf("Matrix size-incompatible: In[0]: %v, In[1]: %v", a.Shape(), b.Shape())
+		return nil, status.InvalidArgumentf("Matrix size-incompatible: In[0]: %v, In[1]: %v", a.Shape(), b.Shape())
 	}
 	out, err := ctx.Allocate(0, tensor.Shape{int64(x.Rows), int64(y.Cols)})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	z := tensor.Values[T](out)
 	if x.Cols == 0 {
 		clear(z)
 	}
 	if x.Cols == 0 || len(z) == 0 {
-		return nil
+		return out, nil
 	}
 	mul(gemm.Dense(z, x.Rows, y.Cols), x, y)
-	return nil
+	return out, nil
 }

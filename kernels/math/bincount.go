@@ -1,0 +1,299 @@
+package math
+
+import (
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/internal/rows"
+	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "Bincount", Doc: "Counts how often each number below size is in arr, or adds up the weights that go with them.",
+			In:    []string{"arr: int32", "size: int32", "weights: T"},
+			Out:   []string{"bins: T"},
+			Attrs: []string{"T: {int32, int64, float32, float64}"},
+			Shape: func(c *opdef.ShapeContext) error { return bincountShape(c, 1) },
+		},
+		Kernels: byT(counters(func(c *counter) kernel.Func { return c.bincount })),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "DenseBincount", Doc: "Counts how often each number below size is in a vector or in each row of a matrix, or adds up weights; " +
+				"binary_output only tells whether it is there.",
+			In:  []string{"input: Tidx", "size: Tidx", "weights: T"},
+			Out: []string{"output: T"},
+			Attrs: []string{
+				"Tidx: {int32, int64}",
+				"T: {int32, int64, float32, float64}",
+				"binary_output: bool = false",
+			},
+			Shape: func(c *opdef.ShapeContext) error {
+				if _, err := opdef.WithRankAtMost(c.In[0], 2); err != nil {
+					return err
+				}
+				return bincountShape(c, c.In[0].Rank())
+			},
+		},
+		Kernels: byT(counters(func(c *counter) kernel.Func { return c.dense })),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "SparseBincount", Doc: "Is DenseBincount for the values of a sparse tensor.",
+			In:  []string{"indices: int64", "values: Tidx", "dense_shape: int64", "size: Tidx", "weights: T"},
+			Out: []string{"output: T"},
+			Attrs: []string{
+				"Tidx: {int32, int64}",
+				"T: {int32, int64, float32, float64}",
+				"binary_output: bool = false",
+			},
+			Shape: sparseBincountShape,
+		},
+		Kernels: byT(counters(func(c *counter) kernel.Func { return c.sparse })),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "RaggedBincount", Doc: "Is DenseBincount for the rows of a ragged tensor.",
+			In:  []string{"splits: int64", "values: Tidx", "size: Tidx", "weights: T"},
+			Out: []string{"output: T"},
+			Attrs: []string{
+				"Tidx: {int32, int64}",
+				"T: {int32, int64, float32, float64}",
+				"binary_output: bool = false",
+			},
+			Shape: opdef.UnknownShape,
+		},
+		Kernels: byT(counters(func(c *counter) kernel.Func { return c.ragged })),
+	})
+}
+
+// bincountSize returns the number of bins that an input gives, if it is known.
+func bincountSize(c *opdef.ShapeContext, input int) (int64, error) {
+	if err := shapes.CheckRanks(c, input, 0); err != nil {
+		return shapes.Unknown, err
+	}
+	size, known := c.ScalarValue(input)
+	if !known {
+		return shapes.Unknown, nil
+	}
+	if size < 0 {
+		return shapes.Unknown, status.InvalidArgumentf("size (%d) must be non-negative", size)
+	}
+	return size, nil
+}
+
+// bincountShape is the rule for an input of the given rank, -1 if it is unknown.
+func bincountShape(c *opdef.ShapeContext, rank int) error {
+	size, err := bincountSize(c, 1)
+	switch {
+	case err != nil:
+		return err
+	case rank == 2 && size == shapes.Unknown:
+		c.Out[0] = tensor.UnknownDims(2)
+	case rank == 2:
+		c.Out[0] = shapes.Of(c.In[0].Dim(0), size)
+	case rank == 1 || rank == 0 && size != shapes.Unknown:
+		c.Out[0] = shapes.Of(size)
+	case rank == 0:
+		c.Out[0] = shapes.Of()
+	}
+	return nil
+}
+
+func sparseBincountShape(c *opdef.ShapeContext) error {
+	size, err := bincountSize(c, 3)
+	if err != nil {
+		return err
+	}
+	dense, known := shapes.Ints(c, 2)
+	switch {
+	case !known || size == shapes.Unknown:
+	case len(dense) == 2:
+		c.Out[0] = shapes.Of(dense[0], size)
+	default:
+		c.Out[0] = shapes.Of(size)
+	}
+	return nil
+}
+
+// counter adds weights, or ones, to bins of a type.
+type counter struct {
+	binary bool
+	// add adds weight number i, or one if there are no weights, to a bin.
+	add func(bins, weights *tensor.Tensor, bin, i int)
+}
+
+func counters(run func(*counter) kernel.Func) kernel.Table {
+	t := kernel.Table{}
+	counterOf[int32](t, run)
+	counterOf[int64](t, run)
+	counterOf[float32](t, run)
+	counterOf[float64](t, run)
+	return t
+}
+
+func counterOf[T elementwise.Real](t kernel.Table, run func(*counter) kernel.Func) {
+	t[tensor.DTypeOf[T]()] = func(c *kernel.Construction) (kernel.Kernel, error) {
+		k := &counter{binary: c.Attrs.Bool("binary_output")}
+		k.add = func(bins, weights *tensor.Tensor, bin, i int) {
+			z := tensor.Values[T](bins)
+			switch {
+			case k.binary:
+				z[bin] = 1
+			case weights.NumElements() == 0:
+				z[bin]++
+			default:
+				z[bin] += tensor.Values[T](weights)[i]
+			}
+		}
+		return run(k), nil
+	}
+}
+
+// binSize reads the number of bins.
+func binSize(t *tensor.Tensor) (int64, error) {
+	if t.Rank() != 0 {
+		return 0, status.InvalidArgumentf("Shape must be rank 0 but is rank %d", t.Rank())
+	}
+	size := ints.Scalar(t)
+	if size < 0 {
+		return 0, status.InvalidArgumentf("size (%d) must be non-negative", size)
+	}
+	return size, nil
+}
+
+func (k *counter) bincount(ctx *kernel.Context) error {
+	arr, weights := ctx.Input(0), ctx.Input(2)
+	size, err := binSize(ctx.Input(1))
+	if err != nil {
+		return err
+	}
+	if weights.NumElements() > 0 && !weights.Shape().Equal(arr.Shape()) {
+		return status.InvalidArgumentf("Input indices and weights must have the same size.")
+	}
+	out, err := ctx.AllocateZeros(0, tensor.Shape{size})
+	if err != nil {
+		return err
+	}
+	for i, v := range ints.Values(arr) {
+		if v < 0 {
+			return status.InvalidArgumentf("Input arr must be non-negative!")
+		}
+		if v < size {
+			k.add(out, weights, int(v), i)
+		}
+	}
+	return nil
+}
+
+func (k *counter) dense(ctx *kernel.Context) error {
+	in, weights := ctx.Input(0), ctx.Input(2)
+	if in.Rank() > 2 {
+		return status.InvalidArgumentf("Shape must be at most rank 2 but is rank %d", in.Rank())
+	}
+	size, err := binSize(ctx.Input(1))
+	if err != nil {
+		return err
+	}
+	if !weights.Shape().Equal(in.Shape()) && weights.NumElements() > 0 {
+		return status.InvalidArgumentf("`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which case it acts as all "+
+			"weights equal to 1. Received %v", weights.Shape())
+	}
+	shape, per := tensor.Shape{size}, in.NumElements()
+	if in.Rank() == 2 {
+		shape, per = tensor.Shape{in.Shape()[0], size}, in.Dim(1)
+	}
+	out, err := ctx.AllocateZeros(0, shape)
+	if err != nil {
+		return err
+	}
+	for i, v := range ints.Values(in) {
+		if v < 0 {
+			return status.InvalidArgumentf("Input arr must be non-negative!")
+		}
+		if v < size {
+			k.add(out, weights, i/per*int(size)+int(v), i)
+		}
+	}
+	return nil
+}
+
+func (k *counter) sparse(ctx *kernel.Context) error {
+	indices, values, denseShape, weights := ctx.Input(0), ctx.Input(1), ctx.Input(2), ctx.Input(4)
+	size, err := binSize(ctx.Input(3))
+	if err != nil {
+		return err
+	}
+	shape, matrix := tensor.Shape{size}, denseShape.NumElements() == 2
+	if matrix {
+		shape = tensor.Shape{ints.Values(denseShape)[0], size}
+	}
+	if err := shape.Check(); err != nil {
+		return err
+	}
+	if weights.NumElements() > 0 && weights.NumElements() != values.NumElements() {
+		return status.InvalidArgumentf("Input indices and weights must have the same size.")
+	}
+	if matrix && (indices.Rank() != 2 || indices.Dim(0) != values.NumElements()) {
+		return status.InvalidArgumentf("indices of shape %v do not go with %d values", indices.Shape(), values.NumElements())
+	}
+	out, err := ctx.AllocateZeros(0, shape)
+	if err != nil {
+		return err
+	}
+	places := ints.Values(indices)
+	for i, v := range ints.Values(values) {
+		row := int64(0)
+		if matrix {
+			row = places[i*indices.Dim(1)]
+			if row < 0 || row >= shape[0] {
+				return status.InvalidArgumentf("Sparse index tuple indices[%d, :] = [%s] is out of bounds", i, rows.Vector(indices, i))
+			}
+		}
+		if v >= 0 && v < size {
+			k.add(out, weights, int(row*size+v), i)
+		}
+	}
+	return nil
+}
+
+func (k *counter) ragged(ctx *kernel.Context) error {
+	splits, values, weights := ints.Values(ctx.Input(0)), ctx.Input(1), ctx.Input(3)
+	size, err := binSize(ctx.Input(2))
+	if err != nil {
+		return err
+	}
+	n := int64(values.NumElements())
+	switch {
+	case len(splits) == 0:
+		return status.InvalidArgumentf("Splits must be non-empty")
+	case splits[0] != 0:
+		return status.InvalidArgumentf("Splits must start with 0, not with %d", splits[0])
+	case splits[len(splits)-1] != n:
+		return status.InvalidArgumentf("Splits must end with the number of values, got %d instead of %d", splits[len(splits)-1], n)
+	case weights.NumElements() > 0 && int64(weights.NumElements()) != n:
+		return status.InvalidArgumentf("Input indices and weights must have the same size.")
+	}
+	out, err := ctx.AllocateZeros(0, tensor.Shape{int64(len(splits) - 1), size})
+	if err != nil {
+		return err
+	}
+	row := 0
+	for i, v := range ints.Values(values) {
+		for int64(i) >= splits[row+1] {
+			row++
+		}
+		if v < 0 {
+			return status.InvalidArgumentf("Input must be non-negative")
+		}
+		if v < size {
+			k.add(out, weights, row*int(size)+int(v), i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package math
+
+import (
+	"cmp"
+
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "ClipByValue", Doc: "Moves elements outside of [clip_value_min, clip_value_max] to the nearer bound; bounds are scalars " +
+				"or have the shape of t.",
+			In:    []string{"t: T", "clip_value_min: T", "clip_value_max: T"},
+			Out:   []string{"output: T"},
+			Attrs: []string{"T: numbertype"},
+			Shape: opdef.SameShape,
+		},
+		Kernels: byT(kernel.Table{
+			tensor.Float32: clip(clamp[float32]), tensor.Float64: clip(clamp[float64]),
+			tensor.Int8: clip(clamp[int8]), tensor.Int16: clip(clamp[int16]), tensor.Int32: clip(clamp[int32]),
+			tensor.Int64: clip(clamp[int64]), tensor.Uint8: clip(clamp[uint8]), tensor.Uint16: clip(clamp[uint16]),
+			tensor.Float16: clip(func(v, lo, hi tensor.Half) tensor.Half {
+				return tensor.HalfOf(clamp(v.Float32(), lo.Float32(), hi.Float32()))
+			}),
+			tensor.BFloat16: clip(func(v, lo, hi tensor.BFloat) tensor.BFloat {
+				return tensor.BFloatOf(clamp(v.Float32(), lo.Float32(), hi.Float32()))
+			}),
+			tensor.Complex64:  clip(clampComplex[complex64]),
+			tensor.Complex128: clip(clampComplex[complex128]),
+		}),
+	})
+}
+
+// clamp bounds v from above first: where the bounds cross, the lower one wins.
+func clamp[T cmp.Ordered](v, lo, hi T) T {
+	if hi < v {
+		v = hi
+	}
+	if v < lo {
+		v = lo
+	}
+	return v
+}
+
+// clampComplex bounds the real part of a complex number and drops the other, as TensorFlow does.
+func clampComplex[T elementwise.Complex](v, lo, hi T) T {
+	part := func(x T) float64 { return real(complex128(x)) }
+	return T(complex(clamp(part(v), part(lo), part(hi)), 0))
+}
+
+func clip[T tensor.Elem](f func(v, lo, hi T) T) kernel.New {
+	return kernel.Stateless(func(ctx *kernel.Context) error {
+		t, lo, hi := ctx.Input(0), ctx.Input(1), ctx.Input(2)
+		for _, bound := range []*tensor.Tensor{lo, hi} {
+			if bound.Rank() != 0 && !bound.Shape().Equal(t.Shape()) {
+				return status.InvalidArgumentf("clip_value_min and clip_value_max must be either of the same shape as input, or a scalar. "+
+					"input shape: %vclip_value_min shape: %vclip_value_max shape: %v", t.Shape(), lo.Shape(), hi.Shape())
+			}
+		}
+		x, los, his := tensor.Values[T](t), at[T](lo), at[T](hi)
+		out, err := ctx.Forward(0, 0)
+		if err != nil {
+			return err
+		}
+		z := tensor.Values[T](out)
+		parallel.For(len(z), elementwise.Grain(2*medium), func(from, to int) {
+			for i := from; i < to; i++ {
+				z[i] = f(x[i], los(i), his(i))
+			}
+		})
+		return nil
+	})
+}

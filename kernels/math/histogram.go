@@ -1,0 +1,87 @@
+package math
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "HistogramFixedWidth", Doc: "Counts the values that fall into each of nbins equal parts of value_range; those outside count in the outermost.",
+			In:    []string{"values: T", "value_range: T", "nbins: int32"},
+			Out:   []string{"out: dtype"},
+			Attrs: []string{"T: {int32, int64, float32, float64}", "dtype: {int32, int64} = int32"},
+			Shape: histogramShape,
+		},
+		Kernels: byT(kernel.Table{
+			tensor.Int32: kernel.Stateless(histogram[int32]), tensor.Int64: kernel.Stateless(histogram[int64]),
+			tensor.Float32: kernel.Stateless(histogram[float32]), tensor.Float64: kernel.Stateless(histogram[float64]),
+		}),
+	})
+}
+
+func histogramShape(c *opdef.ShapeContext) error {
+	if err := shapes.CheckRanks(c, 1, 1, 0); err != nil {
+		return err
+	}
+	if err := shapes.CheckDim(c.In[1].Dim(0), 2); err != nil {
+		return err
+	}
+	c.Out[0] = shapes.Of(shapes.Unknown)
+	n, known := c.ScalarValue(2)
+	if !known {
+		return nil
+	}
+	if n <= 0 {
+		return status.InvalidArgumentf("Requires nbins > 0: %d", n)
+	}
+	c.Out[0] = shapes.Of(n)
+	return nil
+}
+
+func histogram[T elementwise.Real](ctx *kernel.Context) error {
+	values, bounds, bins := ctx.Input(0), ctx.Input(1), ctx.Input(2)
+	switch {
+	case bounds.Rank() != 1:
+		return status.InvalidArgumentf("value_range should be a vector.")
+	case bounds.NumElements() != 2:
+		return status.InvalidArgumentf("value_range should be a vector of 2 elements.")
+	case bins.Rank() != 0:
+		return status.InvalidArgumentf("nbins should be a scalar.")
+	}
+	r, n := tensor.Values[T](bounds), ints.Scalar(bins)
+	if !(r[0] < r[1]) {
+		return status.InvalidArgumentf("value_range should satisfy value_range[0] < value_range[1], but got '[%s, %s]'",
+			short(float64(r[0])), short(float64(r[1])))
+	}
+	if n <= 0 {
+		return status.InvalidArgumentf("nbins should be a positive number, but got '%d'", n)
+	}
+	out, err := ctx.Allocate(0, tensor.Shape{n})
+	if err != nil {
+		return err
+	}
+	counts := make([]int64, n)
+	step := float64(r[1]-r[0]) / float64(n)
+	for _, v := range tensor.Values[T](values) {
+		place := float64(v-r[0]) / step
+		if math.IsNaN(place) {
+			return status.InvalidArgumentf("Histogram values must not contain NaN")
+		}
+		counts[int(max(0, min(place, float64(n-1))))]++
+	}
+	ints.Set(out, counts)
+	return nil
+}
+
+// short prints a number as TensorFlow's errors do, with six digits.
+func short(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
