@@ -21,7 +21,8 @@ var (
 	vector  = []string{"internal/invariants", "internal/parallel", "internal/simd", "internal/tile"}
 	numeric = slices.Concat(values, vector, []string{"internal/dtypes", "internal/ints", "internal/shapes", "internal/strided",
 		"internal/gemm", "internal/conv", "internal/elementwise", "internal/philox", "internal/reduce", "internal/rows",
-		"internal/monitor", "internal/resource", "internal/batch"})
+		"internal/monitor", "internal/resource", "internal/batch",
+		"internal/special"})
 	kernels = with(numeric, "opdef", "kernel")
 	clients = with(graphs, "op", "gradients", "cluster")
 	formats = with(values, "internal/pb", "internal/pbconv")

@@ -116,7 +116,20 @@ func Digamma(x float64) float64 {
 	if x <= 0 && x == math.Floor(x) {
 		return math.NaN()
 	}
-	return mathext.Digamma(x)
+	value := 0.0
+	if x < 0 {
+		value = -math.Pi / math.Tan(math.Pi*(x-math.Round(x)))
+		x = 1 - x
+	}
+	for ; x < 12; x++ {
+		value -= 1 / x
+	}
+	// The asymptotic series in 1/x², whose coefficients are Bernoulli numbers over their index.
+	q, tail := 1/(x*x), 0.0
+	for _, b := range [...]float64{1. / 12, 691. / 32760, 1. / 132, 1. / 240, 1. / 252, 1. / 120, 1. / 12} {
+		tail = q * (b - tail)
+	}
+	return value + math.Log(x) - 1/(2*x) - tail
 }
 
 // Zeta returns the Hurwitz zeta function Σ (q+n)^-x.
