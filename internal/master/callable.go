@@ -32,6 +32,7 @@ func (m *Master) MakeCallable(ctx context.Context, req *pb.MakeCallableRequest) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed != nil {
+		s.releaseLocked(c.plan)
 		return nil, errClosed
 	}
 	handle := s.made
@@ -53,7 +54,7 @@ func (s *session) makeCallable(ctx context.Context, options *pb.CallableOptions)
 	if closed != nil {
 		return nil, errClosed
 	}
-	p := s.newPlan()
+	p := newPlan("")
 	s.master.background.Go(func() {
 		s.makePlan(p, state, planRequest{
 			signature:   signature{feeds: c.feeds, fetches: unique(c.fetches), targets: c.targets},
@@ -61,7 +62,7 @@ func (s *session) makeCallable(ctx context.Context, options *pb.CallableOptions)
 		})
 	})
 	var err error
-	if c.plan, err = p.await(ctx); err != nil {
+	if c.plan, err = s.await(ctx, p); err != nil {
 		return nil, err
 	}
 	c.bind()
@@ -101,6 +102,7 @@ func (m *Master) RunCallable(ctx context.Context, req *message.RunCallableReques
 	if err != nil {
 		return nil, err
 	}
+	defer s.release(c.plan)
 	if len(req.Feeds) < len(c.feeds) {
 		return nil, status.InvalidArgumentf("The callable %d has %d feeds, and %d were given.", req.Handle, len(c.feeds), len(req.Feeds))
 	}
@@ -131,7 +133,7 @@ func (c *callable) arrange(tensors []message.NamedTensor) []tensor.Tensor {
 	return out
 }
 
-// callable returns a step that was prepared.
+// callable returns a step that was prepared, whose plan has one more user, who must call release.
 func (s *session) callable(handle int64) (*callable, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,10 +146,12 @@ func (s *session) callable(handle int64) (*callable, error) {
 	case !ok:
 		return nil, status.InvalidArgumentf("Attempted to run callable after handle was released: %d", handle)
 	}
+	s.useLocked(c.plan)
 	return c, nil
 }
 
-// ReleaseCallable drops a step that was prepared, with its graphs on all tasks. One that is not there is no error.
+// ReleaseCallable drops a step that was prepared, with its graphs on all tasks once it no longer runs. One that is not there
+// is no error.
 func (m *Master) ReleaseCallable(_ context.Context, req *pb.ReleaseCallableRequest) (*pb.ReleaseCallableResponse, error) {
 	s, err := m.use(req.GetSessionHandle())
 	if err != nil {
@@ -158,22 +162,7 @@ func (m *Master) ReleaseCallable(_ context.Context, req *pb.ReleaseCallableReque
 	delete(s.callables, req.GetHandle())
 	s.mu.Unlock()
 	if c != nil {
-		m.background.Go(func() { s.deregister(c.plan) })
+		s.release(c.plan)
 	}
 	return &pb.ReleaseCallableResponse{}, nil
-}
-
-// deregister drops the graphs of a plan that no step will use again. A task that cannot be reached has none.
-func (s *session) deregister(p *plan) {
-	ctx, cancel := context.WithTimeout(s.master.ctx, cleanupTimeout)
-	defer cancel()
-	err := together(len(p.parts), func(i int) error {
-		_, err := p.parts[i].worker.DeregisterGraph(ctx, &pb.DeregisterGraphRequest{
-			SessionHandle: s.handle, CreateWorkerSessionCalled: true, GraphHandle: p.parts[i].handle,
-		})
-		return err
-	})
-	if err != nil {
-		s.master.Log.Debug("a task did not drop a graph", "session", s.handle, "error", err)
-	}
 }

@@ -20,6 +20,17 @@ func makeCallable(t *testing.T, s *testcluster.Session, options *pb.CallableOpti
 	return resp.GetHandle()
 }
 
+func callableOf(fetch string, feeds ...string) *pb.CallableOptions {
+	return &pb.CallableOptions{Feed: feeds, Fetch: []string{fetch}}
+}
+
+func releaseCallable(t *testing.T, s *testcluster.Session, handle int64) {
+	t.Helper()
+	if _, err := s.Node.Master.ReleaseCallable(t.Context(), &pb.ReleaseCallableRequest{SessionHandle: s.Handle, Handle: handle}); err != nil {
+		t.Error(err)
+	}
+}
+
 func runCallable(t *testing.T, s *testcluster.Session, handle int64, feeds ...float32) ([]float32, error) {
 	t.Helper()
 	req := &message.RunCallableRequest{Session: s.Handle, Handle: handle}
@@ -62,7 +73,7 @@ func TestCallable(t *testing.T) {
 func TestCallableMisuse(t *testing.T) {
 	s := open(t, psWorker(t), pieces)
 	m := s.Node.Master
-	handle := makeCallable(t, s, &pb.CallableOptions{Feed: []string{"a:0", "b:0"}, Fetch: []string{"ab:0"}})
+	handle := makeCallable(t, s, callableOf("ab:0", "a:0", "b:0"))
 	_, err := runCallable(t, s, handle, 1)
 	expect(t, err, status.InvalidArgument, "has 2 feeds, and 1 were given")
 	if got, err := runCallable(t, s, handle, 1, 2, 3); err != nil || got[0] != 3 {
@@ -73,9 +84,7 @@ func TestCallableMisuse(t *testing.T) {
 	_, err = runCallable(t, s, -1)
 	expect(t, err, status.InvalidArgument, "Attempted to run callable after handle was released: -1")
 	for range 2 {
-		if _, err := m.ReleaseCallable(t.Context(), &pb.ReleaseCallableRequest{SessionHandle: s.Handle, Handle: handle}); err != nil {
-			t.Error(err)
-		}
+		releaseCallable(t, s, handle)
 	}
 	_, err = runCallable(t, s, handle, 1, 2)
 	expect(t, err, status.InvalidArgument, "Attempted to run callable after handle was released: 0")
@@ -124,11 +133,9 @@ func TestReleasedCallableIsDroppedByWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := psWorker(t)
 		s := open(t, c, pieces)
-		handle := makeCallable(t, s, &pb.CallableOptions{Feed: []string{"a:0", "b:0"}, Fetch: []string{"ab:0"}})
+		handle := makeCallable(t, s, callableOf("ab:0", "a:0", "b:0"))
 		c.Calls()
-		if _, err := s.Node.Master.ReleaseCallable(t.Context(), &pb.ReleaseCallableRequest{SessionHandle: s.Handle, Handle: handle}); err != nil {
-			t.Fatal(err)
-		}
+		releaseCallable(t, s, handle)
 		synctest.Wait()
 		if n := testcluster.Count(c.Calls(), "DeregisterGraph"); n != 1 {
 			t.Errorf("%d graphs were dropped on other tasks, want 1", n)

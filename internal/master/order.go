@@ -51,7 +51,8 @@ func hashRequest(req *message.RunStepRequest) uint64 {
 	return h.Sum64()
 }
 
-// order returns what a request asks for, with a plan that is ready. It makes the plan if there is none.
+// order returns what a request asks for, with a plan that is ready and has one more user, who must call release. It makes
+// the plan if there is none.
 func (s *session) order(ctx context.Context, req *message.RunStepRequest) (*order, error) {
 	hash := hashRequest(req)
 	s.mu.Lock()
@@ -60,10 +61,12 @@ func (s *session) order(ctx context.Context, req *message.RunStepRequest) (*orde
 		return nil, errClosed
 	}
 	o := s.orders[hash]
-	s.mu.Unlock()
-	if o != nil && o.matches(req) {
+	if o != nil && o.plan.users > 0 && o.matches(req) {
+		s.useLocked(o.plan)
+		s.mu.Unlock()
 		return o, nil
 	}
+	s.mu.Unlock()
 	o = &order{fetches: slices.Clone(req.Fetches), targets: slices.Clone(req.Targets)}
 	for i := range req.Feeds {
 		o.feeds = append(o.feeds, req.Feeds[i].Name)

@@ -14,7 +14,7 @@ import (
 // partialRun is a step that its client runs in pieces: each call feeds some of the feeds and takes some of the fetches that
 // were announced. It ends when all have been, or with the first error of a task.
 type partialRun struct {
-	plan *plan
+	plan *plan // used until the end
 	id   int64
 
 	mu      sync.Mutex
@@ -109,6 +109,7 @@ func (s *session) endPartial(handle string, run *partialRun) {
 	s.mu.Unlock()
 	if known {
 		s.cleanup(run.plan, run.id)
+		s.release(run.plan)
 	}
 }
 

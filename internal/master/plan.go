@@ -1,7 +1,6 @@
 package master
 
 import (
-	"context"
 	"maps"
 	"runtime/debug"
 	"strconv"
@@ -30,6 +29,10 @@ type plan struct {
 	feedKeys  map[string]string // rendezvous keys by feed; none for those that nothing consumes
 	fetchKeys map[string]string // rendezvous keys by fetch
 	runs      atomic.Int64      // number of steps
+
+	key   string // in session.plans; "" for the plan of a callable
+	users int    // guarded by session.mu; steps, waiting requests, and one for being kept
+	used  int64  // guarded by session.mu; when the plan was last used, in session.uses
 }
 
 // part is what one task does in a plan.
@@ -37,47 +40,6 @@ type part struct {
 	task   cluster.Task
 	worker Worker
 	handle string // of the registered graph
-}
-
-// plan returns the plan of a signature when it is ready. The first request for one starts to make it; all wait for it no
-// longer than their context lives. A plan that could not be made is forgotten, so that the next request tries again.
-func (s *session) plan(ctx context.Context, sig signature) (*plan, error) {
-	key := sig.key()
-	s.mu.Lock()
-	p := s.plans[key]
-	if p == nil {
-		p = s.newPlan()
-		s.plans[key] = p
-		state := s.graph
-		s.master.background.Go(func() {
-			s.makePlan(p, state, planRequest{signature: sig})
-			if p.err == nil {
-				return
-			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.plans[key] == p {
-				delete(s.plans, key)
-			}
-		})
-	}
-	s.mu.Unlock()
-	return p.await(ctx)
-}
-
-func (s *session) newPlan() *plan { return &plan{ready: make(chan struct{}), home: -1} }
-
-// await waits until a plan is ready.
-func (p *plan) await(ctx context.Context) (*plan, error) {
-	select {
-	case <-p.ready:
-	case <-ctx.Done():
-		return nil, status.FromContext(ctx, "preparing the step")
-	}
-	if p.err != nil {
-		return nil, p.err
-	}
-	return p, nil
 }
 
 // planRequest is what a plan is made for.

@@ -58,6 +58,7 @@ func (s *session) runStep(ctx context.Context, req *message.RunStepRequest) (*me
 	if err != nil {
 		return nil, err
 	}
+	defer s.release(o.plan)
 	st := &step{session: s, plan: o.plan, id: newStepID(), keys: o.keys}
 	for i, key := range o.feedKeys {
 		if key != "" {

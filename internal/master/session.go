@@ -37,6 +37,7 @@ type session struct {
 	callables map[int64]*callable    // guarded by mu; by handle
 	made      int64                  // guarded by mu; number of callables that were made
 	setUp     int64                  // guarded by mu; number of partial runs that were set up
+	uses      int64                  // guarded by mu; how often plans were used
 	running   map[*step]struct{}     // guarded by mu
 	idle      chan struct{}          // guarded by mu; closed when the last step of a closed session has ended
 }
@@ -96,11 +97,11 @@ func (s *session) close(ctx context.Context, why *status.Error) {
 		s.endPartials()
 		s.deleteWorkerSessions()
 	})
-	s.await(ctx, over)
+	s.awaitEnd(ctx, over)
 }
 
-// await waits for the end of a session that is closed, and says from time to time for whom it waits.
-func (s *session) await(ctx context.Context, over <-chan struct{}) {
+// awaitEnd waits for the end of a session that is closed, and says from time to time for whom it waits.
+func (s *session) awaitEnd(ctx context.Context, over <-chan struct{}) {
 	ticker := time.NewTicker(logPeriod)
 	defer ticker.Stop()
 	for {
