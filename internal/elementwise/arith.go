@@ -62,9 +62,32 @@ func arithmetic[T tensor.Elem](op Op) any {
 		return number2[complex64](op)
 	case complex128:
 		return number2[complex128](op)
+	case bool:
+		if loop := bool2(op); loop != nil {
+			return loop
+		}
 	}
 	if op == Assign {
 		return func(z, _, y []T) { copy(z, y) }
+	}
+	return nil
+}
+
+// bool2 is what TensorFlow's scatters make of booleans taken as the numbers 0 and 1.
+func bool2(op Op) any {
+	switch op {
+	case Add:
+		return func(z, x, y []bool) {
+			for i := range z {
+				z[i] = x[i] || y[i]
+			}
+		}
+	case Sub:
+		return func(z, x, y []bool) {
+			for i := range z {
+				z[i] = x[i] != y[i]
+			}
+		}
 	}
 	return nil
 }

@@ -49,6 +49,8 @@ func Scatter(op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) 
 		combine[complex64](op, dst, updates, l, width)
 	case tensor.Complex128:
 		combine[complex128](op, dst, updates, l, width)
+	case tensor.Bool:
+		combine[bool](op, dst, updates, l, width)
 	default:
 		panic(fmt.Sprintf("rows: no arithmetic on %v", dst.DType()))
 	}

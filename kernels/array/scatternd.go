@@ -86,7 +86,7 @@ func init() {
 			},
 			Shape: tensorScatterShape,
 		},
-		Kernels: kernel.ForTypes("T", newScatter(elementwise.Add, rows.CheckUpdates), dtypes.Numbers...),
+		Kernels: kernel.ForTypes("T", newScatter(elementwise.Add, rows.CheckUpdates), append([]tensor.DType{tensor.Bool}, dtypes.Numbers...)...),
 	})
 }
 

@@ -2,6 +2,7 @@ package state
 
 import (
 	"math"
+	"math/cmplx"
 
 	"github.com/weft-ml/weft/internal/dtypes"
 	"github.com/weft-ml/weft/internal/simd"
@@ -13,40 +14,40 @@ func init() {
 		{
 			name: "GradientDescent", doc: "Moves a variable against its gradient: var -= alpha*delta.",
 			forms: dense, vars: []string{"var"}, args: []string{"alpha", "delta"},
-			f32: plain(descend[float32]), f64: plain(descend[float64]), types: dtypes.Floats,
+			f32: plain(descend[float32]), f64: plain(descend[float64]), c128: plain(complexDescend), types: dtypes.Floats,
 		},
 		{
 			name: "Momentum", doc: "Moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; " +
 				"var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.",
 			forms: dense | sparse, vars: []string{"var", "accum"}, args: []string{"lr", "grad", "momentum"},
-			attrs: []string{"use_nesterov: bool = false"}, f32: momentum[float32], f64: momentum[float64], types: dtypes.Floats,
+			attrs: []string{"use_nesterov: bool = false"}, f32: momentum[float32], f64: momentum[float64], c128: complexMomentum, types: dtypes.Floats,
 		},
 		{
 			name: "KerasMomentum", doc: "Moves a variable by a velocity with the rate in it: accum = accum*momentum - lr*grad; var += accum.",
 			forms: byHandle | byHandleSparse, vars: []string{"var", "accum"}, args: []string{"lr", "grad", "momentum"},
-			attrs: []string{"use_nesterov: bool = false"}, f32: kerasMomentum[float32], f64: kerasMomentum[float64], types: dtypes.Floats,
+			attrs: []string{"use_nesterov: bool = false"}, f32: kerasMomentum[float32], f64: kerasMomentum[float64], c128: kerasMomentum[complex128], types: dtypes.Floats,
 		},
 		{
 			name: "Adagrad", doc: "Divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.",
 			forms: dense | sparse, vars: []string{"var", "accum"}, args: []string{"lr", "grad"},
-			attrs: []string{"update_slots: bool = true"}, f32: adagrad[float32], f64: adagrad[float64], types: dtypes.Floats,
+			attrs: []string{"update_slots: bool = true"}, f32: adagrad[float32], f64: adagrad[float64], c128: complexAdagrad, types: dtypes.Floats,
 		},
 		{
 			name: "AdagradV2", doc: "Is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).",
 			forms: dense | sparse, vars: []string{"var", "accum"}, args: []string{"lr", "epsilon", "grad"},
-			attrs: []string{"update_slots: bool = true"}, f32: adagradV2[float32], f64: adagradV2[float64], types: dtypes.Floats,
+			attrs: []string{"update_slots: bool = true"}, f32: adagradV2[float32], f64: adagradV2[float64], c128: complexAdagradV2, types: dtypes.Floats,
 		},
 		{
 			name: "Adadelta", doc: "Adadelta (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.",
 			forms: dense | sparse, vars: []string{"var", "accum", "accum_update"}, args: []string{"lr", "rho", "epsilon", "grad"},
-			f32: plain(adadelta[float32]), f64: plain(adadelta[float64]), types: dtypes.Floats,
+			f32: plain(adadelta[float32]), f64: plain(adadelta[float64]), c128: plain(adadelta[complex128]), types: dtypes.Floats,
 		},
 		{
 			name: "Adam", doc: "Adam (Kingma and Ba, 2014): m and v are running means of the gradient and of its square, and var moves by " +
 				"-lr*√(1-beta2_power)/(1-beta1_power) * m/(√v + epsilon).",
 			forms: dense, vars: []string{"var", "m", "v"},
 			args:  []string{"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon", "grad"},
-			attrs: []string{"use_nesterov: bool = false"}, f32: adam[float32], f64: adam[float64], types: dtypes.Floats,
+			attrs: []string{"use_nesterov: bool = false"}, f32: adam[float32], f64: adam[float64], c128: complexAdam, types: dtypes.Floats,
 			errors: map[string]string{"lr": "lr is not a scalar : "},
 		},
 		{
@@ -66,13 +67,13 @@ func init() {
 			name: "RMSProp", doc: "Divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); " +
 				"mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.",
 			forms: dense | sparse, vars: []string{"var", "ms", "mom"}, args: []string{"lr", "rho", "momentum", "epsilon", "grad"},
-			f32: plain(rmsProp[float32]), f64: plain(rmsProp[float64]), types: dtypes.Floats,
+			f32: plain(rmsProp[float32]), f64: plain(rmsProp[float64]), c128: plain(complexRMSProp), types: dtypes.Floats,
 			errors: map[string]string{"lr": "lr is not a scalar : "},
 		},
 		{
 			name: "CenteredRMSProp", doc: "Is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.",
 			forms: dense | sparse, vars: []string{"var", "mg", "ms", "mom"}, args: []string{"lr", "rho", "momentum", "epsilon", "grad"},
-			f32: plain(centeredRMSProp[float32]), f64: plain(centeredRMSProp[float64]), types: dtypes.Floats,
+			f32: plain(centeredRMSProp[float32]), f64: plain(centeredRMSProp[float64]), c128: plain(complexCenteredRMSProp), types: dtypes.Floats,
 			errors: map[string]string{"lr": "lr is not a scalar : "},
 		},
 		{
@@ -97,7 +98,7 @@ func momentum[T simd.Float](a opdef.Attrs) update[T] {
 	return func(v [][]T, g, p []T) { simd.Momentum(v[0], v[1], g, p[0], p[1], nesterov) }
 }
 
-func kerasMomentum[T simd.Float](a opdef.Attrs) update[T] {
+func kerasMomentum[T number](a opdef.Attrs) update[T] {
 	nesterov := a.Bool("use_nesterov")
 	return func(v [][]T, g, p []T) {
 		w, accum, lr, momentum := v[0], v[1], p[0], p[1]
@@ -122,7 +123,7 @@ func adagradV2[T simd.Float](a opdef.Attrs) update[T] {
 	return func(v [][]T, g, p []T) { simd.Adagrad(v[0], v[1], g, p[0], p[1], frozen) }
 }
 
-func adadelta[T simd.Float](v [][]T, g, p []T) {
+func adadelta[T number](v [][]T, g, p []T) {
 	w, accum, accumUpdate, lr, rho, epsilon := v[0], v[1], v[2], p[0], p[1], p[2]
 	for i, d := range g {
 		accum[i] = accum[i]*rho + d*d*(1-rho)
@@ -133,7 +134,7 @@ func adadelta[T simd.Float](v [][]T, g, p []T) {
 }
 
 // adamRate returns the rate of Adam with the corrections for the number of steps.
-func adamRate[T simd.Float](p []T) T {
+func adamRate[T number](p []T) T {
 	beta1Power, beta2Power, lr := p[0], p[1], p[2]
 	return lr * sqrt(1-beta2Power) / (1 - beta1Power)
 }
@@ -203,4 +204,14 @@ func signOf[T simd.Float](x T) T {
 	return x // zero or not a number
 }
 
-func sqrt[T simd.Float](x T) T { return T(math.Sqrt(float64(x))) }
+func sqrt[T number](x T) T {
+	switch x := any(&x).(type) {
+	case *float32:
+		*x = float32(math.Sqrt(float64(*x)))
+	case *float64:
+		*x = math.Sqrt(*x)
+	case *complex128:
+		*x = cmplx.Sqrt(*x)
+	}
+	return x
+}

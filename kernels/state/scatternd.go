@@ -40,6 +40,10 @@ func init() {
 			},
 			Kernels: kernel.ForTypes("T", newScatterNd(s.op), scatterTypes(s.op)...),
 		})
+		resourceTypes := scatterTypes(s.op)
+		if s.op == elementwise.Add || s.op == elementwise.Sub {
+			resourceTypes = append([]tensor.DType{tensor.Bool}, resourceTypes...)
+		}
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
 				Name: "ResourceScatterNd" + s.name, Doc: s.doc + ".",
@@ -48,7 +52,7 @@ func init() {
 				Stateful: true,
 				Shape:    scatterNdShape,
 			},
-			Kernels: kernel.ForTypes("T", newScatterNd(s.op), scatterTypes(s.op)...),
+			Kernels: kernel.ForTypes("T", newScatterNd(s.op), resourceTypes...),
 		})
 	}
 }

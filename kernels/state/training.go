@@ -23,7 +23,8 @@ type rule struct {
 	attrs []string // besides T, Tindices and use_locking
 	f32   func(opdef.Attrs) update[float32]
 	f64   func(opdef.Attrs) update[float64]
-	types []tensor.DType // real floating types that TensorFlow has it for
+	c128  func(opdef.Attrs) update[complex128] // nil where TensorFlow has no complex form
+	types []tensor.DType                       // real floating types that TensorFlow has it for
 
 	errors     map[string]string // texts that name an input otherwise than by "NAME is not a scalar: "
 	signs      map[string]sign   // hyperparameters that must have a sign
@@ -56,12 +57,15 @@ const (
 	notPositive
 )
 
+// number is a type that steps are computed in.
+type number interface{ simd.Float | complex128 }
+
 // update is the arithmetic of a rule: v are corresponding elements of the variable and its slots, g those of the gradient,
 // p the hyperparameters in order.
-type update[T simd.Float] func(v [][]T, g, p []T)
+type update[T number] func(v [][]T, g, p []T)
 
 // plain returns an update that does not depend on attributes.
-func plain[T simd.Float](f update[T]) func(opdef.Attrs) update[T] {
+func plain[T number](f update[T]) func(opdef.Attrs) update[T] {
 	return func(opdef.Attrs) update[T] { return f }
 }
 
@@ -138,10 +142,14 @@ func (s *step) table() kernel.Table {
 		case tensor.Float64:
 			t[dtype] = newStep(s, s.f64)
 		case tensor.Float16:
-			t[dtype] = newShortStep[tensor.Half](s)
+			t[dtype] = newConvertedStep(s, s.f32, elementwise.Widen[tensor.Half], elementwise.Narrow[tensor.Half])
 		case tensor.BFloat16:
-			t[dtype] = newShortStep[tensor.BFloat](s)
+			t[dtype] = newConvertedStep(s, s.f32, elementwise.Widen[tensor.BFloat], elementwise.Narrow[tensor.BFloat])
 		}
+	}
+	if s.c128 != nil {
+		t[tensor.Complex64] = newConvertedStep(s, s.c128, widenComplex, narrowComplex)
+		t[tensor.Complex128] = newStep(s, s.c128)
 	}
 	return t
 }
@@ -156,33 +164,33 @@ type operands struct {
 }
 
 // stepKernel runs a step on elements of type T, computed in type F.
-type stepKernel[T tensor.Elem, F simd.Float] struct {
+type stepKernel[T tensor.Elem, F number] struct {
 	*step
 	apply func(v [][]T, g []T, p []F)
 }
 
-func newStep[T simd.Float](s *step, f func(opdef.Attrs) update[T]) kernel.New {
+func newStep[T number](s *step, f func(opdef.Attrs) update[T]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		return &stepKernel[T, T]{s, f(c.Attrs)}, nil
 	}
 }
 
-// newShortStep computes a 16-bit type in float32 and rounds once.
-func newShortStep[H elementwise.Short](s *step) kernel.New {
+// newConvertedStep computes type T in the wider type F and rounds once.
+func newConvertedStep[T tensor.Elem, F number](s *step, f func(opdef.Attrs) update[F], widen func([]F, []T), narrow func([]T, []F)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
-		f := s.f32(c.Attrs)
-		return &stepKernel[H, float32]{s, func(v [][]H, g []H, p []float32) {
-			wide := make([]float32, (len(v)+1)*len(g))
-			slots := make([][]float32, len(v))
+		apply := f(c.Attrs)
+		return &stepKernel[T, F]{s, func(v [][]T, g []T, p []F) {
+			wide := make([]F, (len(v)+1)*len(g))
+			slots := make([][]F, len(v))
 			for i := range v {
 				slots[i] = wide[i*len(g) : (i+1)*len(g)]
-				elementwise.Widen(slots[i], v[i])
+				widen(slots[i], v[i])
 			}
 			grad := wide[len(v)*len(g):]
-			elementwise.Widen(grad, g)
-			f(slots, grad, p)
+			widen(grad, g)
+			apply(slots, grad, p)
 			for i := range v {
-				elementwise.Narrow(v[i], slots[i])
+				narrow(v[i], slots[i])
 			}
 		}}, nil
 	}
@@ -201,7 +209,7 @@ func (k *stepKernel[T, F]) Compute(ctx *kernel.Context) error {
 	}
 	p := make([]F, len(o.hyper))
 	for i, t := range o.hyper {
-		p[i] = F(number(t))
+		p[i] = scalar[F](t)
 	}
 	if o.indices == nil {
 		k.whole(o, p)
@@ -269,18 +277,35 @@ func (s *step) badIndex(o *operands, at int, index int64) error {
 	return status.InvalidArgumentf("Index %d at offset %d in indices is out of range", index, at)
 }
 
-// number returns the value of a scalar as float64.
-func number(t *tensor.Tensor) float64 {
+// scalar returns the value of a scalar of any type that a rule has.
+func scalar[F number](t *tensor.Tensor) F {
+	var out F
+	switch out := any(&out).(type) {
+	case *float32:
+		*out = float32(real(anyValue(t)))
+	case *float64:
+		*out = real(anyValue(t))
+	case *complex128:
+		*out = anyValue(t)
+	}
+	return out
+}
+
+func anyValue(t *tensor.Tensor) complex128 {
 	switch t.DType() {
 	case tensor.Float16:
-		return float64(tensor.Value[tensor.Half](t).Float32())
+		return complex(float64(tensor.Value[tensor.Half](t).Float32()), 0)
 	case tensor.BFloat16:
-		return float64(tensor.Value[tensor.BFloat](t).Float32())
+		return complex(float64(tensor.Value[tensor.BFloat](t).Float32()), 0)
 	case tensor.Float32:
-		return float64(tensor.Value[float32](t))
+		return complex(float64(tensor.Value[float32](t)), 0)
 	case tensor.Float64:
-		return tensor.Value[float64](t)
+		return complex(tensor.Value[float64](t), 0)
+	case tensor.Complex64:
+		return complex128(tensor.Value[complex64](t))
+	case tensor.Complex128:
+		return tensor.Value[complex128](t)
 	default:
-		return float64(tensor.Value[int64](t))
+		return complex(float64(tensor.Value[int64](t)), 0)
 	}
 }
