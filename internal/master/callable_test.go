@@ -103,6 +103,10 @@ func TestCallableMisuse(t *testing.T) {
 			status.InvalidArgument, `Requested tensor connection from unknown edge: "b:0" (actual number of outputs = 1).`},
 		{&pb.CallableOptions{Fetch: []string{"ab:0"}, TensorConnection: []*pb.TensorConnection{{FromTensor: "a:0", ToTensor: "zz:0"}}},
 			status.NotFound, "unable to find feed output zz:0"},
+		{&pb.CallableOptions{Fetch: []string{"ab:0"}, TensorConnection: []*pb.TensorConnection{{FromTensor: "a:0", ToTensor: "b:7"}}},
+			status.InvalidArgument, "FeedInputs: b:7 should have output index < 1"},
+		{&pb.CallableOptions{Feed: []string{"b:0"}, Fetch: []string{"ab:0"}, TensorConnection: []*pb.TensorConnection{{FromTensor: "a:0", ToTensor: "b:0"}}},
+			status.InvalidArgument, `Endpoint "b:0" fed more than once.`},
 	} {
 		_, err := m.MakeCallable(t.Context(), &pb.MakeCallableRequest{SessionHandle: s.Handle, Options: tt.options})
 		expect(t, err, tt.code, tt.text)

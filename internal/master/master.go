@@ -82,7 +82,7 @@ const (
 type Master struct {
 	Config
 	recent     *requestid.Recent
-	background sync.WaitGroup  // what goes on beside requests
+	background background
 	ctx        context.Context // of what goes on beside requests; ends when the master is closed
 	stop       context.CancelFunc
 
@@ -112,7 +112,7 @@ func (m *Master) Close(ctx context.Context) {
 	m.stop()
 	over := make(chan struct{})
 	go func() {
-		m.background.Wait()
+		m.background.wait()
 		close(over)
 	}()
 	select {

@@ -73,7 +73,7 @@ func (m *Master) catch(err *error, doing string) {
 
 // cut returns the parts of the session's graph that a step needs, by task.
 func (s *session) cut(p *plan, state *graphState, req planRequest) (map[string]*graph.Graph, error) {
-	g, err := connect(state.graph, req.connections)
+	g, err := connect(state.graph, req.connections, req.feeds)
 	if err != nil {
 		return nil, err
 	}
