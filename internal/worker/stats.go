@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -25,8 +24,15 @@ type unitStats struct {
 	nodes []*executor.NodeStats
 }
 
-// Collect adds one execution of a node.
-func (u *unitStats) Collect(n *executor.NodeStats) { u.nodes = append(u.nodes, n) }
+// Collect adds one execution of a node. Those that only move tensors between devices are left out, as TensorFlow does:
+// transfers are recorded by themselves.
+func (u *unitStats) Collect(n *executor.NodeStats) {
+	switch n.Op {
+	case "_Send", "_HostSend", "Send", "_Recv", "_HostRecv", "Recv":
+		return
+	}
+	u.nodes = append(u.nodes, n)
+}
 
 // newStats returns what to collect about a run of a graph.
 func newStats(opts *pb.ExecutorOpts, reg *registered) *stats {
@@ -106,12 +112,6 @@ func nodeStats(n *executor.NodeStats, node *graph.Node) *pb.NodeExecStats {
 func label(n *executor.NodeStats, node *graph.Node) string {
 	if node == nil {
 		return n.Node + " = " + n.Op + "()"
-	}
-	switch n.Op {
-	case "_Send", "_HostSend":
-		return fmt.Sprintf("%s = %s(%s @%s)", n.Node, n.Op, node.Attrs.String("tensor_name"), node.Attrs.String("recv_device"))
-	case "_Recv", "_HostRecv":
-		return fmt.Sprintf("%s = %s(%s @%s)", n.Node, n.Op, node.Attrs.String("tensor_name"), node.Attrs.String("send_device"))
 	}
 	return n.Node + " = " + n.Op + "(" + strings.Join(node.Def().Inputs, ", ") + ")"
 }
