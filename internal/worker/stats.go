@@ -2,6 +2,7 @@ package worker
 
 import (
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/weft-ml/weft/graph"
@@ -18,10 +19,12 @@ type stats struct {
 	units           []*unitStats
 }
 
-// unitStats collects what one executor did. It implements executor.Collector.
+// unitStats collects what one executor did, and those of the functions that it called. It implements executor.Collector.
 type unitStats struct {
-	unit  *unit
-	nodes []*executor.NodeStats
+	unit *unit
+
+	mu    sync.Mutex
+	nodes []*executor.NodeStats // guarded by mu while the step runs
 }
 
 // Collect adds one execution of a node. Those that only move tensors between devices are left out, as TensorFlow does:
@@ -31,7 +34,17 @@ func (u *unitStats) Collect(n *executor.NodeStats) {
 	case "_Send", "_HostSend", "Send", "_Recv", "_HostRecv", "Recv":
 		return
 	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	u.nodes = append(u.nodes, n)
+}
+
+// node returns the node that was executed, nil if it is in a function.
+func (u *unitStats) node(n *executor.NodeStats) *graph.Node {
+	if n.Depth > 0 {
+		return nil
+	}
+	return u.unit.graph.Node(n.Node)
 }
 
 // newStats returns what to collect about a run of a graph.
@@ -80,7 +93,7 @@ func (u *unitStats) timeline(begun time.Time) *pb.DeviceStepStats {
 	source := &executor.NodeStats{Node: "_SOURCE", Op: "NoOp", Scheduled: begun, Start: begun, End: begun}
 	out.NodeStats = append(out.NodeStats, nodeStats(source, nil))
 	for _, n := range u.nodes {
-		out.NodeStats = append(out.NodeStats, nodeStats(n, u.unit.graph.Node(n.Node)))
+		out.NodeStats = append(out.NodeStats, nodeStats(n, u.node(n)))
 	}
 	return out
 }
@@ -127,7 +140,7 @@ func (u *unitStats) costs(first int) []*pb.CostGraphDef_Node {
 		cost := &pb.CostGraphDef_Node{
 			Name: n.Node, Device: u.unit.device.Name, Id: ids[n.Node], ComputeCost: n.End.Sub(n.Start).Microseconds(),
 		}
-		if node := u.unit.graph.Node(n.Node); node != nil {
+		if node := u.node(n); node != nil {
 			u.addInputs(cost, node, ids)
 		}
 		for _, o := range n.Outputs {
