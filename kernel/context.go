@@ -27,6 +27,7 @@ type Context struct {
 	Node   string
 	At     FrameIter
 	Depth  int // how many function calls the node is nested in
+	Stats  any // what collects the statistics of the run, for functions that the node calls; nil if nobody asked
 
 	// Dead is set for kernels that run on dead inputs (they forward deadness across devices), and may be set by a kernel to
 	// make its outputs dead.

@@ -234,9 +234,9 @@ func (r *run) leave(n int32) {
 		return
 	}
 	r.step, r.opts, r.done, r.stopped, r.err, r.over = nil, RunOptions{}, nil, nil, nil, false
-	r.inline.ctx.Step = nil
+	r.inline.ctx = kernel.Context{}
 	for t := r.tasks; t != nil; t = t.next {
-		t.ctx.Step = nil
+		t.ctx = kernel.Context{}
 	}
 	if !r.e.spare.CompareAndSwap(nil, r) {
 		r.e.pool.Put(r)
@@ -272,7 +272,9 @@ func (r *run) newTask() *task {
 }
 
 // bind gives a task what is the same for all tasks of a run.
-func (r *run) bind(t *task) { t.ctx.Step, t.ctx.Device, t.ctx.Depth = r.step, r.e.device, r.opts.Depth }
+func (r *run) bind(t *task) {
+	t.ctx.Step, t.ctx.Device, t.ctx.Depth, t.ctx.Stats = r.step, r.e.device, r.opts.Depth, r.opts.Stats
+}
 
 func (r *run) freeTask(t *task) {
 	t.node, t.it, t.err, t.stats = nil, nil, nil, nil

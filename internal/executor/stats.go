@@ -6,7 +6,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Collector is told what a run did, one node at a time, by the goroutine that owns the run. It keeps what it is given.
+// Collector is told what a run did, one node at a time. It keeps what it is given. Runs of functions that nodes call tell
+// the same collector, at the same time.
 type Collector interface {
 	Collect(stats *NodeStats)
 }
@@ -14,6 +15,7 @@ type Collector interface {
 // NodeStats describes one execution of a node.
 type NodeStats struct {
 	Node, Op  string
+	Depth     int       // how many function calls the node is nested in
 	Scheduled time.Time // when it became ready
 	Start     time.Time // when its kernel was called
 	End       time.Time // when its kernel was done
@@ -30,7 +32,7 @@ type OutputStats struct {
 
 // newStats returns what is known of a node when it becomes ready.
 func (r *run) newStats(n *node) *NodeStats {
-	return &NodeStats{Node: n.name, Op: n.op, Scheduled: time.Now()}
+	return &NodeStats{Node: n.name, Op: n.op, Depth: r.opts.Depth, Scheduled: time.Now()}
 }
 
 func (s *NodeStats) start() { s.Start = time.Now() }

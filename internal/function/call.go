@@ -52,7 +52,8 @@ func (f *function) Call(ctx *kernel.Context, args []tensor.Tensor, done func(ret
 		c.finish = c.end
 	}
 	c.done = done
-	f.exec.RunAsync(ctx.Step, executor.RunOptions{Args: args, Rets: c.rets, Depth: ctx.Depth + 1}, c.finish)
+	stats, _ := ctx.Stats.(executor.Collector)
+	f.exec.RunAsync(ctx.Step, executor.RunOptions{Args: args, Rets: c.rets, Depth: ctx.Depth + 1, Stats: stats}, c.finish)
 }
 
 // check prepares the function and reports why it cannot be called.

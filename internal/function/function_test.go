@@ -11,11 +11,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/executor"
 	"github.com/weft-ml/weft/internal/function"
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/kernel"
+	_ "github.com/weft-ml/weft/kernels/array"
 	_ "github.com/weft-ml/weft/kernels/control"
 	_ "github.com/weft-ml/weft/kernels/function"
+	_ "github.com/weft-ml/weft/kernels/math"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -62,12 +65,6 @@ func registerOps() {
 		Def:     opdef.Def{Name: "Held", Doc: "-", Stateful: true},
 		Kernels: kernel.Any(func(*kernel.Construction) (kernel.Kernel, error) { return held{count}, nil }),
 	})
-	kernel.Register(kernel.Op{Def: opdef.Def{
-		Name: "Const", Doc: "-", Out: []string{"output: dtype"}, Attrs: []string{"value: tensor", "dtype: type"}, Shape: opdef.UnknownShape,
-	}})
-	kernel.Register(kernel.Op{Def: opdef.Def{
-		Name: "Identity", Doc: "-", In: []string{"input: T"}, Out: []string{"output: T"}, Attrs: []string{"T: type"}, Shape: opdef.SameShape,
-	}})
 }
 
 func binary(f func(x, y int64) int64) kernel.Func {
@@ -210,22 +207,29 @@ var device = &kernel.Device{
 // library is a set of functions to be called.
 type library struct {
 	testing.TB
+	graph   *graph.Graph
 	runtime *function.Runtime
 	step    *kernel.Step
+}
+
+func (l *library) add(defs []graph.FunctionDef, gradient map[string]string) {
+	l.Helper()
+	if err := l.graph.Library.Add(defs, gradient, kernel.Default); err != nil {
+		l.Fatal(err)
+	}
 }
 
 func newLibrary(t testing.TB, defs ...graph.FunctionDef) *library {
 	t.Helper()
 	g := graph.New(kernel.Default)
-	if err := g.Library.Add(defs, nil, kernel.Default); err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	t.Cleanup(func() { cancel(nil) })
-	return &library{
-		TB: t, runtime: function.NewRuntime(g.Library, function.Config{Device: device}),
+	l := &library{
+		TB: t, graph: g, runtime: function.NewRuntime(g.Library, function.Config{Device: device}),
 		step: &kernel.Step{ID: 1, Context: ctx, Cancel: func(err error) { cancel(err) }},
 	}
+	l.add(defs, nil)
+	return l
 }
 
 // call calls a function as a node outside of calls does.
@@ -385,4 +389,34 @@ func (n *node) run(in ...tensor.Tensor) ([]tensor.Tensor, error) {
 		rets[i] = outs[i].Tensor
 	}
 	return rets, err
+}
+
+type collector struct {
+	sync.Mutex
+	nodes map[string]int // depth by name
+}
+
+func (c *collector) Collect(s *executor.NodeStats) {
+	c.Lock()
+	defer c.Unlock()
+	c.nodes[s.Node] = s.Depth
+}
+
+func TestStatisticsOfBodies(t *testing.T) {
+	l := newLibrary(t, define(t, "inner", 1, "deep = AddLater(a0, a0)\n return deep:z:0"),
+		define(t, "outer", 1, "call = inner(a0)\n return call:r0:0"))
+	f, err := l.runtime.Instantiate(opdef.Func{Name: "outer"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &collector{nodes: map[string]int{}}
+	done := make(chan error, 1)
+	ctx := &kernel.Context{Step: l.step, Device: device, Stats: executor.Collector(c)}
+	f.Call(ctx, []tensor.Tensor{tensor.Scalar(int64(1))}, func(_ []tensor.Tensor, err error) { done <- err })
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if c.nodes["call"] != 1 || c.nodes["deep"] != 2 {
+		t.Errorf("got %v", c.nodes)
+	}
 }
