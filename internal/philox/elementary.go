@@ -71,3 +71,11 @@ func polyCos(x float64) float32 {
 	c := 1 - 0x1.ffffffd0c621cp-2*x2 + 0x1.55553e1068f19p-5*x4
 	return float32(c + x4*x2*(0x1.99343027bf8c3p-16*x2-0x1.6c087e89a359dp-10))
 }
+
+// Log32 returns the natural logarithm of a number in [0, 1) as the C library does; the number is 0 or at least 2^-126.
+func Log32(x float32) float32 {
+	if x == 0 {
+		return float32(math.Inf(-1))
+	}
+	return log32(x)
+}

@@ -130,14 +130,26 @@ func sampling[T tensor.Elem](o newOrigin, early func(*kernel.Context) error,
 
 // allocate makes output 0, after all checks of the origin.
 func (o *origin) allocate(ctx *kernel.Context) (*tensor.Tensor, error) {
-	if err := o.check(ctx); err != nil {
-		return nil, err
-	}
-	shape, err := shapeInput(ctx, o.shape)
+	shape, err := o.outputShape(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return ctx.Allocate(0, shape)
+}
+
+// outputShape returns the shape that an input gives, after all checks of the origin.
+func (o *origin) outputShape(ctx *kernel.Context) (tensor.Shape, error) {
+	if o.late {
+		shape, err := shapeInput(ctx, o.shape)
+		if err != nil {
+			return nil, err
+		}
+		return shape, o.check(ctx)
+	}
+	if err := o.check(ctx); err != nil {
+		return nil, err
+	}
+	return shapeInput(ctx, o.shape)
 }
 
 // shapeOfInput returns the rule of operations whose output has the shape that input i gives.

@@ -13,8 +13,8 @@ import (
 type origin struct {
 	shape int // the input that gives the shape of the output
 	args  int // the first input that does not belong to the origin
-	// check runs before the shape is read.
-	check func(ctx *kernel.Context) error
+	check func(ctx *kernel.Context) error // runs before the generator is asked for
+	late  bool                            // the check follows that of the shape
 	// begin returns the generator for an output of n elements, of which there is at least one unless the generator is
 	// seeded.
 	begin func(ctx *kernel.Context, n int) (philox.Generator, error)
@@ -43,7 +43,7 @@ func seeded(c *kernel.Construction) origin {
 
 // bySeed is a stream that an input of two numbers chooses: inputs begin with the shape and the seed.
 func bySeed(*kernel.Construction) origin {
-	return origin{shape: 0, args: 2, check: func(ctx *kernel.Context) error { return checkSeed(ctx.Input(1)) },
+	return origin{shape: 0, args: 2, late: true, check: func(ctx *kernel.Context) error { return checkSeed(ctx.Input(1)) },
 		begin: func(ctx *kernel.Context, _ int) (philox.Generator, error) { return fromSeed(ctx.Input(1)) }}
 }
 

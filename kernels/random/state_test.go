@@ -2,6 +2,7 @@ package random
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/weft-ml/weft/internal/kerneltest"
@@ -115,5 +116,23 @@ func TestStateErrors(t *testing.T) {
 		if status.CodeOf(err) != tt.code || err.Error() != tt.text {
 			t.Errorf("state %v, algorithm %d: got %v %q, want %v %q", tt.state.Go(), tt.alg, status.CodeOf(err), err, tt.code, tt.text)
 		}
+	}
+}
+
+func TestStatefulBinomial(t *testing.T) {
+	s := newStateful(tensor.Vector[int64](5, 7, 123456789))
+	attrs := opdef.Attrs{"S": tensor.Int32, "T": tensor.Float32, "dtype": tensor.Int64}
+	out, err := s.run("StatefulRandomBinomial", attrs, tensor.Scalar[int64](algPhilox), tensor.Vector[int32](7, 2),
+		tensor.Vector[float32](10, 100), tensor.Vector[float32](0.3, 0.6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := tensor.Values[int64](&out[0]), []int64{2, 60, 3, 61, 2, 61, 4, 66, 4, 60, 3, 60, 2, 69}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	state := s.variable.Load()
+	defer state.Release()
+	if got, want := state.Go(), []int64{256005, 7, 123456789}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the variable is %v, want %v", got, want)
 	}
 }
