@@ -55,9 +55,18 @@ func (c *Callable) Run(ctx context.Context, feeds ...tensor.Tensor) ([]tensor.Te
 		ctx, cancel = context.WithTimeout(ctx, d)
 		defer cancel()
 	}
-	resp, err := c.known.master.RunCallable(ctx, &message.RunCallableRequest{
-		Session: c.known.handle, Handle: c.handle, Feeds: feeds, RequestID: requestID(),
-	})
+	req := &message.RunCallableRequest{Session: c.known.handle, Handle: c.handle, RequestID: requestID()}
+	if len(feeds) > 0 {
+		req.Feeds = make([]tensor.Tensor, len(feeds))
+	}
+	for i, t := range feeds {
+		if !t.Initialized() {
+			return nil, status.InvalidArgumentf("feed %d has no value", i)
+		}
+		req.Feeds[i] = c.known.lend(t)
+	}
+	defer req.Release()
+	resp, err := c.known.master.RunCallable(ctx, req)
 	switch {
 	case err != nil:
 		return nil, c.session.explain(err)

@@ -14,7 +14,7 @@ import (
 
 // Run runs what the fetches and targets need, with the feeds in the place of what the graph would compute for these
 // outputs, and returns the values of the fetches, in their order. Feeds are borrowed until the call returns. The values
-// are the caller's: releasing them lets their memory be used again.
+// are the caller's, who may not change them (package tensor): releasing them lets their memory be used again.
 func (s *Session) Run(
 	ctx context.Context, feeds map[graph.Output]tensor.Tensor, fetches []graph.Output, targets []*graph.Node, opts ...RunOption,
 ) ([]tensor.Tensor, error) {
@@ -32,8 +32,11 @@ func (s *Session) Run(
 func newStep(feeds map[graph.Output]tensor.Tensor, fetches []graph.Output) (*message.RunStepRequest, error) {
 	req := &message.RunStepRequest{Feeds: make([]message.NamedTensor, 0, len(feeds))}
 	for at, t := range feeds {
-		if at.Node == nil {
+		switch {
+		case at.Node == nil:
 			return nil, errNoNode
+		case !t.Initialized():
+			return nil, status.InvalidArgumentf("the feed of %v has no value", at)
 		}
 		req.Feeds = append(req.Feeds, message.NamedTensor{Name: outputName(at), Tensor: t})
 	}
@@ -54,6 +57,10 @@ func (s *Session) run(ctx context.Context, req *message.RunStepRequest, opts []R
 		defer cancel()
 	}
 	req.Session, req.Options, req.StoreErrorsInBody, req.RequestID = k.handle, set.options, true, requestID()
+	for i := range req.Feeds {
+		req.Feeds[i].Tensor = k.lend(req.Feeds[i].Tensor)
+	}
+	defer req.Release()
 	resp, err := k.master.RunStep(ctx, req)
 	if err != nil {
 		return nil, s.explain(err)
@@ -65,6 +72,15 @@ func (s *Session) run(ctx context.Context, req *message.RunStepRequest, opts []R
 		set.metadata.pb = resp.Metadata
 	}
 	return inOrder(req.Fetches, resp.Tensors)
+}
+
+// lend returns a feed for the time of a call. In this process, what runs may keep a feed for longer, in a variable or a
+// fetch: memory that the caller may write to afterwards is copied.
+func (k *known) lend(t tensor.Tensor) tensor.Tensor {
+	if k.inProcess && !t.Exclusive() {
+		return t.Clone()
+	}
+	return t.Retain()
 }
 
 // explain returns the error of a call that failed because the session was closed during it as that.

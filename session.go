@@ -35,6 +35,7 @@ type Session struct {
 // known is what the master knows of a session. It is never modified.
 type known struct {
 	master    rpc.Master
+	inProcess bool // the master is called without a network
 	done      func(context.Context)
 	handle    string
 	version   int64 // of the graph there
@@ -117,7 +118,8 @@ func (s *Session) create(ctx context.Context) (*known, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &known{master: master, done: done}
+	_, overNetwork := master.(*rpc.MasterClient)
+	k := &known{master: master, inProcess: !overNetwork, done: done}
 	def, err := s.additions(k)
 	if err == nil {
 		stop := s.sayWhoIsWaitedFor()

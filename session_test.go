@@ -178,6 +178,29 @@ func TestRunAsksByName(t *testing.T) {
 	}
 }
 
+// What a caller does with its memory after a call does not change what a step kept, nor what it returned.
+func TestFeedsAreTheCallers(t *testing.T) {
+	var kept tensor.Tensor
+	m := &fakeMaster{step: func(_ context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
+		kept = req.Feeds[0].Tensor.Retain()
+		return &message.RunStepResponse{}, nil
+	}}
+	target, g := start(t, m)
+	s := newSession(t, target, g)
+	mine := []float32{1}
+	feeds := map[graph.Output]tensor.Tensor{g.Node("a").Out(0): tensor.Vector(mine...)}
+	if _, err := s.Run(t.Context(), feeds, nil, []*graph.Node{g.Node("b")}); err != nil {
+		t.Fatal(err)
+	}
+	mine[0] = 2
+	if v := tensor.Value[float32](&kept); v != 1 {
+		t.Errorf("the step kept %v", v)
+	}
+	if !kept.Exclusive() {
+		t.Error("the session kept a reference")
+	}
+}
+
 func TestRunOptions(t *testing.T) {
 	m := &fakeMaster{step: func(ctx context.Context, _ *message.RunStepRequest) (*message.RunStepResponse, error) {
 		<-ctx.Done()
@@ -240,11 +263,15 @@ func TestErrorsOfSteps(t *testing.T) {
 			_, err := s.Run(t.Context(), map[graph.Output]tensor.Tensor{{}: tensor.Scalar(true)}, nil, a)
 			return err
 		},
+		func() error {
+			_, err := s.Run(t.Context(), map[graph.Output]tensor.Tensor{a[0].Out(0): {}}, nil, a)
+			return err
+		},
 		func() error { _, err := s.MakeCallable(t.Context(), nil, []graph.Output{{}}, nil); return err },
 		func() error { _, err := s.PartialRun(t.Context(), []graph.Output{{}}, nil, nil); return err },
 	} {
 		if err := call(); status.CodeOf(err) != status.InvalidArgument {
-			t.Errorf("the zero Output: got error %v", err)
+			t.Errorf("a zero value: got error %v", err)
 		}
 	}
 }
