@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/experimental"
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/status"
@@ -56,6 +57,7 @@ func Dial(address string) (*Conn, error) {
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(),
+		experimental.WithBufferPool(frames),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			return dialer.DialContext(ctx, "tcp", address)
 		}),
@@ -87,6 +89,7 @@ func ServerOptions() []grpc.ServerOption {
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(math.MaxInt32),
 		grpc.MaxSendMsgSize(math.MaxInt32),
+		experimental.BufferPool(frames),
 		grpc.MaxHeaderListSize(maxHeader),
 		grpc.InitialWindowSize(windowSize),
 		grpc.InitialConnWindowSize(windowSize),

@@ -145,3 +145,17 @@ func TestWaitForReady(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestFramePool(t *testing.T) {
+	p := &framePool{}
+	for _, n := range []int{1, 100, frameSize, frameSize + 1, 1 << 20} {
+		for range 3 {
+			b := p.Get(n)
+			if len(*b) != n {
+				t.Errorf("got %d bytes, want %d", len(*b), n)
+			}
+			*b = (*b)[:n/2] // as gRPC may give it back
+			p.Put(b)
+		}
+	}
+}
