@@ -13,7 +13,10 @@ func init() {
 		}
 		return grads
 	}, "Identity", "IdentityN", "RefIdentity", "Snapshot", "DebugGradientIdentity")
-	Register(func(c *Call) []Grad { return []Grad{c.Grad(0), {}} }, "PlaceholderWithDefault", "CheckNumerics")
+	Register(func(c *Call) []Grad { return []Grad{c.Grad(0)} }, "PlaceholderWithDefault")
+	Register(func(c *Call) []Grad {
+		return List(op.CheckNumerics(c.S, c.DY(0), "Not a number (NaN) or infinity (Inf) values detected in gradient."))
+	}, "CheckNumerics")
 	Register(func(c *Call) []Grad {
 		grads := c.None()
 		grads[0] = Of(op.Reshape(c.S, c.DY(0), op.Shape(c.S, c.In(0))))
@@ -59,12 +62,6 @@ func init() {
 		grads[0] = Of(op.Slice(s, c.DY(0), begin, op.Shape(s, c.In(0))))
 		return grads
 	}, "Pad", "PadV2")
-	Register(gather, "GatherV2", "Gather")
-	Register(func(c *Call) []Grad {
-		s := c.S
-		shape := op.Shape(s, c.In(0), op.ShapeOutType(c.In(1).DType()))
-		return List(op.ScatterNd(s, c.In(1), c.DY(0), shape), op.Output{})
-	}, "GatherNd")
 	Register(func(c *Call) []Grad {
 		s, zero := c.S, op.ZerosLike(c.S, c.DY(0))
 		return List(op.Output{}, op.Select(s, c.In(0), c.DY(0), zero), op.Select(s, c.In(0), zero, c.DY(0)))
@@ -129,58 +126,6 @@ func tile(c *Call) []Grad {
 	split := op.Reshape(s, op.Transpose(s, op.Pack(s, []op.Output{c.In(1), shape}), op.Const(s, []int32{1, 0})), op.Const(s, []int32{-1}))
 	axes := op.Range(s, op.Const(s, int32(0)), op.Size(s, split), op.Const(s, int32(2)))
 	return List(op.Reshape(s, op.Sum(s, op.Reshape(s, c.DY(0), split), axes), shape), op.Output{})
-}
-
-// gather gives a sparse gradient for gathers along the first dimension, which is that of embeddings.
-func gather(c *Call) []Grad {
-	s, indices := c.S, c.In(1)
-	grads := c.None()
-	params := op.Shape(s.ColocateWith(c.In(0).Node), c.In(0))
-	flat := op.Reshape(s, indices, op.Const(s, []int32{-1}))
-	if axis, ok := constantInt(c, 2); !ok || axis == 0 {
-		inner := op.StridedSlice(s, params, op.Const(s, []int32{1}), op.Const(s, []int32{0}), op.Const(s, []int32{1}), op.StridedSliceEndMask(1))
-		rows := op.ConcatV2(s, []op.Output{op.Reshape(s, op.Size(s, indices), op.Const(s, []int32{1})), inner}, op.Const(s, int32(0)))
-		grads[0] = Grad{Slices: &IndexedSlices{Values: op.Reshape(s, c.DY(0), rows), Indices: flat, Shape: params}}
-		return grads
-	}
-	grads[0] = Of(gatherAlong(c, flat, params))
-	return grads
-}
-
-// gatherAlong scatters the gradient of a gather along an inner axis: the axis is moved to the front and back.
-func gatherAlong(c *Call, flat, params op.Output) op.Output {
-	s := c.S
-	zero, one := op.Const(s, int32(0)), op.Const(s, int32(1))
-	rank := op.Size(s, params)
-	axis := op.FloorMod(s, op.Cast(s, c.In(2), tensor.Int32), rank)
-	outer := op.Range(s, zero, axis, one)
-	front := op.ConcatV2(s, []op.Output{op.Reshape(s, axis, op.Const(s, []int32{1})), outer, op.Range(s, op.AddV2(s, axis, one), rank, one)}, zero)
-	vec := func(o op.Output) op.Output { return op.Reshape(s, o, op.Const(s, []int32{1})) }
-	before := op.Slice(s, params, op.Const(s, []int32{0}), vec(axis))
-	after := op.Slice(s, params, vec(op.AddV2(s, axis, one)), op.Const(s, []int32{-1}))
-	values := op.Reshape(s, c.DY(0), op.ConcatV2(s, []op.Output{before, vec(op.Size(s, c.In(1))), after}, zero))
-	rows := op.Reshape(s, op.Slice(s, params, vec(axis), op.Const(s, []int32{1})), op.Const(s, []int32{}))
-	sum := op.UnsortedSegmentSum(s, op.Transpose(s, values, front), flat, rows)
-	return op.Transpose(s, sum, op.InvertPermutation(s, front))
-}
-
-// constantInt returns the value of input i if it is an integer constant.
-func constantInt(c *Call, i int) (int64, bool) {
-	if i >= c.Node.NumInputs() {
-		return 0, true
-	}
-	n := c.In(i).Node
-	if n.Op.Name != "Const" {
-		return 0, false
-	}
-	switch v := n.Attrs.Tensor("value"); v.DType() {
-	case tensor.Int32:
-		return int64(tensor.Value[int32](v)), true
-	case tensor.Int64:
-		return tensor.Value[int64](v), true
-	default:
-		return 0, false
-	}
 }
 
 func selectV2(c *Call) []Grad {

@@ -61,19 +61,3 @@ func HasRule(opName string) bool {
 }
 
 func isHandle(t tensor.DType) bool { return t == tensor.Resource || t == tensor.Variant }
-
-// sameIndexType casts indices to int64 unless they are of one type.
-func sameIndexType(s *op.Scope, indices []op.Output) []op.Output {
-	same := true
-	for _, o := range indices[1:] {
-		same = same && o.DType() == indices[0].DType()
-	}
-	if same {
-		return indices
-	}
-	out := make([]op.Output, len(indices))
-	for i, o := range indices {
-		out[i] = op.Cast(s, o, tensor.Int64)
-	}
-	return out
-}

@@ -40,6 +40,12 @@ func Abs(s *Scope, x Output) Output {
 	return out(s.Add("Abs", []Arg{One(x)}, nil), 0)
 }
 
+// AccumulateNV2: Adds tensors of one shape, which is known.
+func AccumulateNV2(s *Scope, inputs []Output, shape tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"shape": shape}
+	return out(s.Add("AccumulateNV2", []Arg{Many(inputs)}, attrs), 0)
+}
+
 // Acos: The inverse cosine of every element.
 func Acos(s *Scope, x Output) Output {
 	return out(s.Add("Acos", []Arg{One(x)}, nil), 0)
@@ -418,6 +424,23 @@ func ApplyRMSProp(s *Scope, var_ Output, ms Output, mom Output, lr Output, rho O
 	return out(s.Add("ApplyRMSProp", []Arg{One(var_), One(ms), One(mom), One(lr), One(rho), One(momentum), One(epsilon), One(grad)}, attrs), 0)
 }
 
+// ApproximateEqualAttr is an optional argument of [ApproximateEqual].
+type ApproximateEqualAttr func(opdef.Attrs)
+
+// ApproximateEqualTolerance sets the optional attribute tolerance; the default is 1e-05.
+func ApproximateEqualTolerance(value float32) ApproximateEqualAttr {
+	return func(a opdef.Attrs) { a["tolerance"] = value }
+}
+
+// ApproximateEqual: Whether |x-y| is less than tolerance, for tensors of one shape.
+func ApproximateEqual(s *Scope, x Output, y Output, optional ...ApproximateEqualAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ApproximateEqual", []Arg{One(x), One(y)}, attrs), 0)
+}
+
 // ArgMaxAttr is an optional argument of [ArgMax].
 type ArgMaxAttr func(opdef.Attrs)
 
@@ -692,6 +715,38 @@ func BatchMatMulV2(s *Scope, x Output, y Output, optional ...BatchMatMulV2Attr) 
 	return out(s.Add("BatchMatMulV2", []Arg{One(x), One(y)}, attrs), 0)
 }
 
+// BatchMatMulV3Attr is an optional argument of [BatchMatMulV3].
+type BatchMatMulV3Attr func(opdef.Attrs)
+
+// BatchMatMulV3AdjX sets the optional attribute adj_x; the default is false.
+func BatchMatMulV3AdjX(value bool) BatchMatMulV3Attr {
+	return func(a opdef.Attrs) { a["adj_x"] = value }
+}
+
+// BatchMatMulV3AdjY sets the optional attribute adj_y; the default is false.
+func BatchMatMulV3AdjY(value bool) BatchMatMulV3Attr {
+	return func(a opdef.Attrs) { a["adj_y"] = value }
+}
+
+// BatchMatMulV3GradX sets the optional attribute grad_x; the default is false.
+func BatchMatMulV3GradX(value bool) BatchMatMulV3Attr {
+	return func(a opdef.Attrs) { a["grad_x"] = value }
+}
+
+// BatchMatMulV3GradY sets the optional attribute grad_y; the default is false.
+func BatchMatMulV3GradY(value bool) BatchMatMulV3Attr {
+	return func(a opdef.Attrs) { a["grad_y"] = value }
+}
+
+// BatchMatMulV3: Is BatchMatMulV2 for inputs whose types may differ from each other and from that of the output.
+func BatchMatMulV3(s *Scope, x Output, y Output, tout tensor.DType, optional ...BatchMatMulV3Attr) Output {
+	attrs := opdef.Attrs{"Tout": tout}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("BatchMatMulV3", []Arg{One(x), One(y)}, attrs), 0)
+}
+
 // BatchNormWithGlobalNormalization: Normalizes each channel with the mean m and the variance v, then shifts it by beta; before that it is scaled by gamma if scale_after_normalization is set.
 func BatchNormWithGlobalNormalization(s *Scope, t Output, m Output, v Output, beta Output, gamma Output, varianceEpsilon float32, scaleAfterNormalization bool) Output {
 	attrs := opdef.Attrs{"variance_epsilon": varianceEpsilon, "scale_after_normalization": scaleAfterNormalization}
@@ -714,6 +769,71 @@ func BatchToSpace(s *Scope, input Output, crops Output, blockSize int64) Output 
 // BatchToSpaceND: Moves parts of the first dimension to places in blocks of the following ones, and crops.
 func BatchToSpaceND(s *Scope, input Output, blockShape Output, crops Output) Output {
 	return out(s.Add("BatchToSpaceND", []Arg{One(input), One(blockShape), One(crops)}, nil), 0)
+}
+
+// BesselI0: The modified Bessel function of the first kind of order 0.
+func BesselI0(s *Scope, x Output) Output {
+	return out(s.Add("BesselI0", []Arg{One(x)}, nil), 0)
+}
+
+// BesselI0e: The modified Bessel function of the first kind of order 0, times e^-|x|.
+func BesselI0e(s *Scope, x Output) Output {
+	return out(s.Add("BesselI0e", []Arg{One(x)}, nil), 0)
+}
+
+// BesselI1: The modified Bessel function of the first kind of order 1.
+func BesselI1(s *Scope, x Output) Output {
+	return out(s.Add("BesselI1", []Arg{One(x)}, nil), 0)
+}
+
+// BesselI1e: The modified Bessel function of the first kind of order 1, times e^-|x|.
+func BesselI1e(s *Scope, x Output) Output {
+	return out(s.Add("BesselI1e", []Arg{One(x)}, nil), 0)
+}
+
+// BesselJ0: The Bessel function of the first kind of order 0.
+func BesselJ0(s *Scope, x Output) Output {
+	return out(s.Add("BesselJ0", []Arg{One(x)}, nil), 0)
+}
+
+// BesselJ1: The Bessel function of the first kind of order 1.
+func BesselJ1(s *Scope, x Output) Output {
+	return out(s.Add("BesselJ1", []Arg{One(x)}, nil), 0)
+}
+
+// BesselK0: The modified Bessel function of the second kind of order 0.
+func BesselK0(s *Scope, x Output) Output {
+	return out(s.Add("BesselK0", []Arg{One(x)}, nil), 0)
+}
+
+// BesselK0e: The modified Bessel function of the second kind of order 0, times e^x.
+func BesselK0e(s *Scope, x Output) Output {
+	return out(s.Add("BesselK0e", []Arg{One(x)}, nil), 0)
+}
+
+// BesselK1: The modified Bessel function of the second kind of order 1.
+func BesselK1(s *Scope, x Output) Output {
+	return out(s.Add("BesselK1", []Arg{One(x)}, nil), 0)
+}
+
+// BesselK1e: The modified Bessel function of the second kind of order 1, times e^x.
+func BesselK1e(s *Scope, x Output) Output {
+	return out(s.Add("BesselK1e", []Arg{One(x)}, nil), 0)
+}
+
+// BesselY0: The Bessel function of the second kind of order 0.
+func BesselY0(s *Scope, x Output) Output {
+	return out(s.Add("BesselY0", []Arg{One(x)}, nil), 0)
+}
+
+// BesselY1: The Bessel function of the second kind of order 1.
+func BesselY1(s *Scope, x Output) Output {
+	return out(s.Add("BesselY1", []Arg{One(x)}, nil), 0)
+}
+
+// Betainc: The regularized incomplete beta function I_x(a, b); scalars go with all elements of the others.
+func Betainc(s *Scope, a Output, b Output, x Output) Output {
+	return out(s.Add("Betainc", []Arg{One(a), One(b), One(x)}, nil), 0)
 }
 
 // BiasAddAttr is an optional argument of [BiasAdd].
@@ -755,10 +875,30 @@ func BiasAddV1(s *Scope, value Output, bias Output) Output {
 	return out(s.Add("BiasAddV1", []Arg{One(value), One(bias)}, nil), 0)
 }
 
+// Bincount: Counts how often each number below size is in arr, or adds up the weights that go with them.
+func Bincount(s *Scope, arr Output, size Output, weights Output) Output {
+	return out(s.Add("Bincount", []Arg{One(arr), One(size), One(weights)}, nil), 0)
+}
+
 // Bitcast: Reads the memory of a tensor as elements of another type. A smaller type adds a dimension at the end, a larger one takes the last dimension away.
 func Bitcast(s *Scope, input Output, type_ tensor.DType) Output {
 	attrs := opdef.Attrs{"type": type_}
 	return out(s.Add("Bitcast", []Arg{One(input)}, attrs), 0)
+}
+
+// BitwiseAnd: The bits that are set in both x and y, with broadcasting.
+func BitwiseAnd(s *Scope, x Output, y Output) Output {
+	return out(s.Add("BitwiseAnd", []Arg{One(x), One(y)}, nil), 0)
+}
+
+// BitwiseOr: The bits that are set in x or y, with broadcasting.
+func BitwiseOr(s *Scope, x Output, y Output) Output {
+	return out(s.Add("BitwiseOr", []Arg{One(x), One(y)}, nil), 0)
+}
+
+// BitwiseXor: The bits in which x and y differ, with broadcasting.
+func BitwiseXor(s *Scope, x Output, y Output) Output {
+	return out(s.Add("BitwiseXor", []Arg{One(x), One(y)}, nil), 0)
 }
 
 // BroadcastArgs: Gives the shape that tensors of shapes s0 and s1 are broadcast to.
@@ -775,6 +915,12 @@ func BroadcastGradientArgs(s *Scope, s0 Output, s1 Output) (r0 Output, r1 Output
 // BroadcastTo: Repeats a tensor to the given shape by NumPy's broadcasting rules.
 func BroadcastTo(s *Scope, input Output, shape Output) Output {
 	return out(s.Add("BroadcastTo", []Arg{One(input), One(shape)}, nil), 0)
+}
+
+// Bucketize: The number of boundaries that are not greater than each element.
+func Bucketize(s *Scope, input Output, boundaries []float32) Output {
+	attrs := opdef.Attrs{"boundaries": boundaries}
+	return out(s.Add("Bucketize", []Arg{One(input)}, attrs), 0)
 }
 
 // CaseAttr is an optional argument of [Case].
@@ -826,6 +972,11 @@ func CheckNumerics(s *Scope, tensor_ Output, message string) Output {
 func CheckNumericsV2(s *Scope, tensor_ Output, message string) Output {
 	attrs := opdef.Attrs{"message": message}
 	return out(s.Add("CheckNumericsV2", []Arg{One(tensor_)}, attrs), 0)
+}
+
+// ClipByValue: Moves elements outside of [clip_value_min, clip_value_max] to the nearer bound; bounds are scalars or have the shape of t.
+func ClipByValue(s *Scope, t Output, clipValueMin Output, clipValueMax Output) Output {
+	return out(s.Add("ClipByValue", []Arg{One(t), One(clipValueMin), One(clipValueMax)}, nil), 0)
 }
 
 // ComplexAttr is an optional argument of [Complex].
@@ -1173,6 +1324,11 @@ func CountUpTo(s *Scope, ref Output, limit int64) Output {
 	return out(s.Add("CountUpTo", []Arg{One(ref)}, attrs), 0)
 }
 
+// Cross: The cross product of the vectors in the last dimension of a and b, which has size 3.
+func Cross(s *Scope, a Output, b Output) Output {
+	return out(s.Add("Cross", []Arg{One(a), One(b)}, nil), 0)
+}
+
 // CumprodAttr is an optional argument of [Cumprod].
 type CumprodAttr func(opdef.Attrs)
 
@@ -1217,6 +1373,77 @@ func Cumsum(s *Scope, x Output, axis Output, optional ...CumsumAttr) Output {
 	return out(s.Add("Cumsum", []Arg{One(x), One(axis)}, attrs), 0)
 }
 
+// CumulativeLogsumexpAttr is an optional argument of [CumulativeLogsumexp].
+type CumulativeLogsumexpAttr func(opdef.Attrs)
+
+// CumulativeLogsumexpExclusive sets the optional attribute exclusive; the default is false.
+func CumulativeLogsumexpExclusive(value bool) CumulativeLogsumexpAttr {
+	return func(a opdef.Attrs) { a["exclusive"] = value }
+}
+
+// CumulativeLogsumexpReverse sets the optional attribute reverse; the default is false.
+func CumulativeLogsumexpReverse(value bool) CumulativeLogsumexpAttr {
+	return func(a opdef.Attrs) { a["reverse"] = value }
+}
+
+// CumulativeLogsumexp: Logarithms of the sums of exponentials of all elements up to each along an axis. exclusive leaves out the element itself, reverse goes from the end.
+func CumulativeLogsumexp(s *Scope, x Output, axis Output, optional ...CumulativeLogsumexpAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CumulativeLogsumexp", []Arg{One(x), One(axis)}, attrs), 0)
+}
+
+// DataFormatDimMapAttr is an optional argument of [DataFormatDimMap].
+type DataFormatDimMapAttr func(opdef.Attrs)
+
+// DataFormatDimMapSrcFormat sets the optional attribute src_format; the default is "NHWC".
+func DataFormatDimMapSrcFormat(value string) DataFormatDimMapAttr {
+	return func(a opdef.Attrs) { a["src_format"] = value }
+}
+
+// DataFormatDimMapDstFormat sets the optional attribute dst_format; the default is "NCHW".
+func DataFormatDimMapDstFormat(value string) DataFormatDimMapAttr {
+	return func(a opdef.Attrs) { a["dst_format"] = value }
+}
+
+// DataFormatDimMap: Translates numbers of dimensions from one data format to another.
+func DataFormatDimMap(s *Scope, x Output, optional ...DataFormatDimMapAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DataFormatDimMap", []Arg{One(x)}, attrs), 0)
+}
+
+// DataFormatVecPermuteAttr is an optional argument of [DataFormatVecPermute].
+type DataFormatVecPermuteAttr func(opdef.Attrs)
+
+// DataFormatVecPermuteSrcFormat sets the optional attribute src_format; the default is "NHWC".
+func DataFormatVecPermuteSrcFormat(value string) DataFormatVecPermuteAttr {
+	return func(a opdef.Attrs) { a["src_format"] = value }
+}
+
+// DataFormatVecPermuteDstFormat sets the optional attribute dst_format; the default is "NCHW".
+func DataFormatVecPermuteDstFormat(value string) DataFormatVecPermuteAttr {
+	return func(a opdef.Attrs) { a["dst_format"] = value }
+}
+
+// DataFormatVecPermute: Permutes a vector with one element, or one pair, per dimension from one data format to another.
+func DataFormatVecPermute(s *Scope, x Output, optional ...DataFormatVecPermuteAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DataFormatVecPermute", []Arg{One(x)}, attrs), 0)
+}
+
+// Dawsn: Dawson's integral: e^-x² times the integral of e^t² from 0 to x.
+func Dawsn(s *Scope, x Output) Output {
+	return out(s.Add("Dawsn", []Arg{One(x)}, nil), 0)
+}
+
 // DebugGradientIdentity: Passes its input on; marks a tensor for gradient debugging.
 func DebugGradientIdentity(s *Scope, input Output) Output {
 	return out(s.Add("DebugGradientIdentity", []Arg{One(input)}, nil), 0)
@@ -1230,6 +1457,23 @@ func DebugGradientRefIdentity(s *Scope, input Output) Output {
 // DeepCopy: Copies its input to memory of its own.
 func DeepCopy(s *Scope, x Output) Output {
 	return out(s.Add("DeepCopy", []Arg{One(x)}, nil), 0)
+}
+
+// DenseBincountAttr is an optional argument of [DenseBincount].
+type DenseBincountAttr func(opdef.Attrs)
+
+// DenseBincountBinaryOutput sets the optional attribute binary_output; the default is false.
+func DenseBincountBinaryOutput(value bool) DenseBincountAttr {
+	return func(a opdef.Attrs) { a["binary_output"] = value }
+}
+
+// DenseBincount: Counts how often each number below size is in a vector or in each row of a matrix, or adds up weights; binary_output only tells whether it is there.
+func DenseBincount(s *Scope, input Output, size Output, weights Output, optional ...DenseBincountAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DenseBincount", []Arg{One(input), One(size), One(weights)}, attrs), 0)
 }
 
 // DepthToSpaceAttr is an optional argument of [DepthToSpace].
@@ -1369,6 +1613,29 @@ func DiagPart(s *Scope, input Output) Output {
 	return out(s.Add("DiagPart", []Arg{One(input)}, nil), 0)
 }
 
+// Digamma: The derivative of the logarithm of the gamma function.
+func Digamma(s *Scope, x Output) Output {
+	return out(s.Add("Digamma", []Arg{One(x)}, nil), 0)
+}
+
+// Dilation2D: Takes the largest sum of input and filter in each window, channel by channel: grayscale dilation.
+func Dilation2D(s *Scope, input Output, filter Output, strides []int64, rates []int64, padding string) Output {
+	attrs := opdef.Attrs{"strides": strides, "rates": rates, "padding": padding}
+	return out(s.Add("Dilation2D", []Arg{One(input), One(filter)}, attrs), 0)
+}
+
+// Dilation2DBackpropFilter: Computes the gradient of Dilation2D by its filter.
+func Dilation2DBackpropFilter(s *Scope, input Output, filter Output, outBackprop Output, strides []int64, rates []int64, padding string) Output {
+	attrs := opdef.Attrs{"strides": strides, "rates": rates, "padding": padding}
+	return out(s.Add("Dilation2DBackpropFilter", []Arg{One(input), One(filter), One(outBackprop)}, attrs), 0)
+}
+
+// Dilation2DBackpropInput: Computes the gradient of Dilation2D by its input.
+func Dilation2DBackpropInput(s *Scope, input Output, filter Output, outBackprop Output, strides []int64, rates []int64, padding string) Output {
+	attrs := opdef.Attrs{"strides": strides, "rates": rates, "padding": padding}
+	return out(s.Add("Dilation2DBackpropInput", []Arg{One(input), One(filter), One(outBackprop)}, attrs), 0)
+}
+
 // DisableCopyOnRead: Does nothing: reading a variable copies nothing here.
 func DisableCopyOnRead(s *Scope, resource Output) *graph.Node {
 	return s.Add("DisableCopyOnRead", []Arg{One(resource)}, nil)
@@ -1471,6 +1738,28 @@ func Erfc(s *Scope, x Output) Output {
 	return out(s.Add("Erfc", []Arg{One(x)}, nil), 0)
 }
 
+// Erfinv: The inverse of the error function.
+func Erfinv(s *Scope, x Output) Output {
+	return out(s.Add("Erfinv", []Arg{One(x)}, nil), 0)
+}
+
+// EuclideanNormAttr is an optional argument of [EuclideanNorm].
+type EuclideanNormAttr func(opdef.Attrs)
+
+// EuclideanNormKeepDims sets the optional attribute keep_dims; the default is false.
+func EuclideanNormKeepDims(value bool) EuclideanNormAttr {
+	return func(a opdef.Attrs) { a["keep_dims"] = value }
+}
+
+// EuclideanNorm: The root of the sum of squares of elements along dimensions. keep_dims leaves them with size 1.
+func EuclideanNorm(s *Scope, input Output, reductionIndices Output, optional ...EuclideanNormAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("EuclideanNorm", []Arg{One(input), One(reductionIndices)}, attrs), 0)
+}
+
 // Exit: Brings a value out of a frame into the frame around it.
 func Exit(s *Scope, data Output) Output {
 	return out(s.Add("Exit", []Arg{One(data)}, nil), 0)
@@ -1484,6 +1773,11 @@ func Exp(s *Scope, x Output) Output {
 // ExpandDims: Inserts a dimension of size 1 before axis dim, or counted from the end if dim is negative.
 func ExpandDims(s *Scope, input Output, dim Output) Output {
 	return out(s.Add("ExpandDims", []Arg{One(input), One(dim)}, nil), 0)
+}
+
+// Expint: The exponential integral Ei.
+func Expint(s *Scope, x Output) Output {
+	return out(s.Add("Expint", []Arg{One(x)}, nil), 0)
 }
 
 // Expm1: exp(x)-1 for every element, accurate near zero.
@@ -1503,10 +1797,79 @@ func ExtractVolumePatches(s *Scope, input Output, ksizes []int64, strides []int6
 	return out(s.Add("ExtractVolumePatches", []Arg{One(input)}, attrs), 0)
 }
 
+// FIFOQueueAttr is an optional argument of [FIFOQueue].
+type FIFOQueueAttr func(opdef.Attrs)
+
+// FIFOQueueShapes sets the optional attribute shapes; the default is [].
+func FIFOQueueShapes(value []tensor.PartialShape) FIFOQueueAttr {
+	return func(a opdef.Attrs) { a["shapes"] = value }
+}
+
+// FIFOQueueCapacity sets the optional attribute capacity; the default is -1.
+func FIFOQueueCapacity(value int64) FIFOQueueAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// FIFOQueueContainer sets the optional attribute container; the default is "".
+func FIFOQueueContainer(value string) FIFOQueueAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// FIFOQueueSharedName sets the optional attribute shared_name; the default is "".
+func FIFOQueueSharedName(value string) FIFOQueueAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// FIFOQueue: Gives a queue whose elements leave in the order in which they came.
+func FIFOQueue(s *Scope, componentTypes []tensor.DType, optional ...FIFOQueueAttr) Output {
+	attrs := opdef.Attrs{"component_types": componentTypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FIFOQueue", nil, attrs), 0)
+}
+
+// FIFOQueueV2Attr is an optional argument of [FIFOQueueV2].
+type FIFOQueueV2Attr func(opdef.Attrs)
+
+// FIFOQueueV2Shapes sets the optional attribute shapes; the default is [].
+func FIFOQueueV2Shapes(value []tensor.PartialShape) FIFOQueueV2Attr {
+	return func(a opdef.Attrs) { a["shapes"] = value }
+}
+
+// FIFOQueueV2Capacity sets the optional attribute capacity; the default is -1.
+func FIFOQueueV2Capacity(value int64) FIFOQueueV2Attr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// FIFOQueueV2Container sets the optional attribute container; the default is "".
+func FIFOQueueV2Container(value string) FIFOQueueV2Attr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// FIFOQueueV2SharedName sets the optional attribute shared_name; the default is "".
+func FIFOQueueV2SharedName(value string) FIFOQueueV2Attr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// FIFOQueueV2: Gives a queue whose elements leave in the order in which they came.
+func FIFOQueueV2(s *Scope, componentTypes []tensor.DType, optional ...FIFOQueueV2Attr) Output {
+	attrs := opdef.Attrs{"component_types": componentTypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FIFOQueueV2", nil, attrs), 0)
+}
+
 // FakeParam: Stands for a value that only the other branch of a condition has. Unknown dimensions are 0.
 func FakeParam(s *Scope, dtype tensor.DType, shape tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"dtype": dtype, "shape": shape}
 	return out(s.Add("FakeParam", nil, attrs), 0)
+}
+
+// FakeQueue: Gives a reference in the old form to the queue behind a handle.
+func FakeQueue(s *Scope, resource Output) Output {
+	return out(s.Add("FakeQueue", []Arg{One(resource)}, nil), 0)
 }
 
 // Fill: Makes a tensor of shape dims with every element equal to value.
@@ -1533,6 +1896,126 @@ func FloorMod(s *Scope, x Output, y Output) Output {
 func For(s *Scope, start Output, limit Output, delta Output, input []Output, body opdef.Func) []Output {
 	attrs := opdef.Attrs{"body": body}
 	return outArg(s.Add("For", []Arg{One(start), One(limit), One(delta), Many(input)}, attrs), "output")
+}
+
+// FractionalAvgPoolAttr is an optional argument of [FractionalAvgPool].
+type FractionalAvgPoolAttr func(opdef.Attrs)
+
+// FractionalAvgPoolPseudoRandom sets the optional attribute pseudo_random; the default is false.
+func FractionalAvgPoolPseudoRandom(value bool) FractionalAvgPoolAttr {
+	return func(a opdef.Attrs) { a["pseudo_random"] = value }
+}
+
+// FractionalAvgPoolOverlapping sets the optional attribute overlapping; the default is false.
+func FractionalAvgPoolOverlapping(value bool) FractionalAvgPoolAttr {
+	return func(a opdef.Attrs) { a["overlapping"] = value }
+}
+
+// FractionalAvgPoolDeterministic sets the optional attribute deterministic; the default is false.
+func FractionalAvgPoolDeterministic(value bool) FractionalAvgPoolAttr {
+	return func(a opdef.Attrs) { a["deterministic"] = value }
+}
+
+// FractionalAvgPoolSeed sets the optional attribute seed; the default is 0.
+func FractionalAvgPoolSeed(value int64) FractionalAvgPoolAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// FractionalAvgPoolSeed2 sets the optional attribute seed2; the default is 0.
+func FractionalAvgPoolSeed2(value int64) FractionalAvgPoolAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// FractionalAvgPool: Takes the mean in windows of varying size, which cut rows and columns at places drawn by chance (Graham, "Fractional Max-Pooling", 2014). Also returns those places.
+func FractionalAvgPool(s *Scope, value Output, poolingRatio []float32, optional ...FractionalAvgPoolAttr) (output Output, rowPoolingSequence Output, colPoolingSequence Output) {
+	attrs := opdef.Attrs{"pooling_ratio": poolingRatio}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("FractionalAvgPool", []Arg{One(value)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// FractionalAvgPoolGradAttr is an optional argument of [FractionalAvgPoolGrad].
+type FractionalAvgPoolGradAttr func(opdef.Attrs)
+
+// FractionalAvgPoolGradOverlapping sets the optional attribute overlapping; the default is false.
+func FractionalAvgPoolGradOverlapping(value bool) FractionalAvgPoolGradAttr {
+	return func(a opdef.Attrs) { a["overlapping"] = value }
+}
+
+// FractionalAvgPoolGrad: Computes the gradient of FractionalAvgPool by its input.
+func FractionalAvgPoolGrad(s *Scope, origInputTensorShape Output, outBackprop Output, rowPoolingSequence Output, colPoolingSequence Output, optional ...FractionalAvgPoolGradAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FractionalAvgPoolGrad", []Arg{One(origInputTensorShape), One(outBackprop), One(rowPoolingSequence), One(colPoolingSequence)}, attrs), 0)
+}
+
+// FractionalMaxPoolAttr is an optional argument of [FractionalMaxPool].
+type FractionalMaxPoolAttr func(opdef.Attrs)
+
+// FractionalMaxPoolPseudoRandom sets the optional attribute pseudo_random; the default is false.
+func FractionalMaxPoolPseudoRandom(value bool) FractionalMaxPoolAttr {
+	return func(a opdef.Attrs) { a["pseudo_random"] = value }
+}
+
+// FractionalMaxPoolOverlapping sets the optional attribute overlapping; the default is false.
+func FractionalMaxPoolOverlapping(value bool) FractionalMaxPoolAttr {
+	return func(a opdef.Attrs) { a["overlapping"] = value }
+}
+
+// FractionalMaxPoolDeterministic sets the optional attribute deterministic; the default is false.
+func FractionalMaxPoolDeterministic(value bool) FractionalMaxPoolAttr {
+	return func(a opdef.Attrs) { a["deterministic"] = value }
+}
+
+// FractionalMaxPoolSeed sets the optional attribute seed; the default is 0.
+func FractionalMaxPoolSeed(value int64) FractionalMaxPoolAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// FractionalMaxPoolSeed2 sets the optional attribute seed2; the default is 0.
+func FractionalMaxPoolSeed2(value int64) FractionalMaxPoolAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// FractionalMaxPool: Takes the largest value in windows of varying size, which cut rows and columns at places drawn by chance (Graham, "Fractional Max-Pooling", 2014). Also returns those places.
+func FractionalMaxPool(s *Scope, value Output, poolingRatio []float32, optional ...FractionalMaxPoolAttr) (output Output, rowPoolingSequence Output, colPoolingSequence Output) {
+	attrs := opdef.Attrs{"pooling_ratio": poolingRatio}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("FractionalMaxPool", []Arg{One(value)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// FractionalMaxPoolGradAttr is an optional argument of [FractionalMaxPoolGrad].
+type FractionalMaxPoolGradAttr func(opdef.Attrs)
+
+// FractionalMaxPoolGradOverlapping sets the optional attribute overlapping; the default is false.
+func FractionalMaxPoolGradOverlapping(value bool) FractionalMaxPoolGradAttr {
+	return func(a opdef.Attrs) { a["overlapping"] = value }
+}
+
+// FractionalMaxPoolGrad: Computes the gradient of FractionalMaxPool by its input.
+func FractionalMaxPoolGrad(s *Scope, origInput Output, origOutput Output, outBackprop Output, rowPoolingSequence Output, colPoolingSequence Output, optional ...FractionalMaxPoolGradAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FractionalMaxPoolGrad", []Arg{One(origInput), One(origOutput), One(outBackprop), One(rowPoolingSequence), One(colPoolingSequence)}, attrs), 0)
+}
+
+// FresnelCos: The integral of cos(πt²/2) from 0 to x.
+func FresnelCos(s *Scope, x Output) Output {
+	return out(s.Add("FresnelCos", []Arg{One(x)}, nil), 0)
+}
+
+// FresnelSin: The integral of sin(πt²/2) from 0 to x.
+func FresnelSin(s *Scope, x Output) Output {
+	return out(s.Add("FresnelSin", []Arg{One(x)}, nil), 0)
 }
 
 // FusedBatchNormAttr is an optional argument of [FusedBatchNorm].
@@ -1784,6 +2267,23 @@ func GuaranteeConst(s *Scope, input Output) Output {
 	return out(s.Add("GuaranteeConst", []Arg{One(input)}, nil), 0)
 }
 
+// HistogramFixedWidthAttr is an optional argument of [HistogramFixedWidth].
+type HistogramFixedWidthAttr func(opdef.Attrs)
+
+// HistogramFixedWidthDtype sets the optional attribute dtype; the default is DT_INT32.
+func HistogramFixedWidthDtype(value tensor.DType) HistogramFixedWidthAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// HistogramFixedWidth: Counts the values that fall into each of nbins equal parts of value_range; those outside count in the outermost.
+func HistogramFixedWidth(s *Scope, values Output, valueRange Output, nbins Output, optional ...HistogramFixedWidthAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("HistogramFixedWidth", []Arg{One(values), One(valueRange), One(nbins)}, attrs), 0)
+}
+
 // HostConst: Gives a tensor that is part of the graph, in the memory of the host.
 func HostConst(s *Scope, value tensor.Tensor, dtype tensor.DType) Output {
 	attrs := opdef.Attrs{"value": value, "dtype": dtype}
@@ -1815,6 +2315,21 @@ func If(s *Scope, cond Output, input []Output, tout []tensor.DType, thenBranch o
 		set(attrs)
 	}
 	return outArg(s.Add("If", []Arg{One(cond), Many(input)}, attrs), "output")
+}
+
+// Igamma: The regularized lower incomplete gamma function P(a, x).
+func Igamma(s *Scope, a Output, x Output) Output {
+	return out(s.Add("Igamma", []Arg{One(a), One(x)}, nil), 0)
+}
+
+// IgammaGradA: The derivative of Igamma by a.
+func IgammaGradA(s *Scope, a Output, x Output) Output {
+	return out(s.Add("IgammaGradA", []Arg{One(a), One(x)}, nil), 0)
+}
+
+// Igammac: The regularized upper incomplete gamma function Q(a, x).
+func Igammac(s *Scope, a Output, x Output) Output {
+	return out(s.Add("Igammac", []Arg{One(a), One(x)}, nil), 0)
 }
 
 // ImagAttr is an optional argument of [Imag].
@@ -1868,6 +2383,11 @@ func Inv(s *Scope, x Output) Output {
 // InvGrad: Gradient of Inv: -dy*y².
 func InvGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("InvGrad", []Arg{One(y), One(dy)}, nil), 0)
+}
+
+// Invert: Inverts every bit of every element.
+func Invert(s *Scope, x Output) Output {
+	return out(s.Add("Invert", []Arg{One(x)}, nil), 0)
 }
 
 // InvertPermutation: Gives the y with y[x[i]] = i.
@@ -1998,6 +2518,11 @@ func LeakyReluGrad(s *Scope, gradients Output, features Output, optional ...Leak
 	return out(s.Add("LeakyReluGrad", []Arg{One(gradients), One(features)}, attrs), 0)
 }
 
+// LeftShift: Shifts the bits of x left by y, kept within the width of the type, with broadcasting.
+func LeftShift(s *Scope, x Output, y Output) Output {
+	return out(s.Add("LeftShift", []Arg{One(x), One(y)}, nil), 0)
+}
+
 // Less: Whether x < y, element by element, with broadcasting.
 func Less(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Less", []Arg{One(x), One(y)}, nil), 0)
@@ -2118,6 +2643,11 @@ func MatMul(s *Scope, a Output, b Output, optional ...MatMulAttr) Output {
 		set(attrs)
 	}
 	return out(s.Add("MatMul", []Arg{One(a), One(b)}, attrs), 0)
+}
+
+// MatchingFiles: Gives the names of the files that match a pattern or several, in order.
+func MatchingFiles(s *Scope, pattern Output) Output {
+	return out(s.Add("MatchingFiles", []Arg{One(pattern)}, nil), 0)
 }
 
 // MatrixBandPart: Keeps num_lower diagonals below and num_upper above the main one, all if negative, and sets the other elements to zero.
@@ -2471,6 +3001,28 @@ func Merge(s *Scope, inputs []Output) (output Output, valueIndex Output) {
 	return out(node, 0), out(node, 1)
 }
 
+// MergeV2CheckpointsAttr is an optional argument of [MergeV2Checkpoints].
+type MergeV2CheckpointsAttr func(opdef.Attrs)
+
+// MergeV2CheckpointsDeleteOldDirs sets the optional attribute delete_old_dirs; the default is true.
+func MergeV2CheckpointsDeleteOldDirs(value bool) MergeV2CheckpointsAttr {
+	return func(a opdef.Attrs) { a["delete_old_dirs"] = value }
+}
+
+// MergeV2CheckpointsAllowMissingFiles sets the optional attribute allow_missing_files; the default is false.
+func MergeV2CheckpointsAllowMissingFiles(value bool) MergeV2CheckpointsAttr {
+	return func(a opdef.Attrs) { a["allow_missing_files"] = value }
+}
+
+// MergeV2Checkpoints: Makes one checkpoint of several that were written by different tasks.
+func MergeV2Checkpoints(s *Scope, checkpointPrefixes Output, destinationPrefix Output, optional ...MergeV2CheckpointsAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("MergeV2Checkpoints", []Arg{One(checkpointPrefixes), One(destinationPrefix)}, attrs)
+}
+
 // MinAttr is an optional argument of [Min].
 type MinAttr func(opdef.Attrs)
 
@@ -2520,6 +3072,33 @@ func MulNoNan(s *Scope, x Output, y Output) Output {
 	return out(s.Add("MulNoNan", []Arg{One(x), One(y)}, nil), 0)
 }
 
+// MultinomialAttr is an optional argument of [Multinomial].
+type MultinomialAttr func(opdef.Attrs)
+
+// MultinomialSeed sets the optional attribute seed; the default is 0.
+func MultinomialSeed(value int64) MultinomialAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// MultinomialSeed2 sets the optional attribute seed2; the default is 0.
+func MultinomialSeed2(value int64) MultinomialAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// MultinomialOutputDtype sets the optional attribute output_dtype; the default is DT_INT64.
+func MultinomialOutputDtype(value tensor.DType) MultinomialAttr {
+	return func(a opdef.Attrs) { a["output_dtype"] = value }
+}
+
+// Multinomial: Draws classes with probabilities whose logarithms, up to a constant per row, are the logits.
+func Multinomial(s *Scope, logits Output, numSamples Output, optional ...MultinomialAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Multinomial", []Arg{One(logits), One(numSamples)}, attrs), 0)
+}
+
 // MutexLock: Waits until a mutex is free and gives the lock, which ends with ConsumeMutexLock or with the step.
 func MutexLock(s *Scope, mutex Output) Output {
 	return out(s.Add("MutexLock", []Arg{One(mutex)}, nil), 0)
@@ -2547,9 +3126,19 @@ func MutexV2(s *Scope, optional ...MutexV2Attr) Output {
 	return out(s.Add("MutexV2", nil, attrs), 0)
 }
 
+// Ndtri: The quantile function of the standard normal distribution.
+func Ndtri(s *Scope, x Output) Output {
+	return out(s.Add("Ndtri", []Arg{One(x)}, nil), 0)
+}
+
 // Neg: Negates every element.
 func Neg(s *Scope, x Output) Output {
 	return out(s.Add("Neg", []Arg{One(x)}, nil), 0)
+}
+
+// NextAfter: The number next to x1 in the direction of x2, with broadcasting.
+func NextAfter(s *Scope, x1 Output, x2 Output) Output {
+	return out(s.Add("NextAfter", []Arg{One(x1), One(x2)}, nil), 0)
 }
 
 // NextIteration: Brings a value into the next iteration of its frame.
@@ -2560,6 +3149,23 @@ func NextIteration(s *Scope, data Output) Output {
 // NoOp: Does nothing. It orders others by its control edges.
 func NoOp(s *Scope) *graph.Node {
 	return s.Add("NoOp", nil, nil)
+}
+
+// NonDeterministicIntsAttr is an optional argument of [NonDeterministicInts].
+type NonDeterministicIntsAttr func(opdef.Attrs)
+
+// NonDeterministicIntsDtype sets the optional attribute dtype; the default is DT_INT64.
+func NonDeterministicIntsDtype(value tensor.DType) NonDeterministicIntsAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// NonDeterministicInts: Draws integers by chance: no seed gives them again.
+func NonDeterministicInts(s *Scope, shape Output, optional ...NonDeterministicIntsAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("NonDeterministicInts", []Arg{One(shape)}, attrs), 0)
 }
 
 // NotEqualAttr is an optional argument of [NotEqual].
@@ -2577,6 +3183,23 @@ func NotEqual(s *Scope, x Output, y Output, optional ...NotEqualAttr) Output {
 		set(attrs)
 	}
 	return out(s.Add("NotEqual", []Arg{One(x), One(y)}, attrs), 0)
+}
+
+// NthElementAttr is an optional argument of [NthElement].
+type NthElementAttr func(opdef.Attrs)
+
+// NthElementReverse sets the optional attribute reverse; the default is false.
+func NthElementReverse(value bool) NthElementAttr {
+	return func(a opdef.Attrs) { a["reverse"] = value }
+}
+
+// NthElement: Finds the element that has n smaller ones in its row, or n larger ones if reverse is set.
+func NthElement(s *Scope, input Output, n Output, optional ...NthElementAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("NthElement", []Arg{One(input), One(n)}, attrs), 0)
 }
 
 // OneHotAttr is an optional argument of [OneHot].
@@ -2626,6 +3249,70 @@ func Pad(s *Scope, input Output, paddings Output) Output {
 // PadV2: Adds elements equal to constant_values around a tensor.
 func PadV2(s *Scope, input Output, paddings Output, constantValues Output) Output {
 	return out(s.Add("PadV2", []Arg{One(input), One(paddings), One(constantValues)}, nil), 0)
+}
+
+// PaddingFIFOQueueAttr is an optional argument of [PaddingFIFOQueue].
+type PaddingFIFOQueueAttr func(opdef.Attrs)
+
+// PaddingFIFOQueueShapes sets the optional attribute shapes; the default is [].
+func PaddingFIFOQueueShapes(value []tensor.PartialShape) PaddingFIFOQueueAttr {
+	return func(a opdef.Attrs) { a["shapes"] = value }
+}
+
+// PaddingFIFOQueueCapacity sets the optional attribute capacity; the default is -1.
+func PaddingFIFOQueueCapacity(value int64) PaddingFIFOQueueAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// PaddingFIFOQueueContainer sets the optional attribute container; the default is "".
+func PaddingFIFOQueueContainer(value string) PaddingFIFOQueueAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// PaddingFIFOQueueSharedName sets the optional attribute shared_name; the default is "".
+func PaddingFIFOQueueSharedName(value string) PaddingFIFOQueueAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// PaddingFIFOQueue: Gives a queue whose elements leave in the order in which they came; in a batch they are padded to the size of the largest.
+func PaddingFIFOQueue(s *Scope, componentTypes []tensor.DType, optional ...PaddingFIFOQueueAttr) Output {
+	attrs := opdef.Attrs{"component_types": componentTypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("PaddingFIFOQueue", nil, attrs), 0)
+}
+
+// PaddingFIFOQueueV2Attr is an optional argument of [PaddingFIFOQueueV2].
+type PaddingFIFOQueueV2Attr func(opdef.Attrs)
+
+// PaddingFIFOQueueV2Shapes sets the optional attribute shapes; the default is [].
+func PaddingFIFOQueueV2Shapes(value []tensor.PartialShape) PaddingFIFOQueueV2Attr {
+	return func(a opdef.Attrs) { a["shapes"] = value }
+}
+
+// PaddingFIFOQueueV2Capacity sets the optional attribute capacity; the default is -1.
+func PaddingFIFOQueueV2Capacity(value int64) PaddingFIFOQueueV2Attr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// PaddingFIFOQueueV2Container sets the optional attribute container; the default is "".
+func PaddingFIFOQueueV2Container(value string) PaddingFIFOQueueV2Attr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// PaddingFIFOQueueV2SharedName sets the optional attribute shared_name; the default is "".
+func PaddingFIFOQueueV2SharedName(value string) PaddingFIFOQueueV2Attr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// PaddingFIFOQueueV2: Gives a queue whose elements leave in the order in which they came; in a batch they are padded to the size of the largest.
+func PaddingFIFOQueueV2(s *Scope, componentTypes []tensor.DType, optional ...PaddingFIFOQueueV2Attr) Output {
+	attrs := opdef.Attrs{"component_types": componentTypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("PaddingFIFOQueueV2", nil, attrs), 0)
 }
 
 // ParallelConcat: Joins tensors whose first dimension is 1 along that dimension.
@@ -2695,6 +3382,16 @@ func PlaceholderWithDefault(s *Scope, input Output, shape tensor.PartialShape) O
 	return out(s.Add("PlaceholderWithDefault", []Arg{One(input)}, attrs), 0)
 }
 
+// Polygamma: Derivative a of the digamma function at x.
+func Polygamma(s *Scope, a Output, x Output) Output {
+	return out(s.Add("Polygamma", []Arg{One(a), One(x)}, nil), 0)
+}
+
+// PopulationCount: The number of bits that are set in every element.
+func PopulationCount(s *Scope, x Output) Output {
+	return out(s.Add("PopulationCount", []Arg{One(x)}, nil), 0)
+}
+
 // Pow: x to the power of y, element by element, with broadcasting.
 func Pow(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Pow", []Arg{One(x), One(y)}, nil), 0)
@@ -2717,6 +3414,70 @@ func PreventGradient(s *Scope, input Output, optional ...PreventGradientAttr) Ou
 	return out(s.Add("PreventGradient", []Arg{One(input)}, attrs), 0)
 }
 
+// PriorityQueueAttr is an optional argument of [PriorityQueue].
+type PriorityQueueAttr func(opdef.Attrs)
+
+// PriorityQueueComponentTypes sets the optional attribute component_types; the default is [].
+func PriorityQueueComponentTypes(value []tensor.DType) PriorityQueueAttr {
+	return func(a opdef.Attrs) { a["component_types"] = value }
+}
+
+// PriorityQueueCapacity sets the optional attribute capacity; the default is -1.
+func PriorityQueueCapacity(value int64) PriorityQueueAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// PriorityQueueContainer sets the optional attribute container; the default is "".
+func PriorityQueueContainer(value string) PriorityQueueAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// PriorityQueueSharedName sets the optional attribute shared_name; the default is "".
+func PriorityQueueSharedName(value string) PriorityQueueAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// PriorityQueue: Gives a queue whose elements leave in the order of their first component, the smallest first.
+func PriorityQueue(s *Scope, shapes []tensor.PartialShape, optional ...PriorityQueueAttr) Output {
+	attrs := opdef.Attrs{"shapes": shapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("PriorityQueue", nil, attrs), 0)
+}
+
+// PriorityQueueV2Attr is an optional argument of [PriorityQueueV2].
+type PriorityQueueV2Attr func(opdef.Attrs)
+
+// PriorityQueueV2ComponentTypes sets the optional attribute component_types; the default is [].
+func PriorityQueueV2ComponentTypes(value []tensor.DType) PriorityQueueV2Attr {
+	return func(a opdef.Attrs) { a["component_types"] = value }
+}
+
+// PriorityQueueV2Capacity sets the optional attribute capacity; the default is -1.
+func PriorityQueueV2Capacity(value int64) PriorityQueueV2Attr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// PriorityQueueV2Container sets the optional attribute container; the default is "".
+func PriorityQueueV2Container(value string) PriorityQueueV2Attr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// PriorityQueueV2SharedName sets the optional attribute shared_name; the default is "".
+func PriorityQueueV2SharedName(value string) PriorityQueueV2Attr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// PriorityQueueV2: Gives a queue whose elements leave in the order of their first component, the smallest first.
+func PriorityQueueV2(s *Scope, shapes []tensor.PartialShape, optional ...PriorityQueueV2Attr) Output {
+	attrs := opdef.Attrs{"shapes": shapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("PriorityQueueV2", nil, attrs), 0)
+}
+
 // ProdAttr is an optional argument of [Prod].
 type ProdAttr func(opdef.Attrs)
 
@@ -2732,6 +3493,451 @@ func Prod(s *Scope, input Output, reductionIndices Output, optional ...ProdAttr)
 		set(attrs)
 	}
 	return out(s.Add("Prod", []Arg{One(input), One(reductionIndices)}, attrs), 0)
+}
+
+// QueueCloseAttr is an optional argument of [QueueClose].
+type QueueCloseAttr func(opdef.Attrs)
+
+// QueueCloseCancelPendingEnqueues sets the optional attribute cancel_pending_enqueues; the default is false.
+func QueueCloseCancelPendingEnqueues(value bool) QueueCloseAttr {
+	return func(a opdef.Attrs) { a["cancel_pending_enqueues"] = value }
+}
+
+// QueueClose: Ends the adding of elements to a queue: at once, or after the operations that wait to add some.
+func QueueClose(s *Scope, handle Output, optional ...QueueCloseAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("QueueClose", []Arg{One(handle)}, attrs)
+}
+
+// QueueCloseV2Attr is an optional argument of [QueueCloseV2].
+type QueueCloseV2Attr func(opdef.Attrs)
+
+// QueueCloseV2CancelPendingEnqueues sets the optional attribute cancel_pending_enqueues; the default is false.
+func QueueCloseV2CancelPendingEnqueues(value bool) QueueCloseV2Attr {
+	return func(a opdef.Attrs) { a["cancel_pending_enqueues"] = value }
+}
+
+// QueueCloseV2: Ends the adding of elements to a queue: at once, or after the operations that wait to add some.
+func QueueCloseV2(s *Scope, handle Output, optional ...QueueCloseV2Attr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("QueueCloseV2", []Arg{One(handle)}, attrs)
+}
+
+// QueueDequeueAttr is an optional argument of [QueueDequeue].
+type QueueDequeueAttr func(opdef.Attrs)
+
+// QueueDequeueTimeoutMs sets the optional attribute timeout_ms; the default is -1.
+func QueueDequeueTimeoutMs(value int64) QueueDequeueAttr {
+	return func(a opdef.Attrs) { a["timeout_ms"] = value }
+}
+
+// QueueDequeue: Takes one element from a queue. It waits while the queue is empty.
+func QueueDequeue(s *Scope, handle Output, componentTypes []tensor.DType, optional ...QueueDequeueAttr) []Output {
+	attrs := opdef.Attrs{"component_types": componentTypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("QueueDequeue", []Arg{One(handle)}, attrs), "components")
+}
+
+// QueueDequeueManyAttr is an optional argument of [QueueDequeueMany].
+type QueueDequeueManyAttr func(opdef.Attrs)
+
+// QueueDequeueManyTimeoutMs sets the optional attribute timeout_ms; the default is -1.
+func QueueDequeueManyTimeoutMs(value int64) QueueDequeueManyAttr {
+	return func(a opdef.Attrs) { a["timeout_ms"] = value }
+}
+
+// QueueDequeueMany: Takes n elements from a queue and puts them together along a new first dimension. It waits until there are so many.
+func QueueDequeueMany(s *Scope, handle Output, n Output, componentTypes []tensor.DType, optional ...QueueDequeueManyAttr) []Output {
+	attrs := opdef.Attrs{"component_types": componentTypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("QueueDequeueMany", []Arg{One(handle), One(n)}, attrs), "components")
+}
+
+// QueueDequeueManyV2Attr is an optional argument of [QueueDequeueManyV2].
+type QueueDequeueManyV2Attr func(opdef.Attrs)
+
+// QueueDequeueManyV2TimeoutMs sets the optional attribute timeout_ms; the default is -1.
+func QueueDequeueManyV2TimeoutMs(value int64) QueueDequeueManyV2Attr {
+	return func(a opdef.Attrs) { a["timeout_ms"] = value }
+}
+
+// QueueDequeueManyV2: Takes n elements from a queue and puts them together along a new first dimension. It waits until there are so many.
+func QueueDequeueManyV2(s *Scope, handle Output, n Output, componentTypes []tensor.DType, optional ...QueueDequeueManyV2Attr) []Output {
+	attrs := opdef.Attrs{"component_types": componentTypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("QueueDequeueManyV2", []Arg{One(handle), One(n)}, attrs), "components")
+}
+
+// QueueDequeueUpToAttr is an optional argument of [QueueDequeueUpTo].
+type QueueDequeueUpToAttr func(opdef.Attrs)
+
+// QueueDequeueUpToTimeoutMs sets the optional attribute timeout_ms; the default is -1.
+func QueueDequeueUpToTimeoutMs(value int64) QueueDequeueUpToAttr {
+	return func(a opdef.Attrs) { a["timeout_ms"] = value }
+}
+
+// QueueDequeueUpTo: Takes n elements from a queue like QueueDequeueMany, or fewer, but at least one, after the queue has been closed.
+func QueueDequeueUpTo(s *Scope, handle Output, n Output, componentTypes []tensor.DType, optional ...QueueDequeueUpToAttr) []Output {
+	attrs := opdef.Attrs{"component_types": componentTypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("QueueDequeueUpTo", []Arg{One(handle), One(n)}, attrs), "components")
+}
+
+// QueueDequeueUpToV2Attr is an optional argument of [QueueDequeueUpToV2].
+type QueueDequeueUpToV2Attr func(opdef.Attrs)
+
+// QueueDequeueUpToV2TimeoutMs sets the optional attribute timeout_ms; the default is -1.
+func QueueDequeueUpToV2TimeoutMs(value int64) QueueDequeueUpToV2Attr {
+	return func(a opdef.Attrs) { a["timeout_ms"] = value }
+}
+
+// QueueDequeueUpToV2: Takes n elements from a queue like QueueDequeueMany, or fewer, but at least one, after the queue has been closed.
+func QueueDequeueUpToV2(s *Scope, handle Output, n Output, componentTypes []tensor.DType, optional ...QueueDequeueUpToV2Attr) []Output {
+	attrs := opdef.Attrs{"component_types": componentTypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("QueueDequeueUpToV2", []Arg{One(handle), One(n)}, attrs), "components")
+}
+
+// QueueDequeueV2Attr is an optional argument of [QueueDequeueV2].
+type QueueDequeueV2Attr func(opdef.Attrs)
+
+// QueueDequeueV2TimeoutMs sets the optional attribute timeout_ms; the default is -1.
+func QueueDequeueV2TimeoutMs(value int64) QueueDequeueV2Attr {
+	return func(a opdef.Attrs) { a["timeout_ms"] = value }
+}
+
+// QueueDequeueV2: Takes one element from a queue. It waits while the queue is empty.
+func QueueDequeueV2(s *Scope, handle Output, componentTypes []tensor.DType, optional ...QueueDequeueV2Attr) []Output {
+	attrs := opdef.Attrs{"component_types": componentTypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("QueueDequeueV2", []Arg{One(handle)}, attrs), "components")
+}
+
+// QueueEnqueueAttr is an optional argument of [QueueEnqueue].
+type QueueEnqueueAttr func(opdef.Attrs)
+
+// QueueEnqueueTimeoutMs sets the optional attribute timeout_ms; the default is -1.
+func QueueEnqueueTimeoutMs(value int64) QueueEnqueueAttr {
+	return func(a opdef.Attrs) { a["timeout_ms"] = value }
+}
+
+// QueueEnqueue: Adds one element to a queue, of which the inputs are the components. It waits while the queue is full.
+func QueueEnqueue(s *Scope, handle Output, components []Output, optional ...QueueEnqueueAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("QueueEnqueue", []Arg{One(handle), Many(components)}, attrs)
+}
+
+// QueueEnqueueManyAttr is an optional argument of [QueueEnqueueMany].
+type QueueEnqueueManyAttr func(opdef.Attrs)
+
+// QueueEnqueueManyTimeoutMs sets the optional attribute timeout_ms; the default is -1.
+func QueueEnqueueManyTimeoutMs(value int64) QueueEnqueueManyAttr {
+	return func(a opdef.Attrs) { a["timeout_ms"] = value }
+}
+
+// QueueEnqueueMany: Adds the rows of the inputs to a queue, one element for each. It waits while the queue is full.
+func QueueEnqueueMany(s *Scope, handle Output, components []Output, optional ...QueueEnqueueManyAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("QueueEnqueueMany", []Arg{One(handle), Many(components)}, attrs)
+}
+
+// QueueEnqueueManyV2Attr is an optional argument of [QueueEnqueueManyV2].
+type QueueEnqueueManyV2Attr func(opdef.Attrs)
+
+// QueueEnqueueManyV2TimeoutMs sets the optional attribute timeout_ms; the default is -1.
+func QueueEnqueueManyV2TimeoutMs(value int64) QueueEnqueueManyV2Attr {
+	return func(a opdef.Attrs) { a["timeout_ms"] = value }
+}
+
+// QueueEnqueueManyV2: Adds the rows of the inputs to a queue, one element for each. It waits while the queue is full.
+func QueueEnqueueManyV2(s *Scope, handle Output, components []Output, optional ...QueueEnqueueManyV2Attr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("QueueEnqueueManyV2", []Arg{One(handle), Many(components)}, attrs)
+}
+
+// QueueEnqueueV2Attr is an optional argument of [QueueEnqueueV2].
+type QueueEnqueueV2Attr func(opdef.Attrs)
+
+// QueueEnqueueV2TimeoutMs sets the optional attribute timeout_ms; the default is -1.
+func QueueEnqueueV2TimeoutMs(value int64) QueueEnqueueV2Attr {
+	return func(a opdef.Attrs) { a["timeout_ms"] = value }
+}
+
+// QueueEnqueueV2: Adds one element to a queue, of which the inputs are the components. It waits while the queue is full.
+func QueueEnqueueV2(s *Scope, handle Output, components []Output, optional ...QueueEnqueueV2Attr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("QueueEnqueueV2", []Arg{One(handle), Many(components)}, attrs)
+}
+
+// QueueIsClosed: Tells whether a queue is closed.
+func QueueIsClosed(s *Scope, handle Output) Output {
+	return out(s.Add("QueueIsClosed", []Arg{One(handle)}, nil), 0)
+}
+
+// QueueIsClosedV2: Tells whether a queue is closed.
+func QueueIsClosedV2(s *Scope, handle Output) Output {
+	return out(s.Add("QueueIsClosedV2", []Arg{One(handle)}, nil), 0)
+}
+
+// QueueSize: Counts the elements in a queue.
+func QueueSize(s *Scope, handle Output) Output {
+	return out(s.Add("QueueSize", []Arg{One(handle)}, nil), 0)
+}
+
+// QueueSizeV2: Counts the elements in a queue.
+func QueueSizeV2(s *Scope, handle Output) Output {
+	return out(s.Add("QueueSizeV2", []Arg{One(handle)}, nil), 0)
+}
+
+// RaggedBincountAttr is an optional argument of [RaggedBincount].
+type RaggedBincountAttr func(opdef.Attrs)
+
+// RaggedBincountBinaryOutput sets the optional attribute binary_output; the default is false.
+func RaggedBincountBinaryOutput(value bool) RaggedBincountAttr {
+	return func(a opdef.Attrs) { a["binary_output"] = value }
+}
+
+// RaggedBincount: Is DenseBincount for the rows of a ragged tensor.
+func RaggedBincount(s *Scope, splits Output, values Output, size Output, weights Output, optional ...RaggedBincountAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RaggedBincount", []Arg{One(splits), One(values), One(size), One(weights)}, attrs), 0)
+}
+
+// RandomGammaAttr is an optional argument of [RandomGamma].
+type RandomGammaAttr func(opdef.Attrs)
+
+// RandomGammaSeed sets the optional attribute seed; the default is 0.
+func RandomGammaSeed(value int64) RandomGammaAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// RandomGammaSeed2 sets the optional attribute seed2; the default is 0.
+func RandomGammaSeed2(value int64) RandomGammaAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// RandomGamma: Draws numbers from the gamma distributions of scale 1 whose shapes alpha gives (Marsaglia and Tsang, 2000).
+func RandomGamma(s *Scope, shape Output, alpha Output, optional ...RandomGammaAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RandomGamma", []Arg{One(shape), One(alpha)}, attrs), 0)
+}
+
+// RandomIndexShuffleAttr is an optional argument of [RandomIndexShuffle].
+type RandomIndexShuffleAttr func(opdef.Attrs)
+
+// RandomIndexShuffleRounds sets the optional attribute rounds; the default is 4.
+func RandomIndexShuffleRounds(value int64) RandomIndexShuffleAttr {
+	return func(a opdef.Attrs) { a["rounds"] = value }
+}
+
+// RandomIndexShuffle: Returns where an index lies in a permutation of 0 to max_index that the seed chooses, without making the permutation.
+func RandomIndexShuffle(s *Scope, index Output, seed Output, maxIndex Output, optional ...RandomIndexShuffleAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RandomIndexShuffle", []Arg{One(index), One(seed), One(maxIndex)}, attrs), 0)
+}
+
+// RandomPoissonAttr is an optional argument of [RandomPoisson].
+type RandomPoissonAttr func(opdef.Attrs)
+
+// RandomPoissonSeed sets the optional attribute seed; the default is 0.
+func RandomPoissonSeed(value int64) RandomPoissonAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// RandomPoissonSeed2 sets the optional attribute seed2; the default is 0.
+func RandomPoissonSeed2(value int64) RandomPoissonAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// RandomPoisson: Draws numbers from the Poisson distributions whose means rate gives (Knuth for small means, Hörmann's transformed rejection otherwise).
+func RandomPoisson(s *Scope, shape Output, rate Output, optional ...RandomPoissonAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RandomPoisson", []Arg{One(shape), One(rate)}, attrs), 0)
+}
+
+// RandomPoissonV2Attr is an optional argument of [RandomPoissonV2].
+type RandomPoissonV2Attr func(opdef.Attrs)
+
+// RandomPoissonV2Seed sets the optional attribute seed; the default is 0.
+func RandomPoissonV2Seed(value int64) RandomPoissonV2Attr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// RandomPoissonV2Seed2 sets the optional attribute seed2; the default is 0.
+func RandomPoissonV2Seed2(value int64) RandomPoissonV2Attr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// RandomPoissonV2Dtype sets the optional attribute dtype; the default is DT_INT64.
+func RandomPoissonV2Dtype(value tensor.DType) RandomPoissonV2Attr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// RandomPoissonV2: Draws numbers from the Poisson distributions whose means rate gives (Knuth for small means, Hörmann's transformed rejection otherwise).
+func RandomPoissonV2(s *Scope, shape Output, rate Output, optional ...RandomPoissonV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RandomPoissonV2", []Arg{One(shape), One(rate)}, attrs), 0)
+}
+
+// RandomShuffleAttr is an optional argument of [RandomShuffle].
+type RandomShuffleAttr func(opdef.Attrs)
+
+// RandomShuffleSeed sets the optional attribute seed; the default is 0.
+func RandomShuffleSeed(value int64) RandomShuffleAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// RandomShuffleSeed2 sets the optional attribute seed2; the default is 0.
+func RandomShuffleSeed2(value int64) RandomShuffleAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// RandomShuffle: Puts the rows of the first dimension in an order drawn by chance.
+func RandomShuffle(s *Scope, value Output, optional ...RandomShuffleAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RandomShuffle", []Arg{One(value)}, attrs), 0)
+}
+
+// RandomShuffleQueueAttr is an optional argument of [RandomShuffleQueue].
+type RandomShuffleQueueAttr func(opdef.Attrs)
+
+// RandomShuffleQueueShapes sets the optional attribute shapes; the default is [].
+func RandomShuffleQueueShapes(value []tensor.PartialShape) RandomShuffleQueueAttr {
+	return func(a opdef.Attrs) { a["shapes"] = value }
+}
+
+// RandomShuffleQueueCapacity sets the optional attribute capacity; the default is -1.
+func RandomShuffleQueueCapacity(value int64) RandomShuffleQueueAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// RandomShuffleQueueMinAfterDequeue sets the optional attribute min_after_dequeue; the default is 0.
+func RandomShuffleQueueMinAfterDequeue(value int64) RandomShuffleQueueAttr {
+	return func(a opdef.Attrs) { a["min_after_dequeue"] = value }
+}
+
+// RandomShuffleQueueSeed sets the optional attribute seed; the default is 0.
+func RandomShuffleQueueSeed(value int64) RandomShuffleQueueAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// RandomShuffleQueueSeed2 sets the optional attribute seed2; the default is 0.
+func RandomShuffleQueueSeed2(value int64) RandomShuffleQueueAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// RandomShuffleQueueContainer sets the optional attribute container; the default is "".
+func RandomShuffleQueueContainer(value string) RandomShuffleQueueAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// RandomShuffleQueueSharedName sets the optional attribute shared_name; the default is "".
+func RandomShuffleQueueSharedName(value string) RandomShuffleQueueAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// RandomShuffleQueue: Gives a queue whose elements leave in random order, as long as it holds more than min_after_dequeue.
+func RandomShuffleQueue(s *Scope, componentTypes []tensor.DType, optional ...RandomShuffleQueueAttr) Output {
+	attrs := opdef.Attrs{"component_types": componentTypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RandomShuffleQueue", nil, attrs), 0)
+}
+
+// RandomShuffleQueueV2Attr is an optional argument of [RandomShuffleQueueV2].
+type RandomShuffleQueueV2Attr func(opdef.Attrs)
+
+// RandomShuffleQueueV2Shapes sets the optional attribute shapes; the default is [].
+func RandomShuffleQueueV2Shapes(value []tensor.PartialShape) RandomShuffleQueueV2Attr {
+	return func(a opdef.Attrs) { a["shapes"] = value }
+}
+
+// RandomShuffleQueueV2Capacity sets the optional attribute capacity; the default is -1.
+func RandomShuffleQueueV2Capacity(value int64) RandomShuffleQueueV2Attr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// RandomShuffleQueueV2MinAfterDequeue sets the optional attribute min_after_dequeue; the default is 0.
+func RandomShuffleQueueV2MinAfterDequeue(value int64) RandomShuffleQueueV2Attr {
+	return func(a opdef.Attrs) { a["min_after_dequeue"] = value }
+}
+
+// RandomShuffleQueueV2Seed sets the optional attribute seed; the default is 0.
+func RandomShuffleQueueV2Seed(value int64) RandomShuffleQueueV2Attr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// RandomShuffleQueueV2Seed2 sets the optional attribute seed2; the default is 0.
+func RandomShuffleQueueV2Seed2(value int64) RandomShuffleQueueV2Attr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// RandomShuffleQueueV2Container sets the optional attribute container; the default is "".
+func RandomShuffleQueueV2Container(value string) RandomShuffleQueueV2Attr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// RandomShuffleQueueV2SharedName sets the optional attribute shared_name; the default is "".
+func RandomShuffleQueueV2SharedName(value string) RandomShuffleQueueV2Attr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// RandomShuffleQueueV2: Gives a queue whose elements leave in random order, as long as it holds more than min_after_dequeue.
+func RandomShuffleQueueV2(s *Scope, componentTypes []tensor.DType, optional ...RandomShuffleQueueV2Attr) Output {
+	attrs := opdef.Attrs{"component_types": componentTypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RandomShuffleQueueV2", nil, attrs), 0)
 }
 
 // RandomStandardNormalAttr is an optional argument of [RandomStandardNormal].
@@ -2808,6 +4014,11 @@ func Range(s *Scope, start Output, limit Output, delta Output) Output {
 // Rank: Gives the number of dimensions of its input.
 func Rank(s *Scope, input Output) Output {
 	return out(s.Add("Rank", []Arg{One(input)}, nil), 0)
+}
+
+// ReadFile: Gives the contents of a file.
+func ReadFile(s *Scope, filename Output) Output {
+	return out(s.Add("ReadFile", []Arg{One(filename)}, nil), 0)
 }
 
 // ReadVariableOp: Gives the value of a variable.
@@ -2917,6 +4128,11 @@ func RefSelect(s *Scope, index Output, inputs []Output) Output {
 func RefSwitch(s *Scope, data Output, pred Output) (outputFalse Output, outputTrue Output) {
 	node := s.Add("RefSwitch", []Arg{One(data), One(pred)}, nil)
 	return out(node, 0), out(node, 1)
+}
+
+// RegexFullMatch: Tells which strings a regular expression matches as a whole.
+func RegexFullMatch(s *Scope, input Output, pattern Output) Output {
+	return out(s.Add("RegexFullMatch", []Arg{One(input), One(pattern)}, nil), 0)
 }
 
 // Relu: Computes max(features, 0).
@@ -3735,6 +4951,46 @@ func ResourceStridedSliceAssign(s *Scope, ref Output, begin Output, end Output, 
 	return s.Add("ResourceStridedSliceAssign", []Arg{One(ref), One(begin), One(end), One(strides), One(value)}, attrs)
 }
 
+// RestoreAttr is an optional argument of [Restore].
+type RestoreAttr func(opdef.Attrs)
+
+// RestorePreferredShard sets the optional attribute preferred_shard; the default is -1.
+func RestorePreferredShard(value int64) RestoreAttr {
+	return func(a opdef.Attrs) { a["preferred_shard"] = value }
+}
+
+// Restore: Reads a tensor from a checkpoint in the old format V1.
+func Restore(s *Scope, filePattern Output, tensorName Output, dt tensor.DType, optional ...RestoreAttr) Output {
+	attrs := opdef.Attrs{"dt": dt}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Restore", []Arg{One(filePattern), One(tensorName)}, attrs), 0)
+}
+
+// RestoreSliceAttr is an optional argument of [RestoreSlice].
+type RestoreSliceAttr func(opdef.Attrs)
+
+// RestoreSlicePreferredShard sets the optional attribute preferred_shard; the default is -1.
+func RestoreSlicePreferredShard(value int64) RestoreSliceAttr {
+	return func(a opdef.Attrs) { a["preferred_shard"] = value }
+}
+
+// RestoreSlice: Reads a slice of a tensor from a checkpoint in the old format V1.
+func RestoreSlice(s *Scope, filePattern Output, tensorName Output, shapeAndSlice Output, dt tensor.DType, optional ...RestoreSliceAttr) Output {
+	attrs := opdef.Attrs{"dt": dt}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RestoreSlice", []Arg{One(filePattern), One(tensorName), One(shapeAndSlice)}, attrs), 0)
+}
+
+// RestoreV2: Reads tensors, or slices of them, from a checkpoint in either format.
+func RestoreV2(s *Scope, prefix Output, tensorNames Output, shapeAndSlices Output, dtypes []tensor.DType) []Output {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	return outArg(s.Add("RestoreV2", []Arg{One(prefix), One(tensorNames), One(shapeAndSlices)}, attrs), "tensors")
+}
+
 // Reverse: Turns around the dimensions for which dims is true.
 func Reverse(s *Scope, tensor_ Output, dims Output) Output {
 	return out(s.Add("Reverse", []Arg{One(tensor_), One(dims)}, nil), 0)
@@ -3762,9 +5018,24 @@ func ReverseV2(s *Scope, tensor_ Output, axis Output) Output {
 	return out(s.Add("ReverseV2", []Arg{One(tensor_), One(axis)}, nil), 0)
 }
 
+// RightShift: Shifts the bits of x right by y, kept within the width of the type, with broadcasting; signed types keep their sign.
+func RightShift(s *Scope, x Output, y Output) Output {
+	return out(s.Add("RightShift", []Arg{One(x), One(y)}, nil), 0)
+}
+
 // Rint: The integer nearest to every element, the even one of two.
 func Rint(s *Scope, x Output) Output {
 	return out(s.Add("Rint", []Arg{One(x)}, nil), 0)
+}
+
+// RngReadAndSkip: Returns the counter and the key that a variable holds, and moves it on by what delta samples take.
+func RngReadAndSkip(s *Scope, resource Output, alg Output, delta Output) Output {
+	return out(s.Add("RngReadAndSkip", []Arg{One(resource), One(alg), One(delta)}, nil), 0)
+}
+
+// RngSkip: Moves the generator that a variable holds on by what delta samples take.
+func RngSkip(s *Scope, resource Output, algorithm Output, delta Output) *graph.Node {
+	return s.Add("RngSkip", []Arg{One(resource), One(algorithm), One(delta)}, nil)
 }
 
 // Roll: Moves elements by shift along axis; those that leave at one end come back at the other.
@@ -3785,6 +5056,21 @@ func Rsqrt(s *Scope, x Output) Output {
 // RsqrtGrad: Gradient of Rsqrt: -dy*y³/2.
 func RsqrtGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("RsqrtGrad", []Arg{One(y), One(dy)}, nil), 0)
+}
+
+// Save: Writes tensors to a checkpoint in the old format V1.
+func Save(s *Scope, filename Output, tensorNames Output, data []Output) *graph.Node {
+	return s.Add("Save", []Arg{One(filename), One(tensorNames), Many(data)}, nil)
+}
+
+// SaveSlices: Writes tensors, or slices of larger ones, to a checkpoint in the old format V1.
+func SaveSlices(s *Scope, filename Output, tensorNames Output, shapesAndSlices Output, data []Output) *graph.Node {
+	return s.Add("SaveSlices", []Arg{One(filename), One(tensorNames), One(shapesAndSlices), Many(data)}, nil)
+}
+
+// SaveV2: Writes tensors, or slices of larger ones, to a checkpoint. Once it is done they are on disk.
+func SaveV2(s *Scope, prefix Output, tensorNames Output, shapeAndSlices Output, tensors []Output) *graph.Node {
+	return s.Add("SaveV2", []Arg{One(prefix), One(tensorNames), One(shapeAndSlices), Many(tensors)}, nil)
 }
 
 // ScatterAddAttr is an optional argument of [ScatterAdd].
@@ -4146,6 +5432,16 @@ func ShapeN(s *Scope, input []Output, optional ...ShapeNAttr) []Output {
 	return outArg(s.Add("ShapeN", []Arg{Many(input)}, attrs), "output")
 }
 
+// ShardedFilename: Gives the name of one of several files that belong together.
+func ShardedFilename(s *Scope, basename Output, shard Output, numShards Output) Output {
+	return out(s.Add("ShardedFilename", []Arg{One(basename), One(shard), One(numShards)}, nil), 0)
+}
+
+// ShardedFilespec: Gives the pattern that matches the names of all files that belong together.
+func ShardedFilespec(s *Scope, basename Output, numShards Output) Output {
+	return out(s.Add("ShardedFilespec", []Arg{One(basename), One(numShards)}, nil), 0)
+}
+
 // Sigmoid: 1/(1+exp(-x)) for every element.
 func Sigmoid(s *Scope, x Output) Output {
 	return out(s.Add("Sigmoid", []Arg{One(x)}, nil), 0)
@@ -4469,10 +5765,199 @@ func SparseApplyRMSProp(s *Scope, var_ Output, ms Output, mom Output, lr Output,
 	return out(s.Add("SparseApplyRMSProp", []Arg{One(var_), One(ms), One(mom), One(lr), One(rho), One(momentum), One(epsilon), One(grad), One(indices)}, attrs), 0)
 }
 
+// SparseBincountAttr is an optional argument of [SparseBincount].
+type SparseBincountAttr func(opdef.Attrs)
+
+// SparseBincountBinaryOutput sets the optional attribute binary_output; the default is false.
+func SparseBincountBinaryOutput(value bool) SparseBincountAttr {
+	return func(a opdef.Attrs) { a["binary_output"] = value }
+}
+
+// SparseBincount: Is DenseBincount for the values of a sparse tensor.
+func SparseBincount(s *Scope, indices Output, values Output, denseShape Output, size Output, weights Output, optional ...SparseBincountAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseBincount", []Arg{One(indices), One(values), One(denseShape), One(size), One(weights)}, attrs), 0)
+}
+
+// SparseMatMulAttr is an optional argument of [SparseMatMul].
+type SparseMatMulAttr func(opdef.Attrs)
+
+// SparseMatMulTransposeA sets the optional attribute transpose_a; the default is false.
+func SparseMatMulTransposeA(value bool) SparseMatMulAttr {
+	return func(a opdef.Attrs) { a["transpose_a"] = value }
+}
+
+// SparseMatMulTransposeB sets the optional attribute transpose_b; the default is false.
+func SparseMatMulTransposeB(value bool) SparseMatMulAttr {
+	return func(a opdef.Attrs) { a["transpose_b"] = value }
+}
+
+// SparseMatMulAIsSparse sets the optional attribute a_is_sparse; the default is false.
+func SparseMatMulAIsSparse(value bool) SparseMatMulAttr {
+	return func(a opdef.Attrs) { a["a_is_sparse"] = value }
+}
+
+// SparseMatMulBIsSparse sets the optional attribute b_is_sparse; the default is false.
+func SparseMatMulBIsSparse(value bool) SparseMatMulAttr {
+	return func(a opdef.Attrs) { a["b_is_sparse"] = value }
+}
+
+// SparseMatMul: Multiplies matrices of float32 or bfloat16, many of whose elements may be zero, to float32.
+func SparseMatMul(s *Scope, a Output, b Output, optional ...SparseMatMulAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseMatMul", []Arg{One(a), One(b)}, attrs), 0)
+}
+
+// SparseSegmentMeanAttr is an optional argument of [SparseSegmentMean].
+type SparseSegmentMeanAttr func(opdef.Attrs)
+
+// SparseSegmentMeanSparseGradient sets the optional attribute sparse_gradient; the default is false.
+func SparseSegmentMeanSparseGradient(value bool) SparseSegmentMeanAttr {
+	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
+}
+
+// SparseSegmentMean: The mean of the rows of data that indices list, by segments of sorted ids.
+func SparseSegmentMean(s *Scope, data Output, indices Output, segmentIds Output, optional ...SparseSegmentMeanAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseSegmentMean", []Arg{One(data), One(indices), One(segmentIds)}, attrs), 0)
+}
+
+// SparseSegmentMeanGrad: The gradient of SparseSegmentMean for its data, which has output_dim0 rows.
+func SparseSegmentMeanGrad(s *Scope, grad Output, indices Output, segmentIds Output, outputDim0 Output) Output {
+	return out(s.Add("SparseSegmentMeanGrad", []Arg{One(grad), One(indices), One(segmentIds), One(outputDim0)}, nil), 0)
+}
+
+// SparseSegmentMeanGradV2: The gradient of SparseSegmentMean for its data: the rows that are not zero, and which they are.
+func SparseSegmentMeanGradV2(s *Scope, grad Output, indices Output, segmentIds Output, denseOutputDim0 Output) (output Output, sortedUniqueIndices Output) {
+	node := s.Add("SparseSegmentMeanGradV2", []Arg{One(grad), One(indices), One(segmentIds), One(denseOutputDim0)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// SparseSegmentMeanWithNumSegmentsAttr is an optional argument of [SparseSegmentMeanWithNumSegments].
+type SparseSegmentMeanWithNumSegmentsAttr func(opdef.Attrs)
+
+// SparseSegmentMeanWithNumSegmentsSparseGradient sets the optional attribute sparse_gradient; the default is false.
+func SparseSegmentMeanWithNumSegmentsSparseGradient(value bool) SparseSegmentMeanWithNumSegmentsAttr {
+	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
+}
+
+// SparseSegmentMeanWithNumSegments: The mean of the rows of data that indices list, by segments of sorted ids, of which there are num_segments.
+func SparseSegmentMeanWithNumSegments(s *Scope, data Output, indices Output, segmentIds Output, numSegments Output, optional ...SparseSegmentMeanWithNumSegmentsAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseSegmentMeanWithNumSegments", []Arg{One(data), One(indices), One(segmentIds), One(numSegments)}, attrs), 0)
+}
+
+// SparseSegmentSqrtNAttr is an optional argument of [SparseSegmentSqrtN].
+type SparseSegmentSqrtNAttr func(opdef.Attrs)
+
+// SparseSegmentSqrtNSparseGradient sets the optional attribute sparse_gradient; the default is false.
+func SparseSegmentSqrtNSparseGradient(value bool) SparseSegmentSqrtNAttr {
+	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
+}
+
+// SparseSegmentSqrtN: Adds up the rows of data that indices list, by segments of sorted ids, and divides by the root of their number.
+func SparseSegmentSqrtN(s *Scope, data Output, indices Output, segmentIds Output, optional ...SparseSegmentSqrtNAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseSegmentSqrtN", []Arg{One(data), One(indices), One(segmentIds)}, attrs), 0)
+}
+
+// SparseSegmentSqrtNGrad: The gradient of SparseSegmentSqrtN for its data, which has output_dim0 rows.
+func SparseSegmentSqrtNGrad(s *Scope, grad Output, indices Output, segmentIds Output, outputDim0 Output) Output {
+	return out(s.Add("SparseSegmentSqrtNGrad", []Arg{One(grad), One(indices), One(segmentIds), One(outputDim0)}, nil), 0)
+}
+
+// SparseSegmentSqrtNGradV2: The gradient of SparseSegmentSqrtN for its data: the rows that are not zero, and which they are.
+func SparseSegmentSqrtNGradV2(s *Scope, grad Output, indices Output, segmentIds Output, denseOutputDim0 Output) (output Output, sortedUniqueIndices Output) {
+	node := s.Add("SparseSegmentSqrtNGradV2", []Arg{One(grad), One(indices), One(segmentIds), One(denseOutputDim0)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// SparseSegmentSqrtNWithNumSegmentsAttr is an optional argument of [SparseSegmentSqrtNWithNumSegments].
+type SparseSegmentSqrtNWithNumSegmentsAttr func(opdef.Attrs)
+
+// SparseSegmentSqrtNWithNumSegmentsSparseGradient sets the optional attribute sparse_gradient; the default is false.
+func SparseSegmentSqrtNWithNumSegmentsSparseGradient(value bool) SparseSegmentSqrtNWithNumSegmentsAttr {
+	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
+}
+
+// SparseSegmentSqrtNWithNumSegments: Adds up the rows of data that indices list, by segments of sorted ids, and divides by the root of their number, of which there are num_segments.
+func SparseSegmentSqrtNWithNumSegments(s *Scope, data Output, indices Output, segmentIds Output, numSegments Output, optional ...SparseSegmentSqrtNWithNumSegmentsAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseSegmentSqrtNWithNumSegments", []Arg{One(data), One(indices), One(segmentIds), One(numSegments)}, attrs), 0)
+}
+
+// SparseSegmentSumAttr is an optional argument of [SparseSegmentSum].
+type SparseSegmentSumAttr func(opdef.Attrs)
+
+// SparseSegmentSumSparseGradient sets the optional attribute sparse_gradient; the default is false.
+func SparseSegmentSumSparseGradient(value bool) SparseSegmentSumAttr {
+	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
+}
+
+// SparseSegmentSum: Adds up the rows of data that indices list, by segments of sorted ids.
+func SparseSegmentSum(s *Scope, data Output, indices Output, segmentIds Output, optional ...SparseSegmentSumAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseSegmentSum", []Arg{One(data), One(indices), One(segmentIds)}, attrs), 0)
+}
+
+// SparseSegmentSumGrad: The gradient of SparseSegmentSum for its data, which has output_dim0 rows.
+func SparseSegmentSumGrad(s *Scope, grad Output, indices Output, segmentIds Output, outputDim0 Output) Output {
+	return out(s.Add("SparseSegmentSumGrad", []Arg{One(grad), One(indices), One(segmentIds), One(outputDim0)}, nil), 0)
+}
+
+// SparseSegmentSumGradV2: The gradient of SparseSegmentSum for its data: the rows that are not zero, and which they are.
+func SparseSegmentSumGradV2(s *Scope, grad Output, indices Output, segmentIds Output, denseOutputDim0 Output) (output Output, sortedUniqueIndices Output) {
+	node := s.Add("SparseSegmentSumGradV2", []Arg{One(grad), One(indices), One(segmentIds), One(denseOutputDim0)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// SparseSegmentSumWithNumSegmentsAttr is an optional argument of [SparseSegmentSumWithNumSegments].
+type SparseSegmentSumWithNumSegmentsAttr func(opdef.Attrs)
+
+// SparseSegmentSumWithNumSegmentsSparseGradient sets the optional attribute sparse_gradient; the default is false.
+func SparseSegmentSumWithNumSegmentsSparseGradient(value bool) SparseSegmentSumWithNumSegmentsAttr {
+	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
+}
+
+// SparseSegmentSumWithNumSegments: Adds up the rows of data that indices list, by segments of sorted ids, of which there are num_segments.
+func SparseSegmentSumWithNumSegments(s *Scope, data Output, indices Output, segmentIds Output, numSegments Output, optional ...SparseSegmentSumWithNumSegmentsAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseSegmentSumWithNumSegments", []Arg{One(data), One(indices), One(segmentIds), One(numSegments)}, attrs), 0)
+}
+
 // SparseSoftmaxCrossEntropyWithLogits: Computes the cross entropy of softmax(features) and labels, a class per row, and its gradient by the features.
 func SparseSoftmaxCrossEntropyWithLogits(s *Scope, features Output, labels Output) (loss Output, backprop Output) {
 	node := s.Add("SparseSoftmaxCrossEntropyWithLogits", []Arg{One(features), One(labels)}, nil)
 	return out(node, 0), out(node, 1)
+}
+
+// Spence: Spence's integral, the dilogarithm of 1-x.
+func Spence(s *Scope, x Output) Output {
+	return out(s.Add("Spence", []Arg{One(x)}, nil), 0)
 }
 
 // Split: Cuts a tensor into num_split equal pieces along one dimension.
@@ -4551,6 +6036,113 @@ func StatefulPartitionedCall(s *Scope, args []Output, tout []tensor.DType, f opd
 	return outArg(s.Add("StatefulPartitionedCall", []Arg{Many(args)}, attrs), "output")
 }
 
+// StatefulRandomBinomialAttr is an optional argument of [StatefulRandomBinomial].
+type StatefulRandomBinomialAttr func(opdef.Attrs)
+
+// StatefulRandomBinomialDtype sets the optional attribute dtype; the default is DT_INT64.
+func StatefulRandomBinomialDtype(value tensor.DType) StatefulRandomBinomialAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// StatefulRandomBinomial: Draws how many of counts trials succeed, each with probability probs (by inversion where few do, Hörmann's BTRS otherwise).
+func StatefulRandomBinomial(s *Scope, resource Output, algorithm Output, shape Output, counts Output, probs Output, optional ...StatefulRandomBinomialAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatefulRandomBinomial", []Arg{One(resource), One(algorithm), One(shape), One(counts), One(probs)}, attrs), 0)
+}
+
+// StatefulStandardNormalAttr is an optional argument of [StatefulStandardNormal].
+type StatefulStandardNormalAttr func(opdef.Attrs)
+
+// StatefulStandardNormalDtype sets the optional attribute dtype; the default is DT_FLOAT.
+func StatefulStandardNormalDtype(value tensor.DType) StatefulStandardNormalAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// StatefulStandardNormal: Draws numbers from the standard normal distribution, with a generator that a variable holds.
+func StatefulStandardNormal(s *Scope, resource Output, shape Output, optional ...StatefulStandardNormalAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatefulStandardNormal", []Arg{One(resource), One(shape)}, attrs), 0)
+}
+
+// StatefulStandardNormalV2Attr is an optional argument of [StatefulStandardNormalV2].
+type StatefulStandardNormalV2Attr func(opdef.Attrs)
+
+// StatefulStandardNormalV2Dtype sets the optional attribute dtype; the default is DT_FLOAT.
+func StatefulStandardNormalV2Dtype(value tensor.DType) StatefulStandardNormalV2Attr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// StatefulStandardNormalV2: Draws numbers from the normal distribution with mean 0 and deviation 1. The generator is given by inputs.
+func StatefulStandardNormalV2(s *Scope, resource Output, algorithm Output, shape Output, optional ...StatefulStandardNormalV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatefulStandardNormalV2", []Arg{One(resource), One(algorithm), One(shape)}, attrs), 0)
+}
+
+// StatefulTruncatedNormalAttr is an optional argument of [StatefulTruncatedNormal].
+type StatefulTruncatedNormalAttr func(opdef.Attrs)
+
+// StatefulTruncatedNormalDtype sets the optional attribute dtype; the default is DT_FLOAT.
+func StatefulTruncatedNormalDtype(value tensor.DType) StatefulTruncatedNormalAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// StatefulTruncatedNormal: Draws numbers from the standard normal distribution, again where one is beyond two deviations. The generator is given by inputs.
+func StatefulTruncatedNormal(s *Scope, resource Output, algorithm Output, shape Output, optional ...StatefulTruncatedNormalAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatefulTruncatedNormal", []Arg{One(resource), One(algorithm), One(shape)}, attrs), 0)
+}
+
+// StatefulUniformAttr is an optional argument of [StatefulUniform].
+type StatefulUniformAttr func(opdef.Attrs)
+
+// StatefulUniformDtype sets the optional attribute dtype; the default is DT_FLOAT.
+func StatefulUniformDtype(value tensor.DType) StatefulUniformAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// StatefulUniform: Draws numbers uniformly distributed over [0, 1). The generator is given by inputs.
+func StatefulUniform(s *Scope, resource Output, algorithm Output, shape Output, optional ...StatefulUniformAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatefulUniform", []Arg{One(resource), One(algorithm), One(shape)}, attrs), 0)
+}
+
+// StatefulUniformFullIntAttr is an optional argument of [StatefulUniformFullInt].
+type StatefulUniformFullIntAttr func(opdef.Attrs)
+
+// StatefulUniformFullIntDtype sets the optional attribute dtype; the default is DT_UINT64.
+func StatefulUniformFullIntDtype(value tensor.DType) StatefulUniformFullIntAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// StatefulUniformFullInt: Draws integers uniformly distributed over all values of their type. The generator is given by inputs.
+func StatefulUniformFullInt(s *Scope, resource Output, algorithm Output, shape Output, optional ...StatefulUniformFullIntAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatefulUniformFullInt", []Arg{One(resource), One(algorithm), One(shape)}, attrs), 0)
+}
+
+// StatefulUniformInt: Draws integers uniformly distributed over [minval, maxval). The generator is given by inputs.
+func StatefulUniformInt(s *Scope, resource Output, algorithm Output, shape Output, minval Output, maxval Output) Output {
+	return out(s.Add("StatefulUniformInt", []Arg{One(resource), One(algorithm), One(shape), One(minval), One(maxval)}, nil), 0)
+}
+
 // StatelessCaseAttr is an optional argument of [StatelessCase].
 type StatelessCaseAttr func(opdef.Attrs)
 
@@ -4585,6 +6177,224 @@ func StatelessIf(s *Scope, cond Output, input []Output, tout []tensor.DType, the
 	return outArg(s.Add("StatelessIf", []Arg{One(cond), Many(input)}, attrs), "output")
 }
 
+// StatelessMultinomialAttr is an optional argument of [StatelessMultinomial].
+type StatelessMultinomialAttr func(opdef.Attrs)
+
+// StatelessMultinomialOutputDtype sets the optional attribute output_dtype; the default is DT_INT64.
+func StatelessMultinomialOutputDtype(value tensor.DType) StatelessMultinomialAttr {
+	return func(a opdef.Attrs) { a["output_dtype"] = value }
+}
+
+// StatelessMultinomial: Draws classes with probabilities whose logarithms, up to a constant per row, are the logits. The generator is given by inputs.
+func StatelessMultinomial(s *Scope, logits Output, numSamples Output, seed Output, optional ...StatelessMultinomialAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatelessMultinomial", []Arg{One(logits), One(numSamples), One(seed)}, attrs), 0)
+}
+
+// StatelessRandomBinomialAttr is an optional argument of [StatelessRandomBinomial].
+type StatelessRandomBinomialAttr func(opdef.Attrs)
+
+// StatelessRandomBinomialDtype sets the optional attribute dtype; the default is DT_INT64.
+func StatelessRandomBinomialDtype(value tensor.DType) StatelessRandomBinomialAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// StatelessRandomBinomial: Draws how many of counts trials succeed, each with probability probs (by inversion where few do, Hörmann's BTRS otherwise).
+func StatelessRandomBinomial(s *Scope, shape Output, seed Output, counts Output, probs Output, optional ...StatelessRandomBinomialAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatelessRandomBinomial", []Arg{One(shape), One(seed), One(counts), One(probs)}, attrs), 0)
+}
+
+// StatelessRandomGammaV2: Draws numbers from the gamma distributions of scale 1 whose shapes alpha gives (Marsaglia and Tsang, 2000).
+func StatelessRandomGammaV2(s *Scope, shape Output, seed Output, alpha Output) Output {
+	return out(s.Add("StatelessRandomGammaV2", []Arg{One(shape), One(seed), One(alpha)}, nil), 0)
+}
+
+// StatelessRandomGammaV3: Draws numbers from the gamma distributions of scale 1 whose shapes alpha gives (Marsaglia and Tsang, 2000).
+func StatelessRandomGammaV3(s *Scope, shape Output, key Output, counter Output, alg Output, alpha Output) Output {
+	return out(s.Add("StatelessRandomGammaV3", []Arg{One(shape), One(key), One(counter), One(alg), One(alpha)}, nil), 0)
+}
+
+// StatelessRandomGetAlg: Says which algorithm generators of the device use: 1, Philox.
+func StatelessRandomGetAlg(s *Scope) Output {
+	return out(s.Add("StatelessRandomGetAlg", nil, nil), 0)
+}
+
+// StatelessRandomGetKeyCounter: Makes a key and a counter of a seed.
+func StatelessRandomGetKeyCounter(s *Scope, seed Output) (key Output, counter Output) {
+	node := s.Add("StatelessRandomGetKeyCounter", []Arg{One(seed)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// StatelessRandomGetKeyCounterAlg: Makes a key and a counter of a seed, and says which algorithm they are for.
+func StatelessRandomGetKeyCounterAlg(s *Scope, seed Output) (key Output, counter Output, alg Output) {
+	node := s.Add("StatelessRandomGetKeyCounterAlg", []Arg{One(seed)}, nil)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// StatelessRandomNormalAttr is an optional argument of [StatelessRandomNormal].
+type StatelessRandomNormalAttr func(opdef.Attrs)
+
+// StatelessRandomNormalDtype sets the optional attribute dtype; the default is DT_FLOAT.
+func StatelessRandomNormalDtype(value tensor.DType) StatelessRandomNormalAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// StatelessRandomNormal: Draws numbers from the normal distribution with mean 0 and deviation 1. The generator is given by inputs.
+func StatelessRandomNormal(s *Scope, shape Output, seed Output, optional ...StatelessRandomNormalAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatelessRandomNormal", []Arg{One(shape), One(seed)}, attrs), 0)
+}
+
+// StatelessRandomNormalV2Attr is an optional argument of [StatelessRandomNormalV2].
+type StatelessRandomNormalV2Attr func(opdef.Attrs)
+
+// StatelessRandomNormalV2Dtype sets the optional attribute dtype; the default is DT_FLOAT.
+func StatelessRandomNormalV2Dtype(value tensor.DType) StatelessRandomNormalV2Attr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// StatelessRandomNormalV2: Draws numbers from the normal distribution with mean 0 and deviation 1. The generator is given by inputs.
+func StatelessRandomNormalV2(s *Scope, shape Output, key Output, counter Output, alg Output, optional ...StatelessRandomNormalV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatelessRandomNormalV2", []Arg{One(shape), One(key), One(counter), One(alg)}, attrs), 0)
+}
+
+// StatelessRandomPoisson: Draws numbers from the Poisson distributions whose means rate gives (Knuth for small means, Hörmann's transformed rejection otherwise).
+func StatelessRandomPoisson(s *Scope, shape Output, seed Output, lam Output, dtype tensor.DType) Output {
+	attrs := opdef.Attrs{"dtype": dtype}
+	return out(s.Add("StatelessRandomPoisson", []Arg{One(shape), One(seed), One(lam)}, attrs), 0)
+}
+
+// StatelessRandomUniformAttr is an optional argument of [StatelessRandomUniform].
+type StatelessRandomUniformAttr func(opdef.Attrs)
+
+// StatelessRandomUniformDtype sets the optional attribute dtype; the default is DT_FLOAT.
+func StatelessRandomUniformDtype(value tensor.DType) StatelessRandomUniformAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// StatelessRandomUniform: Draws numbers uniformly distributed over [0, 1). The generator is given by inputs.
+func StatelessRandomUniform(s *Scope, shape Output, seed Output, optional ...StatelessRandomUniformAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatelessRandomUniform", []Arg{One(shape), One(seed)}, attrs), 0)
+}
+
+// StatelessRandomUniformFullIntAttr is an optional argument of [StatelessRandomUniformFullInt].
+type StatelessRandomUniformFullIntAttr func(opdef.Attrs)
+
+// StatelessRandomUniformFullIntDtype sets the optional attribute dtype; the default is DT_UINT64.
+func StatelessRandomUniformFullIntDtype(value tensor.DType) StatelessRandomUniformFullIntAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// StatelessRandomUniformFullInt: Draws integers uniformly distributed over all values of their type. The generator is given by inputs.
+func StatelessRandomUniformFullInt(s *Scope, shape Output, seed Output, optional ...StatelessRandomUniformFullIntAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatelessRandomUniformFullInt", []Arg{One(shape), One(seed)}, attrs), 0)
+}
+
+// StatelessRandomUniformFullIntV2Attr is an optional argument of [StatelessRandomUniformFullIntV2].
+type StatelessRandomUniformFullIntV2Attr func(opdef.Attrs)
+
+// StatelessRandomUniformFullIntV2Dtype sets the optional attribute dtype; the default is DT_UINT64.
+func StatelessRandomUniformFullIntV2Dtype(value tensor.DType) StatelessRandomUniformFullIntV2Attr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// StatelessRandomUniformFullIntV2: Draws integers uniformly distributed over all values of their type. The generator is given by inputs.
+func StatelessRandomUniformFullIntV2(s *Scope, shape Output, key Output, counter Output, alg Output, optional ...StatelessRandomUniformFullIntV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatelessRandomUniformFullIntV2", []Arg{One(shape), One(key), One(counter), One(alg)}, attrs), 0)
+}
+
+// StatelessRandomUniformInt: Draws integers uniformly distributed over [minval, maxval). The generator is given by inputs.
+func StatelessRandomUniformInt(s *Scope, shape Output, seed Output, minval Output, maxval Output) Output {
+	return out(s.Add("StatelessRandomUniformInt", []Arg{One(shape), One(seed), One(minval), One(maxval)}, nil), 0)
+}
+
+// StatelessRandomUniformIntV2: Draws integers uniformly distributed over [minval, maxval). The generator is given by inputs.
+func StatelessRandomUniformIntV2(s *Scope, shape Output, key Output, counter Output, alg Output, minval Output, maxval Output) Output {
+	return out(s.Add("StatelessRandomUniformIntV2", []Arg{One(shape), One(key), One(counter), One(alg), One(minval), One(maxval)}, nil), 0)
+}
+
+// StatelessRandomUniformV2Attr is an optional argument of [StatelessRandomUniformV2].
+type StatelessRandomUniformV2Attr func(opdef.Attrs)
+
+// StatelessRandomUniformV2Dtype sets the optional attribute dtype; the default is DT_FLOAT.
+func StatelessRandomUniformV2Dtype(value tensor.DType) StatelessRandomUniformV2Attr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// StatelessRandomUniformV2: Draws numbers uniformly distributed over [0, 1). The generator is given by inputs.
+func StatelessRandomUniformV2(s *Scope, shape Output, key Output, counter Output, alg Output, optional ...StatelessRandomUniformV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatelessRandomUniformV2", []Arg{One(shape), One(key), One(counter), One(alg)}, attrs), 0)
+}
+
+// StatelessShuffle: Puts the rows of the first dimension in an order drawn by chance. The generator is given by inputs.
+func StatelessShuffle(s *Scope, value Output, key Output, counter Output, alg Output) Output {
+	return out(s.Add("StatelessShuffle", []Arg{One(value), One(key), One(counter), One(alg)}, nil), 0)
+}
+
+// StatelessTruncatedNormalAttr is an optional argument of [StatelessTruncatedNormal].
+type StatelessTruncatedNormalAttr func(opdef.Attrs)
+
+// StatelessTruncatedNormalDtype sets the optional attribute dtype; the default is DT_FLOAT.
+func StatelessTruncatedNormalDtype(value tensor.DType) StatelessTruncatedNormalAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// StatelessTruncatedNormal: Draws numbers from the standard normal distribution, again where one is beyond two deviations. The generator is given by inputs.
+func StatelessTruncatedNormal(s *Scope, shape Output, seed Output, optional ...StatelessTruncatedNormalAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatelessTruncatedNormal", []Arg{One(shape), One(seed)}, attrs), 0)
+}
+
+// StatelessTruncatedNormalV2Attr is an optional argument of [StatelessTruncatedNormalV2].
+type StatelessTruncatedNormalV2Attr func(opdef.Attrs)
+
+// StatelessTruncatedNormalV2Dtype sets the optional attribute dtype; the default is DT_FLOAT.
+func StatelessTruncatedNormalV2Dtype(value tensor.DType) StatelessTruncatedNormalV2Attr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// StatelessTruncatedNormalV2: Draws numbers from the standard normal distribution, again where one is beyond two deviations. The generator is given by inputs.
+func StatelessTruncatedNormalV2(s *Scope, shape Output, key Output, counter Output, alg Output, optional ...StatelessTruncatedNormalV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StatelessTruncatedNormalV2", []Arg{One(shape), One(key), One(counter), One(alg)}, attrs), 0)
+}
+
 // StatelessWhileAttr is an optional argument of [StatelessWhile].
 type StatelessWhileAttr func(opdef.Attrs)
 
@@ -4605,6 +6415,12 @@ func StatelessWhile(s *Scope, input []Output, cond opdef.Func, body opdef.Func, 
 		set(attrs)
 	}
 	return outArg(s.Add("StatelessWhile", []Arg{Many(input)}, attrs), "output")
+}
+
+// StaticRegexFullMatch: Tells which strings the regular expression in an attribute matches as a whole.
+func StaticRegexFullMatch(s *Scope, input Output, pattern string) Output {
+	attrs := opdef.Attrs{"pattern": pattern}
+	return out(s.Add("StaticRegexFullMatch", []Arg{One(input)}, attrs), 0)
 }
 
 // StopGradient: Passes its input on and no gradient back.
@@ -4721,6 +6537,23 @@ func StridedSliceGrad(s *Scope, shape Output, begin Output, end Output, strides 
 		set(attrs)
 	}
 	return out(s.Add("StridedSliceGrad", []Arg{One(shape), One(begin), One(end), One(strides), One(dy)}, attrs), 0)
+}
+
+// StringJoinAttr is an optional argument of [StringJoin].
+type StringJoinAttr func(opdef.Attrs)
+
+// StringJoinSeparator sets the optional attribute separator; the default is "".
+func StringJoinSeparator(value string) StringJoinAttr {
+	return func(a opdef.Attrs) { a["separator"] = value }
+}
+
+// StringJoin: Puts the strings at the same place of all inputs together; scalars stand for tensors of the same string.
+func StringJoin(s *Scope, inputs []Output, optional ...StringJoinAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StringJoin", []Arg{Many(inputs)}, attrs), 0)
 }
 
 // Sub: Subtracts y from x element by element, with broadcasting.
@@ -5249,6 +7082,11 @@ func While(s *Scope, input []Output, cond opdef.Func, body opdef.Func, optional 
 	return outArg(s.Add("While", []Arg{Many(input)}, attrs), "output")
 }
 
+// WriteFile: Writes a file, which appears whole; folders that do not exist are made.
+func WriteFile(s *Scope, filename Output, contents Output) *graph.Node {
+	return s.Add("WriteFile", []Arg{One(filename), One(contents)}, nil)
+}
+
 // Xdivy: x/y, and zero where x is zero.
 func Xdivy(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Xdivy", []Arg{One(x), One(y)}, nil), 0)
@@ -5267,4 +7105,9 @@ func Xlogy(s *Scope, x Output, y Output) Output {
 // ZerosLike: Makes a tensor of zeros of the shape of x.
 func ZerosLike(s *Scope, x Output) Output {
 	return out(s.Add("ZerosLike", []Arg{One(x)}, nil), 0)
+}
+
+// Zeta: The Hurwitz zeta function.
+func Zeta(s *Scope, x Output, q Output) Output {
+	return out(s.Add("Zeta", []Arg{One(x), One(q)}, nil), 0)
 }

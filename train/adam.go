@@ -1,83 +1,68 @@
 package train
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Adam keeps running means of the gradients and of their squares (Kingma and Ba, 2014). Zero fields stand for
-// TensorFlow's defaults.
+// Adam keeps running means of the gradients and of their squares and moves by their ratio (Kingma and Ba, 2014).
 type Adam struct {
-	Rate    op.Output // learning rate, scalar
-	Beta1   float64   // decay of the mean; 0.9
-	Beta2   float64   // decay of the mean square; 0.999
-	Epsilon float64   // 1e-8
-
-	mean, square       slots
-	power1, power2     *Variable
-	beta1, beta2, tiny op.Output
+	Rate     float64   // learning rate
+	Schedule op.Output // takes the place of Rate where it is given: a scalar that is computed in each step
+	Beta1    float64   // decay of the mean
+	Beta2    float64   // decay of the mean square
+	Epsilon  float64   // keeps the divisor from zero; "epsilon hat" in the paper
 }
 
-// Name implements Optimizer.
+// NewAdam returns the optimizer with a learning rate, decays 0.9 and 0.999 and epsilon 1e-8.
+func NewAdam(rate float64) *Adam { return &Adam{Rate: rate, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8} }
+
+// Name implements [Optimizer].
 func (*Adam) Name() string { return "Adam" }
 
-// Prepare implements Optimizer.
-func (o *Adam) Prepare(s *op.Scope, vars []*Variable) error {
-	o.Beta1, o.Beta2, o.Epsilon = orDefault(o.Beta1, 0.9), orDefault(o.Beta2, 0.999), orDefault(o.Epsilon, 1e-8)
-	first := slices.MinFunc(vars, func(a, b *Variable) int { return strings.Compare(a.Name, b.Name) })
-	near := s.Absolute().ColocateWith(first.Handle.Node)
+// Begin implements [Optimizer].
+func (o *Adam) Begin(vars []*Variable, outer, inner *op.Scope) Updater {
+	first := slices.MinFunc(vars, func(a, b *Variable) int { return cmp.Compare(a.Name, b.Name) })
+	near := outer.ColocateWith(first.Handle.Node)
 	opts := []VariableOption{NotTrainable()}
 	if first.Resource {
 		opts = append(opts, Resource())
 	}
-	o.power1 = NewVariable(near, "beta1_power", tensor.Shape{}, first.DType, Constant(o.Beta1), opts...)
-	o.power2 = NewVariable(near, "beta2_power", tensor.Shape{}, first.DType, Constant(o.Beta2), opts...)
-	o.mean, o.square = slots{}, slots{}
-	o.mean.add(s, vars, "Adam", Zeros)
-	o.square.add(s, vars, "Adam", Zeros)
-	o.beta1 = op.ConstOf(s.Named("beta1"), first.DType, o.Beta1)
-	o.beta2 = op.ConstOf(s.Named("beta2"), first.DType, o.Beta2)
-	o.tiny = op.ConstOf(s.Named("epsilon"), first.DType, o.Epsilon)
-	return nil
-}
-
-func orDefault(v, def float64) float64 {
-	if v == 0 {
-		return def
+	u := &adam{
+		power1: NewVariable(near, "beta1_power", tensor.Shape{}, first.DType, Constant(o.Beta1), opts...),
+		power2: NewVariable(near, "beta2_power", tensor.Shape{}, first.DType, Constant(o.Beta2), opts...),
+		kernelUpdater: kernelUpdater{
+			kernel: "Adam", slots: newSlots(outer, o.Name(), vars, slotKind{"m", Zeros}, slotKind{"v", Zeros}),
+		},
 	}
-	return v
-}
-
-// Dense implements Optimizer.
-func (o *Adam) Dense(s *op.Scope, v *Variable, grad op.Output) *graph.Node {
-	p1, p2, rate := cast(s, o.power1.Value, v), cast(s, o.power2.Value, v), cast(s, o.Rate, v)
-	b1, b2, tiny := cast(s, o.beta1, v), cast(s, o.beta2, v), cast(s, o.tiny, v)
-	if v.Resource {
-		return op.ResourceApplyAdam(s, v.Handle, o.mean[v].Handle, o.square[v].Handle, p1, p2, rate, b1, b2, tiny, grad)
+	u.values = map[string]op.Output{
+		"lr": rateOf(inner, o.Rate, o.Schedule), "beta1": hyper(inner, "beta1", o.Beta1), "beta2": hyper(inner, "beta2", o.Beta2),
+		"epsilon": hyper(inner, "epsilon", o.Epsilon), "beta1_power": u.power1.Value, "beta2_power": u.power2.Value,
 	}
-	return op.ApplyAdam(s, v.Handle, o.mean[v].Handle, o.square[v].Handle, p1, p2, rate, b1, b2, tiny, grad).Node
+	return u
 }
 
-// Sparse implements Optimizer. As in TensorFlow the means of all rows decay, whether they have a gradient or not.
-func (o *Adam) Sparse(s *op.Scope, v *Variable, values, indices op.Output) *graph.Node {
+// adam keeps the powers of the decays, which all updates share.
+type adam struct {
+	kernelUpdater
+	power1, power2 *Variable
+}
+
+// Sparse implements [Updater]. As in TensorFlow the means of all rows decay, whether they have a gradient or not.
+func (u *adam) Sparse(s *op.Scope, v *Variable, values, indices op.Output) *graph.Node {
+	value := func(arg string) op.Output { return castTo(s, u.values[arg], v.DType) }
 	one := op.ConstOf(s, v.DType, 1)
-	p1, p2 := cast(s, o.power1.Value, v), cast(s, o.power2.Value, v)
-	b1, b2, tiny := cast(s, o.beta1, v), cast(s, o.beta2, v), cast(s, o.tiny, v)
-	rate := op.RealDiv(s, op.Mul(s, cast(s, o.Rate, v), op.Sqrt(s, op.Sub(s, one, p2))), op.Sub(s, one, p1))
-	mean, updatedMean := decay(s, o.mean[v], b1, op.Mul(s, values, op.Sub(s, one, b1)), indices)
-	square, updatedSquare := decay(s, o.square[v], b2, op.Mul(s, op.Mul(s, values, values), op.Sub(s, one, b2)), indices)
-	delta := op.RealDiv(s, op.Mul(s, rate, mean), op.AddV2(s, op.Sqrt(s, square), tiny))
-	var moved *graph.Node
-	if v.Resource {
-		moved = op.AssignSubVariableOp(s, v.Handle, delta)
-	} else {
-		moved = op.AssignSub(s, v.Handle, delta).Node
-	}
-	return Group(s, "sparse", moved, updatedMean, updatedSquare)
+	bias1, bias2 := op.Sub(s, one, value("beta1_power")), op.Sub(s, one, value("beta2_power"))
+	rate := op.RealDiv(s, op.Mul(s, value("lr"), op.Sqrt(s, bias2)), bias1)
+	mean, meanDone := decay(s, u.slots["m"][v], value("beta1"), op.Mul(s, values, op.Sub(s, one, value("beta1"))), indices)
+	square := op.Mul(s, values, values)
+	square, squareDone := decay(s, u.slots["v"][v], value("beta2"), op.Mul(s, square, op.Sub(s, one, value("beta2"))), indices)
+	delta := op.RealDiv(s, op.Mul(s, rate, mean), op.AddV2(s, op.Sqrt(s, square), value("epsilon")))
+	return Group(s, "group_deps", AssignSub(s, v, delta), meanDone, squareDone)
 }
 
 // decay multiplies a slot by beta, adds values to some of its rows, and returns its new value and the node that made it.
@@ -92,11 +77,12 @@ func decay(s *op.Scope, slot *Variable, beta, values, indices op.Output) (op.Out
 	return added, added.Node
 }
 
-// Finish implements Optimizer: it moves the powers of the decays on.
-func (o *Adam) Finish(s *op.Scope, updates []*graph.Node) []*graph.Node {
-	after := s.WithControlDependencies(updates...).ColocateWith(o.power1.Handle.Node)
-	return []*graph.Node{
-		Assign(after, o.power1, op.Mul(after, o.power1.Value, o.beta1)),
-		Assign(after, o.power2, op.Mul(after, o.power2.Value, o.beta2)),
+// Finish implements [Updater]: it moves the powers of the decays on.
+func (u *adam) Finish(s *op.Scope, updates []*graph.Node) []*graph.Node {
+	near := s.ColocateWith(u.power1.Handle.Node)
+	after := near.WithControlDependencies(updates...)
+	advance := func(power *Variable, beta op.Output) *graph.Node {
+		return Assign(near, power, op.Mul(near, power.Read(after), castTo(near, beta, power.DType)))
 	}
+	return []*graph.Node{advance(u.power1, u.values["beta1"]), advance(u.power2, u.values["beta2"])}
 }

@@ -3,119 +3,92 @@ package train
 import (
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/opdef"
 )
 
 // GradientDescent moves variables against their gradients.
 type GradientDescent struct {
-	Rate op.Output // learning rate, scalar
+	Rate     float64   // learning rate
+	Schedule op.Output // takes the place of Rate where it is given: a scalar that is computed in each step
 }
 
-// Name implements Optimizer.
+// NewGradientDescent returns the optimizer with a learning rate.
+func NewGradientDescent(rate float64) *GradientDescent { return &GradientDescent{Rate: rate} }
+
+// Name implements [Optimizer].
 func (*GradientDescent) Name() string { return "GradientDescent" }
 
-// Prepare implements Optimizer.
-func (*GradientDescent) Prepare(*op.Scope, []*Variable) error { return nil }
-
-// Dense implements Optimizer.
-func (o *GradientDescent) Dense(s *op.Scope, v *Variable, grad op.Output) *graph.Node {
-	if v.Resource {
-		return op.ResourceApplyGradientDescent(s, v.Handle, cast(s, o.Rate, v), grad)
-	}
-	return op.ApplyGradientDescent(s, v.Handle, cast(s, o.Rate, v), grad).Node
+// Begin implements [Optimizer].
+func (o *GradientDescent) Begin(_ []*Variable, _, inner *op.Scope) Updater {
+	rate := rateOf(inner, o.Rate, o.Schedule)
+	return &descent{kernelUpdater{kernel: "GradientDescent", values: map[string]op.Output{"alpha": rate}}, rate}
 }
 
-// Sparse implements Optimizer.
-func (o *GradientDescent) Sparse(s *op.Scope, v *Variable, values, indices op.Output) *graph.Node {
-	delta := op.Mul(s, values, cast(s, o.Rate, v))
+// descent subtracts rows by a scatter: there is no operation of its own for it.
+type descent struct {
+	kernelUpdater
+	rate op.Output
+}
+
+// Sparse implements [Updater].
+func (u *descent) Sparse(s *op.Scope, v *Variable, values, indices op.Output) *graph.Node {
+	delta := op.Mul(s, values, castTo(s, u.rate, v.DType))
 	if v.Resource {
 		return op.ResourceScatterSub(s, v.Handle, indices, delta)
 	}
 	return op.ScatterSub(s, v.Handle, indices, delta).Node
 }
 
-// Finish implements Optimizer.
-func (*GradientDescent) Finish(*op.Scope, []*graph.Node) []*graph.Node { return nil }
-
-// Momentum is gradient descent with an accumulated velocity (Polyak; with Nesterov's correction if asked for).
+// Momentum is gradient descent with a velocity that gradients add to and that decays (Polyak, 1964).
 type Momentum struct {
-	Rate     op.Output // learning rate, scalar
-	Momentum op.Output // factor of the velocity, scalar
-	Nesterov bool
-
-	velocity slots
+	Rate     float64   // learning rate
+	Schedule op.Output // takes the place of Rate where it is given: a scalar that is computed in each step
+	Momentum float64   // part of the velocity that is kept from step to step
+	Nesterov bool      // look ahead along the velocity (Sutskever et al., 2013)
 }
 
-// Name implements Optimizer.
+// NewMomentum returns the optimizer with a learning rate and a momentum.
+func NewMomentum(rate, momentum float64) *Momentum { return &Momentum{Rate: rate, Momentum: momentum} }
+
+// Name implements [Optimizer].
 func (*Momentum) Name() string { return "Momentum" }
 
-// Prepare implements Optimizer.
-func (o *Momentum) Prepare(s *op.Scope, vars []*Variable) error {
-	o.velocity = slots{}
-	o.velocity.add(s, vars, "Momentum", Zeros)
-	return nil
-}
-
-// Dense implements Optimizer.
-func (o *Momentum) Dense(s *op.Scope, v *Variable, grad op.Output) *graph.Node {
-	rate, momentum := cast(s, o.Rate, v), cast(s, o.Momentum, v)
-	if v.Resource {
-		return op.ResourceApplyMomentum(s, v.Handle, o.velocity[v].Handle, rate, grad, momentum,
-			op.ResourceApplyMomentumUseNesterov(o.Nesterov))
+// Begin implements [Optimizer].
+func (o *Momentum) Begin(vars []*Variable, outer, inner *op.Scope) Updater {
+	return &kernelUpdater{
+		kernel: "Momentum", attrs: opdef.Attrs{"use_nesterov": o.Nesterov},
+		slots:  newSlots(outer, o.Name(), vars, slotKind{"accum", Zeros}),
+		values: map[string]op.Output{"lr": rateOf(inner, o.Rate, o.Schedule), "momentum": hyper(inner, "momentum", o.Momentum)},
 	}
-	return op.ApplyMomentum(s, v.Handle, o.velocity[v].Handle, rate, grad, momentum, op.ApplyMomentumUseNesterov(o.Nesterov)).Node
 }
 
-// Sparse implements Optimizer.
-func (o *Momentum) Sparse(s *op.Scope, v *Variable, values, indices op.Output) *graph.Node {
-	rate, momentum := cast(s, o.Rate, v), cast(s, o.Momentum, v)
-	if v.Resource {
-		return op.ResourceSparseApplyMomentum(s, v.Handle, o.velocity[v].Handle, rate, values, indices, momentum,
-			op.ResourceSparseApplyMomentumUseNesterov(o.Nesterov))
+// RMSProp divides the gradient by the root of a running mean of its square (Hinton, 2012), with a momentum.
+type RMSProp struct {
+	Rate     float64   // learning rate
+	Schedule op.Output // takes the place of Rate where it is given: a scalar that is computed in each step
+	Decay    float64   // of the running mean
+	Momentum float64
+	Epsilon  float64 // keeps the divisor from zero
+	Centered bool    // take the variance in the place of the mean square
+}
+
+// NewRMSProp returns the optimizer with a learning rate, decay 0.9, no momentum and epsilon 1e-10.
+func NewRMSProp(rate float64) *RMSProp { return &RMSProp{Rate: rate, Decay: 0.9, Epsilon: 1e-10} }
+
+// Name implements [Optimizer].
+func (*RMSProp) Name() string { return "RMSProp" }
+
+// Begin implements [Optimizer].
+func (o *RMSProp) Begin(vars []*Variable, outer, inner *op.Scope) Updater {
+	kernel, kinds := "RMSProp", []slotKind{{"ms", Ones}, {"mom", Zeros}}
+	if o.Centered {
+		kernel, kinds = "CenteredRMSProp", []slotKind{{"ms", Ones}, {"mg", Zeros}, {"mom", Zeros}}
 	}
-	return op.SparseApplyMomentum(s, v.Handle, o.velocity[v].Handle, rate, values, indices, momentum,
-		op.SparseApplyMomentumUseNesterov(o.Nesterov)).Node
-}
-
-// Finish implements Optimizer.
-func (*Momentum) Finish(*op.Scope, []*graph.Node) []*graph.Node { return nil }
-
-// Adagrad divides the rate of each element by the root of the sum of its squared gradients (Duchi et al., 2011).
-type Adagrad struct {
-	Rate    op.Output // learning rate, scalar
-	Initial float64   // start of the sums; 0 stands for TensorFlow's 0.1
-
-	sums slots
-}
-
-// Name implements Optimizer.
-func (*Adagrad) Name() string { return "Adagrad" }
-
-// Prepare implements Optimizer.
-func (o *Adagrad) Prepare(s *op.Scope, vars []*Variable) error {
-	initial := o.Initial
-	if initial == 0 {
-		initial = 0.1
+	return &kernelUpdater{
+		kernel: kernel, slots: newSlots(outer, o.Name(), vars, kinds...),
+		values: map[string]op.Output{
+			"lr": rateOf(inner, o.Rate, o.Schedule), "rho": hyper(inner, "decay", o.Decay),
+			"momentum": hyper(inner, "momentum", o.Momentum), "epsilon": hyper(inner, "epsilon", o.Epsilon),
+		},
 	}
-	o.sums = slots{}
-	o.sums.add(s, vars, "Adagrad", Constant(initial))
-	return nil
 }
-
-// Dense implements Optimizer.
-func (o *Adagrad) Dense(s *op.Scope, v *Variable, grad op.Output) *graph.Node {
-	if v.Resource {
-		return op.ResourceApplyAdagrad(s, v.Handle, o.sums[v].Handle, cast(s, o.Rate, v), grad)
-	}
-	return op.ApplyAdagrad(s, v.Handle, o.sums[v].Handle, cast(s, o.Rate, v), grad).Node
-}
-
-// Sparse implements Optimizer.
-func (o *Adagrad) Sparse(s *op.Scope, v *Variable, values, indices op.Output) *graph.Node {
-	if v.Resource {
-		return op.ResourceSparseApplyAdagrad(s, v.Handle, o.sums[v].Handle, cast(s, o.Rate, v), values, indices)
-	}
-	return op.SparseApplyAdagrad(s, v.Handle, o.sums[v].Handle, cast(s, o.Rate, v), values, indices).Node
-}
-
-// Finish implements Optimizer.
-func (*Adagrad) Finish(*op.Scope, []*graph.Node) []*graph.Node { return nil }

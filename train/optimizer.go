@@ -1,22 +1,28 @@
 package train
 
 import (
-	"fmt"
-
 	"github.com/weft-ml/weft/gradients"
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/status"
 )
 
-// Optimizer changes variables by their gradients.
+// Optimizer says how variables change by their gradients. An Optimizer holds settings only: it may be used for any number
+// of graphs.
 type Optimizer interface {
-	// Name is the default name of the node that applies gradients, as TensorFlow names it.
+	// Name is the name of the nodes that apply gradients and of the variables that the optimizer keeps, as TensorFlow
+	// names them.
 	Name() string
-	// Prepare adds what all updates share and the slots of each variable. It is called once, before the updates.
-	Prepare(s *op.Scope, vars []*Variable) error
+	// Begin adds what the updates of variables have in common: the variables that the optimizer keeps at the scope outer,
+	// other nodes at inner, which is below it.
+	Begin(vars []*Variable, outer, inner *op.Scope) Updater
+}
+
+// Updater adds the updates of variables of one graph.
+type Updater interface {
 	// Dense adds the update of a variable by a gradient of its shape.
 	Dense(s *op.Scope, v *Variable, grad op.Output) *graph.Node
-	// Sparse adds the update of some rows of a variable, each named once.
+	// Sparse adds the update of some rows of a variable, each of which is named once.
 	Sparse(s *op.Scope, v *Variable, values, indices op.Output) *graph.Node
 	// Finish adds what runs after all updates and returns it; nil for nothing.
 	Finish(s *op.Scope, updates []*graph.Node) []*graph.Node
@@ -28,105 +34,89 @@ type GradientVariable struct {
 	Var  *Variable
 }
 
-// ComputeGradients adds the gradients of loss with respect to variables; without any, all trainable ones of the graph.
-func ComputeGradients(s *op.Scope, loss op.Output, vars ...*Variable) ([]GradientVariable, error) {
+// ComputeGradients adds the gradients of loss with respect to variables; without any, to all trainable ones of the graph.
+// Gradients may be changed, for instance clipped, before they are given to [ApplyGradients].
+func ComputeGradients(s *op.Scope, loss op.Output, vars ...*Variable) []GradientVariable {
 	if len(vars) == 0 {
 		vars = Variables(s, TrainableVariables)
 	}
 	if len(vars) == 0 {
-		return nil, fmt.Errorf("train: no variables to optimize")
+		s.Fail(status.InvalidArgumentf("train: no variables to optimize"))
+		return nil
 	}
 	xs := make([]op.Output, len(vars))
+	var opts []gradients.Option
 	for i, v := range vars {
 		xs[i] = v.Handle
-	}
-	grads, err := gradients.Add(s, []op.Output{loss}, xs)
-	if err != nil {
-		return nil, err
+		if !v.Resource {
+			opts = []gradients.Option{gradients.Gate()}
+		}
 	}
 	out := make([]GradientVariable, len(vars))
-	for i, v := range vars {
-		out[i] = GradientVariable{grads[i], v}
+	for i, g := range gradients.Add(s, []op.Output{loss}, xs, opts...) {
+		out[i] = GradientVariable{g, vars[i]}
 	}
-	return out, nil
+	return out
 }
 
-// ApplyGradients adds the update of variables by their gradients and, if step is not nil, the count of it. It returns the
-// node to run.
-func ApplyGradients(s *op.Scope, opt Optimizer, grads []GradientVariable, step *Variable) (*graph.Node, error) {
+// ApplyGradients adds the updates of variables by their gradients and, after these, the count of the step if step is not
+// nil. Variables without a gradient are left alone. It returns the node to run, and adds it to the collection [TrainOps].
+func ApplyGradients(s *op.Scope, opt Optimizer, grads []GradientVariable, step *Variable) *graph.Node {
+	var some []GradientVariable
 	var vars []*Variable
 	for _, g := range grads {
 		if !g.Grad.IsNone() {
-			vars = append(vars, g.Var)
+			some, vars = append(some, g), append(vars, g.Var)
 		}
 	}
-	if len(vars) == 0 {
-		return nil, fmt.Errorf("train: no gradients provided for any variable")
+	switch {
+	case s.Err() != nil:
+		return nil
+	case len(vars) == 0:
+		s.Fail(status.InvalidArgumentf("train: no gradients provided for any variable"))
+		return nil
 	}
-	inner := s.SubScope(opt.Name())
-	if err := opt.Prepare(inner, vars); err != nil {
-		return nil, err
-	}
+	inner, result := s.Composite(opt.Name())
+	u := opt.Begin(vars, s, inner)
 	var updates []*graph.Node
-	for _, g := range grads {
-		if g.Grad.IsNone() {
-			continue
-		}
-		near := inner.ColocateWith(g.Var.Handle.Node).SubScope("update_" + g.Var.Name)
-		updates = append(updates, update(near, opt, g))
+	for _, g := range some {
+		updates = append(updates, update(inner.ColocateWith(g.Var.Handle.Node).SubScope("update_"+g.Var.Name), u, g))
 	}
-	updates = append(updates, opt.Finish(inner, updates)...)
-	var done *graph.Node
-	if step == nil {
-		done = Group(inner, "train", updates...)
-	} else {
-		all := Group(inner, "update", updates...)
-		count := inner.ColocateWith(step.Handle.Node).WithControlDependencies(all)
-		done = AssignAdd(count.Named("value"), step, op.ConstOf(count, step.DType, 1))
-	}
-	s.AddToCollection("train_op", done)
-	return done, s.Err()
+	updates = append(updates, u.Finish(inner, updates)...)
+	done := finishStep(inner, result, updates, step)
+	s.AddToCollection(TrainOps, done)
+	return done
 }
 
-func update(s *op.Scope, opt Optimizer, g GradientVariable) *graph.Node {
-	slices := g.Grad.Slices
-	if slices == nil {
-		return opt.Dense(s, g.Var, g.Grad.Dense)
+// finishStep adds the node that runs after updates, which counts the step if there is a count.
+func finishStep(inner, result *op.Scope, updates []*graph.Node, step *Variable) *graph.Node {
+	if step == nil {
+		return Group(result, "", updates...)
 	}
-	unique, index := op.Unique(s, slices.Indices)
+	all := Group(inner, "update", updates...)
+	one := op.ConstOf(inner.ColocateWith(step.Handle.Node).Named("value").WithControlDependencies(all), step.DType, 1)
+	return AssignAdd(result.ColocateWith(step.Handle.Node), step, one)
+}
+
+func update(s *op.Scope, u Updater, g GradientVariable) *graph.Node {
+	sparse := g.Grad.Slices
+	if sparse == nil {
+		return u.Dense(s, g.Var, g.Grad.Dense)
+	}
+	values, indices := sumRows(s, sparse)
+	return u.Sparse(s, g.Var, values, indices)
+}
+
+// sumRows adds up the rows of a sparse gradient that are named more than once.
+func sumRows(s *op.Scope, g *gradients.IndexedSlices) (values, indices op.Output) {
+	unique, index := op.Unique(s, g.Indices)
 	rows := op.StridedSlice(s, op.Shape(s, unique), op.Const(s, []int32{0}), op.Const(s, []int32{1}), op.Const(s, []int32{1}),
 		op.StridedSliceShrinkAxisMask(1))
-	return opt.Sparse(s, g.Var, op.UnsortedSegmentSum(s, slices.Values, index, rows), unique)
+	return op.UnsortedSegmentSum(s, g.Values, index, rows), unique
 }
 
-// Minimize adds the gradients of loss with respect to all trainable variables, and their update.
-func Minimize(s *op.Scope, opt Optimizer, loss op.Output, step *Variable) (*graph.Node, error) {
-	grads, err := ComputeGradients(s, loss)
-	if err != nil {
-		return nil, err
-	}
-	return ApplyGradients(s, opt, grads, step)
-}
-
-// slots are the variables that an optimizer keeps beside each variable.
-type slots map[*Variable]*Variable
-
-// add makes a slot of the given name with the shape and the device of each variable.
-func (m slots) add(s *op.Scope, vars []*Variable, name string, init Initializer) {
-	for _, v := range vars {
-		opts := []VariableOption{NotTrainable()}
-		if v.Resource {
-			opts = append(opts, Resource())
-		}
-		near := s.Absolute().ColocateWith(v.Handle.Node)
-		m[v] = NewVariable(near, v.Name+"/"+name, v.Shape, v.DType, init, opts...)
-	}
-}
-
-// cast returns a hyperparameter in the type of a variable.
-func cast(s *op.Scope, x op.Output, v *Variable) op.Output {
-	if x.Node == nil || x.DType().Base() == v.DType {
-		return x
-	}
-	return op.Cast(s, x, v.DType)
+// Minimize adds the gradients of loss with respect to all trainable variables, and their application: [ComputeGradients]
+// and [ApplyGradients]. It returns the node to run for one step of training.
+func Minimize(s *op.Scope, opt Optimizer, loss op.Output, step *Variable) *graph.Node {
+	return ApplyGradients(s, opt, ComputeGradients(s, loss), step)
 }

@@ -6,10 +6,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Names of the collections that variables are added to.
+// Names of collections, as TensorFlow has them.
 const (
-	GlobalVariables    = "variables"
-	TrainableVariables = "trainable_variables"
+	GlobalVariables    = "variables"           // all but local ones
+	LocalVariables     = "local_variables"     // of one process, not saved
+	TrainableVariables = "trainable_variables" // what optimizers change
+	TrainOps           = "train_op"            // nodes that apply gradients
 	globalStepKey      = "global_step"
 )
 
@@ -19,71 +21,127 @@ type Variable struct {
 	DType       tensor.DType
 	Shape       tensor.Shape
 	Handle      op.Output   // a reference, or a resource handle
-	Value       op.Output   // the value as it is read
+	Value       op.Output   // the value as it is read at some time in each step
 	Initial     op.Output   // the value that Initializer assigns
 	Initializer *graph.Node // assigns the initial value; nil if the variable could not be added
 	Resource    bool        // Handle is a resource handle
+	Trainable   bool
+	Part        *Part // of a partitioned variable; nil for a variable that is whole
 }
 
 // VariableOption changes how a variable is made.
 type VariableOption func(*variableConfig)
 
 type variableConfig struct {
-	trainable bool
+	untrained bool
 	resource  bool
+	local     bool
 	container string
+	part      *Part
 }
 
 // NotTrainable keeps the variable out of what optimizers change.
-func NotTrainable() VariableOption { return func(c *variableConfig) { c.trainable = false } }
+func NotTrainable() VariableOption { return func(c *variableConfig) { c.untrained = true } }
 
-// Resource makes the variable a resource variable, which is read by an operation of its own.
+// Resource makes the variable a resource variable: its readers see the value of one moment, and what is assigned to it may
+// have another size.
 func Resource() VariableOption { return func(c *variableConfig) { c.resource = true } }
 
-// Container puts the variable into the named container of its task.
+// Local makes the variable belong to this process: it is neither trained nor saved, and is in the collection of
+// [LocalVariables].
+func Local() VariableOption {
+	return func(c *variableConfig) { c.local, c.untrained = true, true }
+}
+
+// Container puts the variable into the named container of its task, which can be reset on its own.
 func Container(name string) VariableOption {
 	return func(c *variableConfig) { c.container = name }
 }
 
+func partOf(p *Part) VariableOption { return func(c *variableConfig) { c.part = p } }
+
 // NewVariable adds a variable with the given name, made unique, and its initializer, and adds it to the collections of
-// variables.
+// variables. By default it is trainable and global, and read by reference.
 func NewVariable(s *op.Scope, name string, shape tensor.Shape, dtype tensor.DType, init Initializer, opts ...VariableOption) *Variable {
-	cfg := variableConfig{trainable: true}
+	var cfg variableConfig
 	for _, o := range opts {
 		o(&cfg)
 	}
 	s = s.WithoutControlDependencies()
-	v := &Variable{DType: dtype, Shape: shape, Resource: cfg.resource}
+	v := &Variable{DType: dtype, Shape: shape, Resource: cfg.resource, Trainable: !cfg.untrained, Part: cfg.part}
 	if cfg.resource {
-		v.Handle = op.VarHandleOp(s.Named(name), dtype, shape.Partial(), op.VarHandleOpContainer(cfg.container),
-			op.VarHandleOpSharedName(s.Prefix()+name))
+		v.Handle = op.VarHandleOp(s.Named(name), dtype, shape.Partial(), op.VarHandleOpContainer(cfg.container))
 	} else {
 		v.Handle = op.VariableV2(s.Named(name), shape.Partial(), dtype, op.VariableV2Container(cfg.container))
 	}
-	if v.Handle.Node == nil {
+	n := v.Handle.Node
+	if n == nil {
 		return v
 	}
-	v.Name = v.Handle.Node.Name
-	own := below(s, v.Name)
-	near := own.ColocateWith(v.Handle.Node)
+	v.Name = n.Name
+	near := s.Absolute().InScope(v.Name).ColocateWith(n)
 	v.Initial = init(near.InScope("Initializer"), shape, dtype)
+	v.Initializer = Assign(near.Named("Assign"), v, v.Initial)
 	if cfg.resource {
-		v.Initializer = op.AssignVariableOp(near.Named("Assign"), v.Handle, v.Initial)
+		n.SetAttr("shared_name", v.Name)
 		v.Value = op.ReadVariableOp(near.InScope("Read").Named("ReadVariableOp"), v.Handle, dtype)
 	} else {
-		v.Initializer = op.Assign(near.Named("Assign"), v.Handle, v.Initial).Node
 		v.Value = op.Identity(near.Named("read"), v.Handle)
 	}
-	s.AddToCollection(GlobalVariables, v)
-	if cfg.trainable {
-		s.AddToCollection(TrainableVariables, v)
-	}
+	v.collect(s, cfg.local)
 	return v
 }
 
-// below returns the scope of the nodes that belong to the variable of the given full name.
-func below(s *op.Scope, name string) *op.Scope {
-	return s.Absolute().InScope(name)
+func (v *Variable) collect(s *op.Scope, local bool) {
+	if local {
+		s.AddToCollection(LocalVariables, v)
+	} else {
+		s.AddToCollection(GlobalVariables, v)
+	}
+	if v.Trainable {
+		s.AddToCollection(TrainableVariables, v)
+	}
+}
+
+// Read adds a read of the value that runs after the control dependencies of the scope; [Variable.Value] may run before.
+func (v *Variable) Read(s *op.Scope) op.Output {
+	if v.Resource {
+		return op.ReadVariableOp(s, v.Handle, v.DType)
+	}
+	return op.Identity(s, v.Handle)
+}
+
+// IsInitialized adds a test of whether the variable has a value.
+func (v *Variable) IsInitialized(s *op.Scope) op.Output {
+	s = s.ColocateWith(v.Handle.Node)
+	if v.Resource {
+		return op.VarIsInitializedOp(s, v.Handle)
+	}
+	return op.IsVariableInitialized(s, v.Handle)
+}
+
+// Assign adds a node that makes value the value of a variable.
+func Assign(s *op.Scope, v *Variable, value op.Output) *graph.Node {
+	if v.Resource {
+		return op.AssignVariableOp(s, v.Handle, value)
+	}
+	return op.Assign(s, v.Handle, value).Node
+}
+
+// AssignAdd adds a node that adds delta to a variable.
+func AssignAdd(s *op.Scope, v *Variable, delta op.Output) *graph.Node {
+	if v.Resource {
+		return op.AssignAddVariableOp(s, v.Handle, delta)
+	}
+	return op.AssignAdd(s, v.Handle, delta).Node
+}
+
+// AssignSub adds a node that subtracts delta from a variable.
+func AssignSub(s *op.Scope, v *Variable, delta op.Output) *graph.Node {
+	if v.Resource {
+		return op.AssignSubVariableOp(s, v.Handle, delta)
+	}
+	return op.AssignSub(s, v.Handle, delta).Node
 }
 
 // Variables returns the variables in a collection of the graph, in order of their making.
@@ -97,8 +155,8 @@ func Variables(s *op.Scope, collection string) []*Variable {
 	return out
 }
 
-// InitializerOf adds a node that initializes variables; without any, all of the graph.
-func InitializerOf(s *op.Scope, vars ...*Variable) *graph.Node {
+// VariablesInitializer adds a node that initializes variables; without any, all global ones.
+func VariablesInitializer(s *op.Scope, vars ...*Variable) *graph.Node {
 	if len(vars) == 0 {
 		vars = Variables(s, GlobalVariables)
 	}
@@ -109,53 +167,14 @@ func InitializerOf(s *op.Scope, vars ...*Variable) *graph.Node {
 	return Group(s, "init", inits...)
 }
 
-// Group adds a node that runs when all of the given nodes have run. Nodes on one device are gathered there first, so that
-// one control edge per device crosses the network.
-func Group(s *op.Scope, name string, nodes ...*graph.Node) *graph.Node {
-	byDevice := map[string][]*graph.Node{}
-	var order []string
-	for _, n := range nodes {
-		if n == nil {
-			continue
-		}
-		if byDevice[n.Device] == nil {
-			order = append(order, n.Device)
-		}
-		byDevice[n.Device] = append(byDevice[n.Device], n)
-	}
-	if len(order) == 1 {
-		return op.NoOp(s.Named(name).WithoutDevices().WithDevice(order[0]).WithControlDependencies(byDevice[order[0]]...).Named(name))
-	}
-	outer := s.SubScope(name)
-	parts := make([]*graph.Node, len(order))
-	for i, d := range order {
-		parts[i] = op.NoOp(outer.WithoutDevices().WithDevice(d).WithControlDependencies(byDevice[d]...).Named("group_deps"))
-	}
-	return op.NoOp(s.WithControlDependencies(parts...).Named(name))
-}
-
-// GlobalStep returns the variable that counts training steps, which is made at the first call.
+// GlobalStep returns the variable "global_step" that counts training steps, which is made at the first call.
 func GlobalStep(s *op.Scope) *Variable {
 	for _, v := range s.Collection(globalStepKey) {
-		return v.(*Variable)
+		if v, ok := v.(*Variable); ok {
+			return v
+		}
 	}
 	v := NewVariable(s.Absolute(), "global_step", tensor.Shape{}, tensor.Int64, Zeros, NotTrainable())
 	s.AddToCollection(globalStepKey, v)
 	return v
-}
-
-// AssignAdd adds a node that adds delta to a variable.
-func AssignAdd(s *op.Scope, v *Variable, delta op.Output) *graph.Node {
-	if v.Resource {
-		return op.AssignAddVariableOp(s, v.Handle, delta)
-	}
-	return op.AssignAdd(s, v.Handle, delta).Node
-}
-
-// Assign adds a node that makes value the value of a variable.
-func Assign(s *op.Scope, v *Variable, value op.Output) *graph.Node {
-	if v.Resource {
-		return op.AssignVariableOp(s, v.Handle, value)
-	}
-	return op.Assign(s, v.Handle, value).Node
 }

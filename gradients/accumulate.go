@@ -1,0 +1,230 @@
+package gradients
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/status"
+)
+
+// accumulation is one run of reverse accumulation.
+type accumulation struct {
+	s       *op.Scope
+	opts    *options
+	between map[*graph.Node]bool // nodes on a path from an x to a y
+	pending map[*graph.Node]int  // edges to consumers between that have not been differentiated yet
+	parts   map[op.Output][]Grad // contributions that have arrived
+	sums    map[op.Output]Grad   // contributions added up
+}
+
+func accumulate(s *op.Scope, ys, xs []op.Output, opts *options) ([]Grad, error) {
+	if opts.initial != nil && len(opts.initial) != len(ys) {
+		return nil, status.InvalidArgumentf("gradients: %d initial gradients for %d outputs", len(opts.initial), len(ys))
+	}
+	for _, o := range slices.Concat(ys, xs) {
+		if o.Node == nil {
+			return nil, status.InvalidArgumentf("gradients: one of the outputs is the zero Output")
+		}
+	}
+	inner, _ := s.Composite("gradients")
+	a := &accumulation{
+		s: inner, opts: opts, between: findBetween(ys, xs, opts.stop), pending: map[*graph.Node]int{},
+		parts: map[op.Output][]Grad{}, sums: map[op.Output]Grad{},
+	}
+	for n := range a.between {
+		for _, in := range n.Inputs() {
+			if a.passes(in) {
+				a.pending[in.Node]++
+			}
+		}
+	}
+	if err := a.run(a.begin(ys)); err != nil {
+		return nil, err
+	}
+	out := make([]Grad, len(xs))
+	for i, x := range xs {
+		out[i] = a.sum(x)
+	}
+	return out, nil
+}
+
+// findBetween returns the nodes that both depend on an x and are needed for a y.
+func findBetween(ys, xs []op.Output, stop map[op.Output]bool) map[*graph.Node]bool {
+	down := search{found: map[*graph.Node]bool{}}
+	for _, x := range xs {
+		down.push(x.Node)
+	}
+	for n := down.pop(); n != nil; n = down.pop() {
+		for _, e := range n.OutEdges() {
+			if !e.IsControl() && differentiable(n.Out(e.SrcOut)) && !stop[n.Out(e.SrcOut)] {
+				down.push(e.Dst)
+			}
+		}
+	}
+	up := search{found: map[*graph.Node]bool{}}
+	pushAll := func(outs []op.Output) {
+		for _, o := range outs {
+			if down.found[o.Node] && !stop[o] {
+				up.push(o.Node)
+			}
+		}
+	}
+	pushAll(ys)
+	for n := up.pop(); n != nil; n = up.pop() {
+		pushAll(n.Inputs())
+	}
+	return up.found
+}
+
+// search walks over a graph and visits each node once.
+type search struct {
+	found map[*graph.Node]bool
+	todo  []*graph.Node
+}
+
+func (s *search) push(n *graph.Node) {
+	if !s.found[n] {
+		s.found[n] = true
+		s.todo = append(s.todo, n)
+	}
+}
+
+// pop returns a node that was pushed, nil when there is none left.
+func (s *search) pop() *graph.Node {
+	if len(s.todo) == 0 {
+		return nil
+	}
+	n := s.todo[len(s.todo)-1]
+	s.todo = s.todo[:len(s.todo)-1]
+	return n
+}
+
+// differentiable reports whether gradients flow through an output: only floating-point and complex values vary, and
+// handles of variables and lists stand for such values.
+func differentiable(o op.Output) bool {
+	t := o.DType().Base()
+	return t.IsFloating() || t.IsComplex() || isHandle(t)
+}
+
+// passes reports whether a gradient is wanted for an input of a node between.
+func (a *accumulation) passes(in op.Output) bool { return a.between[in.Node] && !a.opts.stop[in] }
+
+// begin gives the ys their initial gradients and returns the nodes to differentiate first.
+func (a *accumulation) begin(ys []op.Output) []*graph.Node {
+	var ready []*graph.Node
+	seen := map[*graph.Node]bool{}
+	for i, y := range ys {
+		var g Grad
+		if a.opts.initial != nil {
+			g = a.opts.initial[i]
+		} else {
+			g = Of(op.OnesLike(a.s.Named(fmt.Sprintf("grad_ys_%d", i)), y))
+		}
+		if !g.IsNone() {
+			a.parts[y] = append(a.parts[y], g)
+		}
+		if a.between[y.Node] && a.pending[y.Node] == 0 && !seen[y.Node] {
+			seen[y.Node] = true
+			ready = append(ready, y.Node)
+		}
+	}
+	return ready
+}
+
+// run differentiates nodes in an order in which all gradients of a node's outputs have arrived before its turn.
+func (a *accumulation) run(ready []*graph.Node) error {
+	for len(ready) > 0 {
+		n := ready[0]
+		ready = ready[1:]
+		grads, err := a.step(n)
+		if err != nil {
+			return err
+		}
+		for i, in := range n.Inputs() {
+			if !a.passes(in) {
+				continue
+			}
+			if grads != nil && !grads[i].IsNone() {
+				a.parts[in] = append(a.parts[in], grads[i])
+			}
+			if a.pending[in.Node]--; a.pending[in.Node] == 0 {
+				ready = append(ready, in.Node)
+			}
+		}
+	}
+	return nil
+}
+
+// step differentiates one node; nil if none of its outputs has a gradient, or none of its inputs needs one.
+func (a *accumulation) step(n *graph.Node) ([]Grad, error) {
+	outs := make([]Grad, len(n.OutTypes))
+	some := false
+	for i := range outs {
+		outs[i] = a.sum(n.Out(i))
+		some = some || !outs[i].IsNone()
+	}
+	if !some || a.isLeaf(n) {
+		return nil, nil
+	}
+	rule, ok := rules[n.Op.Name]
+	if !ok {
+		return nil, status.NotFoundf("No gradient defined for operation '%s' (op type: %s)", n.Name, n.Op.Name)
+	}
+	if rule == nil {
+		return nil, nil
+	}
+	s := a.s.InScope(n.Name + "_grad")
+	if a.opts.colocate {
+		s = s.ColocateWith(n)
+	}
+	grads := rule(&Call{S: s, Node: n, grads: outs})
+	if len(grads) != n.NumInputs() {
+		return nil, status.Internalf("gradients: the rule of %s gives %d gradients for %d inputs", n.Op.Name, len(grads), n.NumInputs())
+	}
+	if a.opts.gate {
+		gate(s, grads)
+	}
+	return grads, nil
+}
+
+// isLeaf reports whether no input of a node needs a gradient: it is an x.
+func (a *accumulation) isLeaf(n *graph.Node) bool {
+	return !slices.ContainsFunc(n.Inputs(), a.passes)
+}
+
+// gate makes gradients wait for each other if there are several.
+func gate(s *op.Scope, grads []Grad) {
+	var nodes []*graph.Node
+	for _, g := range grads {
+		if !g.IsNone() {
+			nodes = append(nodes, g.values().Node)
+		}
+	}
+	if len(nodes) < 2 {
+		return
+	}
+	s = s.SubScope("tuple")
+	all := op.NoOp(s.Named("group_deps").WithControlDependencies(nodes...))
+	for i, g := range grads {
+		if !g.IsNone() {
+			v := g.values()
+			grads[i] = g.withValues(op.Identity(s.Named("control_dependency").ColocateWith(v.Node).WithControlDependencies(all), v))
+		}
+	}
+}
+
+// sum adds up the contributions to an output.
+func (a *accumulation) sum(o op.Output) Grad {
+	if g, ok := a.sums[o]; ok {
+		return g
+	}
+	parts := a.parts[o]
+	if len(parts) == 0 {
+		return Grad{}
+	}
+	g := Sum(a.s, parts)
+	a.sums[o] = g
+	return g
+}

@@ -1,0 +1,21 @@
+// Package gradients differentiates graphs: it adds to a graph the nodes that compute the derivatives of some of its
+// outputs with respect to others, by reverse accumulation.
+//
+//	grads := gradients.Add(s, []op.Output{loss}, []op.Output{w, b})
+//
+// A gradient ([Grad]) is dense, sparse ([IndexedSlices], for the rows that were gathered from a large variable), or none,
+// where the one does not depend on the other. The nodes are named as TensorFlow names them: below "gradients", those for
+// operation x below "gradients/x_grad".
+//
+// # Rules
+//
+// A differentiable operation has a [Rule], which adds the nodes for one step of the chain rule; the rules of this package
+// are in files by family. A program adds rules for operations that have none with [Register]:
+//
+//	gradients.Register(func(c *gradients.Call) []gradients.Grad {
+//		return gradients.List(op.Mul(c.S, c.DY(0), op.Cos(c.S, c.In(0))))
+//	}, "Sin")
+//
+// [Check] compares what a graph computes as its gradients with differences of its values: how the rules here are tested, and
+// how to test one's own.
+package gradients

@@ -1,0 +1,190 @@
+package op
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Arg is one input argument of a node: a single output, or a list where the operation takes one.
+type Arg struct {
+	one  Output
+	list []Output
+	many bool
+}
+
+// One is an argument of one tensor.
+func One(o Output) Arg { return Arg{one: o} }
+
+// Many is an argument of several tensors.
+func Many(list []Output) Arg { return Arg{list: list, many: true} }
+
+func (a Arg) outputs() []Output {
+	if a.many {
+		return a.list
+	}
+	return []Output{a.one}
+}
+
+// Add adds a node by the name of its operation: what every function of this package does, and the way to operations that
+// it has no function for. Attributes that follow from the types and the number of inputs are derived unless they are given.
+// It returns nil if the node cannot be added.
+func (s *Scope) Add(opName string, args []Arg, attrs opdef.Attrs) *graph.Node {
+	n, err := s.add(opName, args, attrs)
+	switch {
+	case errors.Is(err, errZeroOutput) && len(s.b.errs) > 0: // follows from another mistake
+	case err != nil:
+		s.Fail(fmt.Errorf("%s: %w", opName, err))
+	}
+	return n
+}
+
+var errZeroOutput = errors.New("an input is the zero Output")
+
+// check reports whether outputs are of the scope's graph.
+func (s *Scope) check(outs []Output) error {
+	for _, o := range outs {
+		switch {
+		case o.Node == nil:
+			return errZeroOutput
+		case s.b.g.NodeByID(o.Node.ID) != o.Node:
+			return status.InvalidArgumentf("input %s is of another graph", o.Node.Name)
+		case o.Index < 0 || o.Index >= len(o.Node.OutTypes):
+			return status.InvalidArgumentf("node %s has %d outputs, there is no output %d", o.Node.Name, len(o.Node.OutTypes), o.Index)
+		}
+	}
+	return nil
+}
+
+func (s *Scope) add(opName string, args []Arg, attrs opdef.Attrs) (*graph.Node, error) {
+	def, ok := s.b.g.LookupOp(opName)
+	if !ok {
+		return nil, status.NotFoundf("no such operation")
+	}
+	if len(args) != len(def.Inputs) {
+		return nil, status.InvalidArgumentf("takes %d arguments, got %d", len(def.Inputs), len(args))
+	}
+	all := opdef.Attrs{}
+	maps.Copy(all, attrs)
+	for i := range def.Inputs {
+		if err := s.check(args[i].outputs()); err != nil {
+			return nil, err
+		}
+		inferAttrs(&def.Inputs[i], args[i].outputs(), all)
+	}
+	if s.colocate != nil {
+		all["_class"] = colocationGroups(s.colocate)
+	}
+	n, err := s.b.g.Add(s.nodeName(opName), opName, all)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.complete(n, args); err != nil {
+		s.b.g.Remove(n)
+		return nil, err
+	}
+	return n, nil
+}
+
+// nodeName returns the name of the next node, an operation opName.
+func (s *Scope) nodeName(opName string) string {
+	switch {
+	case s.exact != "" && s.b.g.Node(s.exact) == nil:
+		return s.exact
+	case s.name != "":
+		return s.b.unique(s.prefix + s.name)
+	}
+	return s.b.unique(s.prefix + opName)
+}
+
+// complete gives a new node its inputs and its device, and infers the shapes of its outputs.
+func (s *Scope) complete(n *graph.Node, args []Arg) error {
+	i := 0
+	for _, a := range args {
+		for _, o := range a.outputs() {
+			if err := s.b.g.Connect(o, n, i); err != nil {
+				return err
+			}
+			i++
+		}
+	}
+	for _, c := range s.controls {
+		s.b.g.ConnectControl(c, n)
+	}
+	if s.colocate != nil {
+		n.Device = s.colocate.Device
+	}
+	for _, choose := range slices.Backward(s.devices) {
+		if d := choose(n); d != "" {
+			n.Device = d
+		}
+	}
+	return s.b.shapes.Infer(n)
+}
+
+// colocationGroups returns the groups that a node to be colocated with n belongs to: those of n, or n's own.
+func colocationGroups(n *graph.Node) []string {
+	if groups := n.Attrs.Strings("_class"); len(groups) > 0 {
+		return groups
+	}
+	return []string{"loc:@" + n.Name}
+}
+
+// inferAttrs sets the attributes that the types and the number of the tensors of an argument determine.
+func inferAttrs(a *opdef.Arg, outs []Output, attrs opdef.Attrs) {
+	if a.TypeListAttr != "" {
+		types := make([]tensor.DType, len(outs))
+		for i, o := range outs {
+			types[i] = o.DType().Base()
+		}
+		attrs[a.TypeListAttr] = types
+		return
+	}
+	if a.NumberAttr != "" {
+		attrs[a.NumberAttr] = int64(len(outs))
+	}
+	if _, given := attrs[a.TypeAttr]; a.TypeAttr != "" && !given && len(outs) > 0 {
+		attrs[a.TypeAttr] = outs[0].DType().Base()
+	}
+}
+
+// ShapeOf returns what is known of the shape of an output: nothing, unless the definitions of the graph have shape rules.
+func (s *Scope) ShapeOf(o Output) tensor.PartialShape { return s.b.shapes.Of(o) }
+
+// Outputs returns the outputs of a node that the output arguments lo to hi of its operation stand for; nil for a nil node.
+func Outputs(n *graph.Node, lo, hi int) []Output {
+	if n == nil {
+		return nil
+	}
+	out := make([]Output, 0, hi-lo)
+	for i := lo; i < hi; i++ {
+		out = append(out, n.Out(i))
+	}
+	return out
+}
+
+// outArg returns the outputs of a node that the named output argument stands for.
+func outArg(n *graph.Node, name string) []Output {
+	if n == nil {
+		return nil
+	}
+	lo, hi, err := opdef.ArgRange(n.Op.Outputs, n.Attrs, name)
+	if err != nil {
+		return nil
+	}
+	return Outputs(n, lo, hi)
+}
+
+// out returns output i of a node, or the zero Output for a nil node.
+func out(n *graph.Node, i int) Output {
+	if n == nil {
+		return Output{}
+	}
+	return n.Out(i)
+}

@@ -1,0 +1,44 @@
+// Package op builds graphs: one documented function per operation, and the scopes that they add nodes to.
+//
+//	s := op.NewScope()
+//	x := op.Placeholder(s.Named("x"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(-1, 2)))
+//	w := op.Const(s.Named("w"), [][]float32{{1}, {2}})
+//	y := op.MatMul(s, x, w)
+//	g, err := s.Finalize()
+//
+// # Scopes
+//
+// A [Scope] is a place in a graph. It carries what the nodes that are added through it have in common: the prefix of their
+// names, their device, the nodes that run before them. A scope never changes: its methods return another scope of the same
+// graph, so that a scope that was passed on cannot surprise its owner.
+//
+//	layer := s.SubScope("layer1").WithDevice("/job:worker/task:0")
+//	h := op.Relu(layer.Named("h"), op.MatMul(layer, x, w)) // nodes "layer1/MatMul" and "layer1/h"
+//
+// Names are made unique as TensorFlow's Python API does it: "x", "x_1", "x_2". A name that is not given is that of the
+// operation.
+//
+// # Mistakes
+//
+// Functions that add nodes return no error and never panic. One that cannot add its node records why, with the file and
+// line of the caller, and returns the zero [Output]; functions that are given the zero Output add nothing.
+// [Scope.Finalize] returns all mistakes together.
+//
+// Types are checked as nodes are added. So are shapes, where the definitions of the graph have shape rules: those that this
+// package comes with have none, because the rules live with the kernels. A program that links the kernels anyway builds on
+//
+//	s := op.ScopeOf(graph.New(kernel.Default))
+//
+// and learns the line of a wrong shape; any other learns of it from the master, with the first step that it runs.
+//
+// # Optional attributes
+//
+// Attributes that have a default are optional arguments, made by functions that start with the name of the operation:
+//
+//	y := op.MatMul(s, a, b, op.MatMulTransposeB(true))
+//
+// The builders in builders_gen.go are generated from the registry of kernels (go generate ./op) and link none of them.
+// What has no builder is added with [Scope.Add].
+package op
+
+//go:generate go run ../internal/opgen
