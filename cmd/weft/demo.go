@@ -135,7 +135,7 @@ func stopCluster(servers []*server.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	for _, s := range servers {
-		_ = s.Stop(ctx) //nolint:errcheck // the program ends: what is still running ends with it
+		_ = s.Stop(ctx) // the program ends: what is still running ends with it
 	}
 }
 
@@ -147,7 +147,7 @@ func freeAddresses(n int) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close() //nolint:errcheck // all are held until the last is chosen
+		defer l.Close() // all are held until the last is chosen
 		addrs[i] = l.Addr().String()
 	}
 	return addrs, nil

@@ -33,8 +33,7 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 func exitStatus(err error) int {
-	var usage usageError
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
 	}
 	return exitFault

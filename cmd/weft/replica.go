@@ -21,8 +21,6 @@ type model struct {
 	loss, accuracy op.Output // scalars
 	step           op.Output // the value of the global step after an update
 	init           *graph.Node
-	ready          op.Output // whether the global step has its first value
-	devices        map[string]bool
 }
 
 func buildModel(worker, hidden int, rate float64) (*model, error) {
@@ -47,14 +45,11 @@ func buildModel(worker, hidden int, rate float64) (*model, error) {
 	right := op.Equal(s, op.ArgMax(s, logits, axis), op.ArgMax(s, m.y, axis))
 	m.accuracy = op.Mean(s.Named("accuracy"), op.Cast(s, right, tensor.Float32), op.Const(s, []int32{0}))
 	count := train.GlobalStep(s)
-	update, err := train.Minimize(s, &train.GradientDescent{Rate: op.Const(s.Named("rate"), float32(rate))}, m.loss, count)
-	if err != nil {
-		return nil, err
-	}
+	update := train.Minimize(s, train.NewGradientDescent(rate), m.loss, count)
 	after := s.WithControlDependencies(update).ColocateWith(count.Handle.Node)
 	m.step = op.Identity(after.Named("step"), count.Handle)
-	m.init = train.InitializerOf(s)
-	m.ready = op.IsVariableInitialized(s.ColocateWith(count.Handle.Node), count.Handle)
+	m.init = train.VariablesInitializer(s)
+	var err error
 	m.graph, err = root.Finalize()
 	return m, err
 }
