@@ -53,13 +53,31 @@ func IgammaGradA(a, x float64) float64 {
 		return math.NaN()
 	case x == 0 || math.IsInf(a, 1) || math.IsInf(x, 1):
 		return 0
-	case x > 1 && x > a:
-		return -upperGradA(a, x)
 	}
-	return lowerGradA(a, x)
+	return GammaSampleGrad(a, x) * -math.Exp((a-1)*math.Log(x)-x-lgamma(a))
 }
 
-// lowerGradA differentiates the series P(a, x) = x^a e^-x / Γ(a+1) · Σ x^n / ((a+1)…(a+n)) term by term.
+func lgamma(x float64) float64 {
+	lg, _ := math.Lgamma(x)
+	return lg
+}
+
+// GammaSampleGrad returns the derivative by a of a sample x of the gamma distribution of shape a and scale 1: that of
+// P(a, x) by a, divided by minus that by x.
+func GammaSampleGrad(a, x float64) float64 {
+	switch {
+	case !(x >= 0) || !(a > 0):
+		return math.NaN()
+	case x == 0:
+		return 0
+	case x > 1 && x > a:
+		return x * upperGradA(a, x)
+	}
+	return -x / a * lowerGradA(a, x)
+}
+
+// lowerGradA differentiates the series P(a, x) = x^a e^-x / Γ(a+1) · Σ x^n / ((a+1)…(a+n)) term by term. The result
+// is to be multiplied by what comes before the sum.
 func lowerGradA(a, x float64) float64 {
 	term, termGrad := 1.0, 0.0 // of the sum, and its derivative
 	sum, sumGrad := 1.0, 0.0
@@ -72,13 +90,12 @@ func lowerGradA(a, x float64) float64 {
 			break
 		}
 	}
-	lg, _ := math.Lgamma(a + 1)
-	factor := math.Exp(a*math.Log(x) - x - lg)
-	return factor * (sumGrad + sum*(math.Log(x)-Digamma(a+1)))
+	return sumGrad + sum*(math.Log(x)-Digamma(a+1))
 }
 
 // upperGradA differentiates the continued fraction Q(a, x) = x^a e^-x / Γ(a) · 1/(x+1-a- 1(1-a)/(x+3-a- …)) step by step,
-// in the recurrences of its numerators p and denominators q.
+// in the recurrences of its numerators p and denominators q. The result is to be multiplied by what comes before the
+// fraction.
 func upperGradA(a, x float64) float64 {
 	y, z, c := 1-a, x+2-a, 0.0
 	p2, q2, p1, q1 := 1.0, x, x+1, z*x
@@ -106,9 +123,7 @@ func upperGradA(a, x float64) float64 {
 			dp2, dp1, dq2, dq1 = dp2*s, dp1*s, dq2*s, dq1*s
 		}
 	}
-	lg, _ := math.Lgamma(a)
-	factor := math.Exp(a*math.Log(x) - x - lg)
-	return factor * (grad + value*(math.Log(x)-Digamma(a)))
+	return grad + value*(math.Log(x)-Digamma(a))
 }
 
 // Digamma returns the logarithmic derivative of the gamma function.

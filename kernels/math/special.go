@@ -46,6 +46,8 @@ func init() {
 		{"Igamma", "The regularized lower incomplete gamma function P(a, x).", floats, []string{"a: T", "x: T"}, special.Igamma},
 		{"Igammac", "The regularized upper incomplete gamma function Q(a, x).", floats, []string{"a: T", "x: T"}, special.Igammac},
 		{"IgammaGradA", "The derivative of Igamma by a.", wide, []string{"a: T", "x: T"}, special.IgammaGradA},
+		{"RandomGammaGrad", "The derivative of a sample of a gamma distribution by the shape alpha.", wide,
+			[]string{"alpha: T", "sample: T"}, special.GammaSampleGrad},
 		{"Zeta", "The Hurwitz zeta function.", wide, []string{"x: T", "q: T"}, special.Zeta},
 		{"Polygamma", "Derivative a of the digamma function at x.", wide, []string{"a: T", "x: T"}, special.Polygamma},
 	} {

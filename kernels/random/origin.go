@@ -11,8 +11,8 @@ import (
 
 // origin is where an operation gets its generator from, which also says how its inputs begin.
 type origin struct {
-	shape int // the input that gives the shape of the output
-	args  int // the first input that does not belong to the origin
+	shape int                             // the input that gives the shape of the output
+	args  int                             // the first input that does not belong to the origin
 	check func(ctx *kernel.Context) error // runs before the generator is asked for
 	late  bool                            // the check follows that of the shape
 	// begin returns the generator for an output of n elements, of which there is at least one unless the generator is

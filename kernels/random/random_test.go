@@ -14,7 +14,7 @@ import (
 
 // TestStreams compares successive calls of one node with TensorFlow's, to the bit but where a case has a tolerance.
 func TestStreams(t *testing.T) {
-	for _, file := range []string{"streams", "stateless", "distributions"} {
+	for _, file := range []string{"streams", "stateless", "distributions", "truncated"} {
 		testStreams(t, file)
 	}
 }
@@ -48,7 +48,8 @@ func testStreams(t *testing.T, file string) {
 }
 
 func TestErrorsAndShapes(t *testing.T) {
-	kerneltest.RunCases(t, "testdata/errors.txt", "testdata/stateless_errors.txt", "testdata/distributions_errors.txt")
+	kerneltest.RunCases(t, "testdata/errors.txt", "testdata/stateless_errors.txt", "testdata/distributions_errors.txt",
+		"testdata/truncated_errors.txt")
 }
 
 // TestLargeTensors compares checksums of tensors that several blocks make up.
