@@ -2,6 +2,9 @@ package checkpoint
 
 import (
 	"bufio"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
@@ -42,6 +45,9 @@ func (w *V1Writer) AddSlice(name string, full tensor.Shape, s Slice, t *tensor.T
 	}
 	if !part.Equal(t.Shape()) {
 		return status.InvalidArgumentf("slice %v of shape %v cannot be saved from a tensor of shape %v", s, full, t.Shape())
+	}
+	if !utf8.ValidString(name) {
+		return status.InvalidArgumentf("the name %q is no UTF-8 text, which the format V1 needs", name)
 	}
 	fields := typedFields(t)
 	if fields == nil {
@@ -90,6 +96,7 @@ func (w *V1Writer) Close() error {
 		return err
 	}
 	defer f.Abort()
+	slices.SortFunc(w.meta.Tensor, func(a, b *pb.SavedSliceMeta) int { return strings.Compare(a.GetName(), b.GetName()) })
 	buf := bufio.NewWriterSize(f, writeBuffer)
 	table := sstable.NewWriter(buf)
 	if err := addMessage(table, "", &pb.SavedTensorSlices{Meta: w.meta}); err != nil {
