@@ -147,10 +147,12 @@ func BroadcastShapes(a, b tensor.PartialShape) (tensor.PartialShape, error) {
 			dims[rank-i] = x
 		case x == 1:
 			dims[rank-i] = y
-		case x < 0: // y > 1: whatever x is, the result is y
+		case x < 0 && y > 1: // whatever x is, the result is y
 			dims[rank-i] = y
-		case y < 0:
+		case y < 0 && x > 1:
 			dims[rank-i] = x
+		case x < 0 || y < 0:
+			dims[rank-i] = -1
 		default:
 			return tensor.PartialShape{}, status.InvalidArgumentf(
 				"Dimensions must be equal, but are %d and %d", x, y)

@@ -18,7 +18,7 @@ func init() {
 				"N: int >= 1",
 				"T: {float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64, variant}",
 			},
-			Commutative: true, Aggregate: true, Shape: opdef.MergedShape,
+			Commutative: true, Aggregate: true, Shape: addNShape,
 		},
 		Kernels: append(kernel.ForTypes("T", kernel.Stateless(addN), dtypes.Numbers...),
 			kernel.ForTypes("T", kernel.Stateless(addVariants), tensor.Variant)...),
@@ -34,6 +34,20 @@ func init() {
 		},
 		Kernels: kernel.ForTypes("T", kernel.Stateless(addN), dtypes.Numbers...),
 	})
+}
+
+// addNShape merges the shapes from the last to the first.
+func addNShape(c *opdef.ShapeContext) error {
+	last := len(c.In) - 1
+	sum := c.In[last]
+	for i := last - 1; i >= 0; i-- {
+		var err error
+		if sum, err = opdef.MergeShapes(c.In[i], sum); err != nil {
+			return status.InvalidArgumentf("%v\n\tFrom merging shape %d with other shapes.", err, i)
+		}
+	}
+	c.Out[0] = sum
+	return nil
 }
 
 func addN(ctx *kernel.Context) error {

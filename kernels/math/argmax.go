@@ -1,6 +1,8 @@
 package math
 
 import (
+	"math"
+
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/parallel"
@@ -60,45 +62,50 @@ func positionShape(c *opdef.ShapeContext) error {
 
 func positions(largest bool) kernel.Table {
 	t := kernel.Table{}
-	realPosition[float32](t, largest)
-	realPosition[float64](t, largest)
-	realPosition[int8](t, largest)
-	realPosition[int16](t, largest)
-	realPosition[int32](t, largest)
-	realPosition[int64](t, largest)
-	realPosition[uint8](t, largest)
-	realPosition[uint16](t, largest)
-	realPosition[uint32](t, largest)
-	realPosition[uint64](t, largest)
-	t[tensor.Bool] = newPosition(func(a, b bool) bool { return a != b && a == largest })
-	t[tensor.Float16] = newPosition(func(a, b tensor.Half) bool { return beyond(a.Float32(), b.Float32(), largest) })
-	t[tensor.BFloat16] = newPosition(func(a, b tensor.BFloat) bool { return beyond(a.Float32(), b.Float32(), largest) })
+	realPosition[float32](t, largest, -math.MaxFloat32, math.MaxFloat32)
+	realPosition[float64](t, largest, -math.MaxFloat64, math.MaxFloat64)
+	realPosition[int8](t, largest, math.MinInt8, math.MaxInt8)
+	realPosition[int16](t, largest, math.MinInt16, math.MaxInt16)
+	realPosition[int32](t, largest, math.MinInt32, math.MaxInt32)
+	realPosition[int64](t, largest, math.MinInt64, math.MaxInt64)
+	realPosition[uint8](t, largest, 0, math.MaxUint8)
+	realPosition[uint16](t, largest, 0, math.MaxUint16)
+	realPosition[uint32](t, largest, 0, math.MaxUint32)
+	realPosition[uint64](t, largest, 0, math.MaxUint64)
+	t[tensor.Bool] = newPosition(!largest, func(a, b bool) bool { return a != b && a == largest })
+	shortPosition(t, largest, tensor.HalfOf(-65504), tensor.HalfOf(65504), tensor.Half.Float32)
+	shortPosition(t, largest, tensor.BFloat(0xff7f), tensor.BFloat(0x7f7f), tensor.BFloat.Float32)
 	return t
 }
 
 func realPosition[T interface {
 	elementwise.Real
 	tensor.Elem
-}](t kernel.Table, largest bool) {
+}](t kernel.Table, largest bool, lowest, highest T) {
 	if largest {
-		t[tensor.DTypeOf[T]()] = newPosition(func(a, b T) bool { return a > b })
+		t[tensor.DTypeOf[T]()] = newPosition(lowest, func(a, b T) bool { return a > b })
 		return
 	}
-	t[tensor.DTypeOf[T]()] = newPosition(func(a, b T) bool { return a < b })
+	t[tensor.DTypeOf[T]()] = newPosition(highest, func(a, b T) bool { return a < b })
 }
 
-func beyond(a, b float32, largest bool) bool {
+func shortPosition[T elementwise.Short](t kernel.Table, largest bool, lowest, highest T, value func(T) float32) {
 	if largest {
-		return a > b
+		t[tensor.DTypeOf[T]()] = newPosition(lowest, func(a, b T) bool { return value(a) > value(b) })
+		return
 	}
-	return a < b
+	t[tensor.DTypeOf[T]()] = newPosition(highest, func(a, b T) bool { return value(a) < value(b) })
 }
 
-// newPosition returns the kernel that finds the element which no other is better than.
-func newPosition[T tensor.Elem](better func(a, b T) bool) kernel.New {
+// newPosition returns the kernel that finds the first element which is better than worst and than which no other is better,
+// or the first of all if there is none. Numbers compare so that those that are not a number are passed over.
+func newPosition[T tensor.Elem](worst T, better func(a, b T) bool) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
-		in := ctx.Input(0)
-		dim := ints.Scalar(ctx.Input(1))
+		in, dimension := ctx.Input(0), ctx.Input(1)
+		if dimension.Rank() != 0 {
+			return status.InvalidArgumentf("dim must be a scalar, but received tensor of shape: %v", dimension.Shape())
+		}
+		dim := ints.Scalar(dimension)
 		axis, ok := ints.Axis(dim, in.Rank())
 		if !ok {
 			return status.InvalidArgumentf("Expected dimension in the range [%d, %d), but got %d", -in.Rank(), in.Rank(), dim)
@@ -116,11 +123,11 @@ func newPosition[T tensor.Elem](better func(a, b T) bool) kernel.New {
 		x, at := tensor.Values[T](in), make([]int64, out.NumElements())
 		parallel.For(len(at), max(1, elementwise.Grain(medium)/n), func(lo, hi int) {
 			for i := lo; i < hi; i++ {
-				first := i/inner*n*inner + i%inner
-				best := 0
-				for j := 1; j < n; j++ {
-					if better(x[first+j*inner], x[first+best*inner]) {
-						best = j
+				column := x[i/inner*n*inner+i%inner:]
+				best, value := 0, worst
+				for j := range n {
+					if v := column[j*inner]; better(v, value) {
+						best, value = j, v
 					}
 				}
 				at[i] = int64(best)

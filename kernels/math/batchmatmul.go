@@ -46,43 +46,56 @@ func init() {
 		batchMatMulV2Shape)
 }
 
-// batchDims returns the batch dimensions of both inputs, and the dimensions of the product matrix.
-func batchDims(c *opdef.ShapeContext) (x, y shapes.Shape, rows, cols int64, err error) {
-	if x, err = opdef.WithRankAtLeast(c.In[0], 2); err != nil {
-		return x, y, 0, 0, err
+// factors are the shapes of two stacks of matrices to multiply: their batch dimensions, and those of the matrices.
+type factors struct {
+	x, y       shapes.Shape
+	rows, cols int64
+	kx, ky     int64 // the inner dimension, of both
+}
+
+func batchFactors(c *opdef.ShapeContext) (f factors, err error) {
+	if f.x, err = opdef.WithRankAtLeast(c.In[0], 2); err != nil {
+		return f, err
 	}
-	if y, err = opdef.WithRankAtLeast(c.In[1], 2); err != nil {
-		return x, y, 0, 0, err
+	if f.y, err = opdef.WithRankAtLeast(c.In[1], 2); err != nil {
+		return f, err
 	}
-	rows, kx := x.Dim(-2), x.Dim(-1)
+	f.rows, f.kx = f.x.Dim(-2), f.x.Dim(-1)
 	if c.Attrs.Bool("adj_x") {
-		rows, kx = kx, rows
+		f.rows, f.kx = f.kx, f.rows
 	}
-	ky, cols := y.Dim(-2), y.Dim(-1)
+	f.ky, f.cols = f.y.Dim(-2), f.y.Dim(-1)
 	if c.Attrs.Bool("adj_y") {
-		ky, cols = cols, ky
+		f.ky, f.cols = f.cols, f.ky
 	}
-	_, err = opdef.MergeDims(kx, ky)
-	return shapes.Sub(x, 0, -2), shapes.Sub(y, 0, -2), rows, cols, err
+	f.x, f.y = shapes.Sub(f.x, 0, -2), shapes.Sub(f.y, 0, -2)
+	return f, nil
 }
 
 func batchMatMulShape(c *opdef.ShapeContext) error {
-	x, y, rows, cols, err := batchDims(c)
+	f, err := batchFactors(c)
 	if err != nil {
 		return err
 	}
-	batch, err := opdef.MergeShapes(x, y)
-	c.Out[0] = shapes.Concat(batch, shapes.Of(rows, cols))
+	batch, err := opdef.MergeShapes(f.x, f.y)
+	if err != nil {
+		return err
+	}
+	c.Out[0] = shapes.Concat(batch, shapes.Of(f.rows, f.cols))
+	_, err = opdef.MergeDims(f.kx, f.ky)
 	return err
 }
 
 func batchMatMulV2Shape(c *opdef.ShapeContext) error {
-	x, y, rows, cols, err := batchDims(c)
+	f, err := batchFactors(c)
 	if err != nil {
 		return err
 	}
-	batch, err := opdef.BroadcastShapes(x, y)
-	c.Out[0] = shapes.Concat(batch, shapes.Of(rows, cols))
+	if _, err := opdef.MergeDims(f.kx, f.ky); err != nil {
+		return err
+	}
+	batch, err := opdef.BroadcastShapes(f.x, f.y)
+	c.Out[0] = shapes.Concat(batch, shapes.Of(f.rows, f.cols))
 	return err
 }
 

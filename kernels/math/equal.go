@@ -2,6 +2,7 @@ package math
 
 import (
 	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/shapes"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
@@ -27,12 +28,21 @@ func equalShape(c *opdef.ShapeContext) error {
 	if c.Attrs.Bool("incompatible_shape_error") {
 		return opdef.BroadcastShape(c)
 	}
-	if s, err := opdef.BroadcastShapes(c.In[0], c.In[1]); err == nil {
-		if _, full := s.Full(); full {
-			c.Out[0] = s
+	x, y := c.In[0], c.In[1]
+	if !x.RankKnown() || !y.RankKnown() {
+		return nil
+	}
+	for i := 1; i <= min(x.Rank(), y.Rank()); i++ {
+		switch a, b := x.Dim(-i), y.Dim(-i); {
+		case a == b || a == 1 || b == 1:
+		case a < 0 || b < 0: // they may fit or not
+			return nil
+		default:
+			c.Out[0] = shapes.Of()
+			return nil
 		}
 	}
-	return nil
+	return opdef.BroadcastShape(c)
 }
 
 func equalities(negate bool) kernel.Table {

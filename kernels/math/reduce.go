@@ -149,9 +149,6 @@ type directions struct {
 }
 
 func newDirections(shape tensor.Shape, axes *tensor.Tensor, keep bool) (*directions, error) {
-	if axes.Rank() > 1 {
-		return nil, status.InvalidArgumentf("Expected reduction_indices to be at most rank 1, got shape %v", axes.Shape())
-	}
 	d := &directions{shape: shape, reduced: make([]bool, len(shape))}
 	for _, a := range ints.Values(axes) {
 		axis, ok := ints.Axis(a, len(shape))

@@ -83,36 +83,44 @@ func means[T simd.Float](r reduction[T]) reduction[T] {
 	return r
 }
 
-// meanOf divides the sum of integers or of complex numbers by their number.
+// meanOf divides the sum of integers, in 64 bits, or of complex numbers by their number.
 func meanOf(t kernel.Table) {
-	mean[int8](t)
-	mean[int16](t)
-	mean[int32](t)
-	mean[int64](t)
-	mean[uint8](t)
-	mean[uint16](t)
-	mean[uint32](t)
-	mean[uint64](t)
+	signed, unsigned := mean[int64](), mean[uint64]()
+	add(t, signed)
+	add(t, unsigned)
+	meanVia[int8](t, signed)
+	meanVia[int16](t, signed)
+	meanVia[int32](t, signed)
+	meanVia[uint8](t, unsigned)
+	meanVia[uint16](t, unsigned)
+	meanVia[uint32](t, unsigned)
 	add(t, reduction[complex64]{
 		row: total[complex64], columns: accumulateInto[complex64],
-		finish: func(acc complex64, n int) complex64 { return acc / complex(float32(n), 0) },
+		finish: func(acc complex64, n int) complex64 { return acc / complex(float32(max(n, 1)), 0) },
 	})
 	add(t, reduction[complex128]{
 		row: total[complex128], columns: accumulateInto[complex128],
-		finish: func(acc complex128, n int) complex128 { return acc / complex(float64(n), 0) },
+		finish: func(acc complex128, n int) complex128 { return acc / complex(float64(max(n, 1)), 0) },
 	})
 }
 
-func mean[T interface {
+type wholeNumber interface {
 	elementwise.Integer
 	tensor.Elem
-}](t kernel.Table) {
-	add(t, reduction[T]{row: total[T], columns: accumulateInto[T], finish: func(acc T, n int) T {
-		if n == 0 || T(n) == 0 {
-			return 0
-		}
-		return acc / T(n)
-	}})
+}
+
+func mean[T wholeNumber]() reduction[T] {
+	return reduction[T]{row: total[T], columns: accumulateInto[T], finish: func(acc T, n int) T { return acc / T(max(n, 1)) }}
+}
+
+func meanVia[T, W wholeNumber](t kernel.Table, r reduction[W]) {
+	t[tensor.DTypeOf[T]()] = via(r, convertInts[W, T], convertInts[T, W])
+}
+
+func convertInts[D, S wholeNumber](dst []D, src []S) {
+	for i, v := range src {
+		dst[i] = D(v)
+	}
 }
 
 func add[T tensor.Elem](t kernel.Table, r reduction[T]) { t[tensor.DTypeOf[T]()] = r.kernel() }
@@ -224,10 +232,7 @@ func extremeReductions(largest bool) kernel.Table {
 	return t
 }
 
-func extreme[T interface {
-	elementwise.Integer
-	tensor.Elem
-}](t kernel.Table, largest bool, lowest, highest T) {
+func extreme[T wholeNumber](t kernel.Table, largest bool, lowest, highest T) {
 	r := reduction[T]{
 		start: highest,
 		row: func(x []T) T {
@@ -256,10 +261,12 @@ func extreme[T interface {
 }
 
 // viaFloat32 returns the kernel of a reduction of a 16-bit type that is computed in float32 and rounded once.
-func viaFloat32[H interface {
-	elementwise.Short
-	tensor.Elem
-}](r reduction[float32]) kernel.New {
+func viaFloat32[H elementwise.Short](r reduction[float32]) kernel.New {
+	return via(r, elementwise.Widen[H], elementwise.Narrow[H])
+}
+
+// via returns the kernel of a reduction of type T that is computed in the wider type W.
+func via[T, W tensor.Elem](r reduction[W], widen func([]W, []T), narrow func([]T, []W)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		keep := c.Attrs.Bool("keep_dims")
 		return kernel.Func(func(ctx *kernel.Context) error {
@@ -268,25 +275,25 @@ func viaFloat32[H interface {
 			if err != nil {
 				return err
 			}
-			wide, err := tensor.AllocShared(tensor.Float32, in.Shape())
+			wide, err := tensor.AllocShared(tensor.DTypeOf[W](), in.Shape())
 			if err != nil {
 				return err
 			}
 			defer wide.Release()
-			elementwise.Widen(tensor.Values[float32](&wide), tensor.Values[H](in))
-			sums, err := tensor.AllocShared(tensor.Float32, d.out)
+			widen(tensor.Values[W](&wide), tensor.Values[T](in))
+			results, err := tensor.AllocShared(tensor.DTypeOf[W](), d.out)
 			if err != nil {
 				return err
 			}
-			defer sums.Release()
-			if err := r.run(&wide, &sums, d); err != nil {
+			defer results.Release()
+			if err := r.run(&wide, &results, d); err != nil {
 				return err
 			}
 			out, err := ctx.Allocate(0, d.out)
 			if err != nil {
 				return err
 			}
-			elementwise.Narrow(tensor.Values[H](out), tensor.Values[float32](&sums))
+			narrow(tensor.Values[T](out), tensor.Values[W](&results))
 			return nil
 		}), nil
 	}

@@ -96,7 +96,7 @@ func init() {
 	unary("Tan", "The tangent of every element, in radians.", floatsComplex, function(math.Tan, cmplx.Tan))
 	unary("Asin", "The inverse sine of every element.", floatsComplex, function(math.Asin, cmplx.Asin))
 	unary("Acos", "The inverse cosine of every element.", floatsComplex, function(math.Acos, cmplx.Acos))
-	unary("Atan", "The inverse tangent of every element.", floatsComplex, function(math.Atan, cmplx.Atan))
+	unary("Atan", "The inverse tangent of every element.", floatsComplex, function(math.Atan, complexAtan))
 	unary("Floor", "The largest integer not above every element.", floats, elementwise.Floats(medium, math.Floor))
 	unary("Ceil", "The smallest integer not below every element.", floats, elementwise.Floats(medium, math.Ceil))
 	unary("Rint", "The integer nearest to every element, the even one of two.", floats, elementwise.Floats(medium, math.RoundToEven))
@@ -186,4 +186,13 @@ func signOf(x float64) float64 {
 		return -1
 	}
 	return x // zero, or not a number
+}
+
+// complexAtan is the inverse tangent, which on the branch cut has the sign of the real part.
+func complexAtan(x complex128) complex128 {
+	y := cmplx.Atan(x)
+	if real(x) == 0 && math.Abs(imag(x)) > 1 {
+		y = complex(math.Copysign(math.Pi/2, real(x)), imag(y))
+	}
+	return y
 }

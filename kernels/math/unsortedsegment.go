@@ -55,12 +55,14 @@ func unsortedShape(c *opdef.ShapeContext) error {
 	if _, err := opdef.WithRankAtLeast(data, ids.Rank()); err != nil {
 		return err
 	}
-	if _, err := opdef.MergeShapes(shapes.Sub(data, 0, ids.Rank()), ids); err != nil {
-		return err
+	for i := range ids.Rank() {
+		if _, err := opdef.MergeDims(data.Dim(i), ids.Dim(i)); err != nil {
+			return err
+		}
 	}
-	n := shapes.Unknown
-	if v, ok := c.ScalarValue(2); ok {
-		n = v
+	n, err := shapes.Dim(c, 2)
+	if err != nil {
+		return err
 	}
 	c.Out[0] = shapes.Concat(shapes.Of(n), shapes.From(data, ids.Rank()))
 	return nil
