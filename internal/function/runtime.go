@@ -73,9 +73,9 @@ func (r *Runtime) NewKernel(n *graph.Node) (kernel.Kernel, error) {
 
 // Instantiate implements kernel.Functions.
 func (r *Runtime) Instantiate(fn opdef.Func) (kernel.Function, error) {
-	f, ok := r.lib.Lookup(fn.Name)
-	if !ok {
-		return nil, status.NotFoundf("Function %s is not defined.", fn.Name)
+	sig, err := r.signature(fn.Name)
+	if err != nil {
+		return nil, err
 	}
 	key := opdef.FormatAttr(fn)
 	r.mu.Lock()
@@ -83,14 +83,26 @@ func (r *Runtime) Instantiate(fn opdef.Func) (kernel.Function, error) {
 	if have := r.functions[key]; have != nil {
 		return have, nil
 	}
-	made := &function{runtime: r, fn: fn, op: &f.Def.Signature}
+	made := &function{runtime: r, fn: fn, op: sig}
 	r.functions[key] = made
 	return made, nil
 }
 
+func (r *Runtime) signature(name string) (*opdef.Op, error) {
+	if f, ok := r.lib.Lookup(name); ok {
+		return &f.Def.Signature, nil
+	}
+	if name == symbolicGradient {
+		if sig, ok := r.kernels.LookupOp(name); ok {
+			return sig, nil
+		}
+	}
+	return nil, status.NotFoundf("Function %s is not defined.", name)
+}
+
 // compile makes the executor of a body.
 func (r *Runtime) compile(fn opdef.Func) (*executor.Executor, *graph.Body, error) {
-	body, err := r.lib.InstantiateBody(fn, r.kernels)
+	body, err := r.instantiate(fn)
 	if err != nil {
 		return nil, nil, err
 	}

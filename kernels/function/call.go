@@ -3,6 +3,8 @@ package function
 import (
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 func init() {
@@ -25,6 +27,47 @@ func init() {
 		},
 		Kernels: kernel.Any(newCall),
 	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "SymbolicGradient",
+			Doc: "Calls the gradient of the function f: for (y…) = f(x…), it computes the derivatives of all y, weighted by dy…, with " +
+				"respect to x… from (x…, dy…).",
+			In: []string{"input: Tin"}, Out: []string{"output: Tout"},
+			Attrs: []string{"Tin: list(type) >= 1", "Tout: list(type) >= 1", "f: func"}, Shape: gradientShape,
+		},
+		Kernels: kernel.Any(newGradient),
+	})
+}
+
+// gradientShape knows that a gradient has the shape of what it is the gradient of.
+func gradientShape(c *opdef.ShapeContext) error {
+	if len(c.In) < len(c.Out) {
+		return status.InvalidArgumentf("len(inputs) < len(outputs)")
+	}
+	types := c.Attrs.Types("Tin")
+	for i := range c.Out {
+		switch {
+		case types[i] != tensor.Resource:
+			c.Out[i] = c.In[i]
+		case len(c.InHandles[i]) > 0:
+			c.Out[i] = c.InHandles[i][0].Shape
+		}
+	}
+	return nil
+}
+
+// newGradient calls the gradient of a function, which has a name of its own among the functions.
+func newGradient(c *kernel.Construction) (kernel.Kernel, error) {
+	f, err := instantiate(c, opdef.Func{Name: c.Op.Name, Attrs: opdef.Attrs{"f": c.Attrs.Func("f")}})
+	if err != nil {
+		return nil, err
+	}
+	return &selected{
+		choose: func(*kernel.Context) (kernel.Function, error) { return f, nil },
+		miscount: func(want, got int) error {
+			return status.InvalidArgumentf("SymGrad expects to return %d tensor(s), but get %d tensor(s) instead.", want, got)
+		},
+	}, nil
 }
 
 func newCall(c *kernel.Construction) (kernel.Kernel, error) {

@@ -22,7 +22,11 @@ type selected struct {
 	// choose returns the function to call.
 	choose func(ctx *kernel.Context) (kernel.Function, error)
 	// skip is how many inputs are not for the function.
-	skip  int
+	skip int
+	// miscount makes the error for a function that returned another number of results than the node has outputs; if it is
+	// nil there is one for all.
+	miscount func(want, got int) error
+
 	calls sync.Pool // of *selectedCall
 }
 
@@ -56,7 +60,12 @@ func (k *selected) ComputeAsync(ctx *kernel.Context, done func(error)) {
 func (c *selectedCall) end(rets []tensor.Tensor, err error) {
 	ctx, done := c.ctx, c.done
 	c.ctx, c.done = nil, nil
-	if err == nil {
+	switch {
+	case err != nil:
+	case c.k.miscount != nil && len(rets) != ctx.NumOutputs():
+		err = c.k.miscount(ctx.NumOutputs(), len(rets))
+		releaseAll(rets)
+	default:
 		err = setOutputs(ctx, rets)
 	}
 	c.k.calls.Put(c)
