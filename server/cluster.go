@@ -1,0 +1,79 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/status"
+)
+
+// Cluster is the servers of a whole cluster in this process: for tests, and to try out programs that run on clusters.
+type Cluster struct {
+	spec    cluster.Spec
+	servers map[cluster.Task]*Server
+}
+
+// StartCluster starts servers on free loopback ports, one for each task: the number of tasks of each job is given, and the
+// number of CPU devices of each task. The caller must call Stop.
+func StartCluster(jobs map[string]int, cpuDevices int, opts ...Option) (*Cluster, error) {
+	listeners := map[cluster.Task]net.Listener{}
+	c := &Cluster{spec: cluster.Spec{}, servers: map[cluster.Task]*Server{}}
+	for job, tasks := range jobs {
+		c.spec[job] = cluster.Job{}
+		for i := range tasks {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				closeAll(listeners)
+				return nil, status.Unavailablef("cannot listen: %w", err)
+			}
+			listeners[cluster.Task{Job: job, Index: i}] = l
+			c.spec[job][i] = l.Addr().String()
+		}
+	}
+	for _, t := range c.spec.Tasks() {
+		def := cluster.ServerDef{Cluster: c.spec, Job: t.Job, Task: t.Index, CPUDevices: cpuDevices}
+		s, err := New(def, append([]Option{WithListener(listeners[t])}, opts...)...)
+		if err == nil {
+			delete(listeners, t)
+			c.servers[t] = s
+			err = s.Start()
+		}
+		if err != nil {
+			closeAll(listeners)
+			return nil, errors.Join(err, c.Stop(context.Background()))
+		}
+	}
+	return c, nil
+}
+
+func closeAll(listeners map[cluster.Task]net.Listener) {
+	for _, l := range listeners {
+		l.Close()
+	}
+}
+
+// Spec returns the tasks and their addresses, which must not be modified.
+func (c *Cluster) Spec() cluster.Spec { return c.spec }
+
+// Target returns what clients of a task connect to.
+func (c *Cluster) Target(job string, task int) string {
+	return "grpc://" + c.spec.Address(cluster.Task{Job: job, Index: task})
+}
+
+// Server returns the server of a task, nil if there is no such task.
+func (c *Cluster) Server(job string, task int) *Server {
+	return c.servers[cluster.Task{Job: job, Index: task}]
+}
+
+// Stop stops all servers. Steps may end by themselves as long as ctx lives.
+func (c *Cluster) Stop(ctx context.Context) error {
+	var errs []error
+	for _, t := range c.spec.Tasks() {
+		if s := c.servers[t]; s != nil {
+			errs = append(errs, s.Stop(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
