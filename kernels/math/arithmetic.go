@@ -85,7 +85,9 @@ func binary(def opdef.Def, types string, table kernel.Table) {
 	if def.In == nil {
 		def.In = []string{"x: T", "y: T"}
 	}
-	def.Out = []string{"z: T"}
+	if def.Out == nil {
+		def.Out = []string{"z: T"}
+	}
 	def.Attrs = []string{"T: " + types}
 	def.Shape = opdef.BroadcastShape
 	kernel.Register(kernel.Op{Def: def, Kernels: byT(allowed(types, table))})

@@ -42,16 +42,17 @@ func init() {
 		name, doc, types string
 		in               []string
 		f                func(x, y float64) float64
+		out              []string
 	}{
-		{"Igamma", "The regularized lower incomplete gamma function P(a, x).", floats, []string{"a: T", "x: T"}, special.Igamma},
-		{"Igammac", "The regularized upper incomplete gamma function Q(a, x).", floats, []string{"a: T", "x: T"}, special.Igammac},
-		{"IgammaGradA", "The derivative of Igamma by a.", wide, []string{"a: T", "x: T"}, special.IgammaGradA},
+		{"Igamma", "The regularized lower incomplete gamma function P(a, x).", floats, []string{"a: T", "x: T"}, special.Igamma, nil},
+		{"Igammac", "The regularized upper incomplete gamma function Q(a, x).", floats, []string{"a: T", "x: T"}, special.Igammac, nil},
+		{"IgammaGradA", "The derivative of Igamma by a.", wide, []string{"a: T", "x: T"}, special.IgammaGradA, nil},
 		{"RandomGammaGrad", "The derivative of a sample of a gamma distribution by the shape alpha.", wide,
-			[]string{"alpha: T", "sample: T"}, special.GammaSampleGrad},
-		{"Zeta", "The Hurwitz zeta function.", wide, []string{"x: T", "q: T"}, special.Zeta},
-		{"Polygamma", "Derivative a of the digamma function at x.", wide, []string{"a: T", "x: T"}, special.Polygamma},
+			[]string{"alpha: T", "sample: T"}, special.GammaSampleGrad, []string{"output: T"}},
+		{"Zeta", "The Hurwitz zeta function.", wide, []string{"x: T", "q: T"}, special.Zeta, nil},
+		{"Polygamma", "Derivative a of the digamma function at x.", wide, []string{"a: T", "x: T"}, special.Polygamma, nil},
 	} {
-		binary(opdef.Def{Name: f.name, Doc: f.doc, In: f.in}, f.types, elementwise.Floats2(20*costly, f.f))
+		binary(opdef.Def{Name: f.name, Doc: f.doc, In: f.in, Out: f.out}, f.types, elementwise.Floats2(20*costly, f.f))
 	}
 }
 

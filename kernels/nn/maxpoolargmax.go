@@ -10,14 +10,14 @@ import (
 )
 
 func init() {
-	attrs := []string{"ksize: list(int) >= 4", "strides: list(int) >= 4", "Targmax: {int32, int64}", samePadding,
-		"include_batch_in_index: bool = false", "T: " + realTypes}
+	attrs := []string{"ksize: list(int) >= 4", "strides: list(int) >= 4", samePadding, "include_batch_in_index: bool = false",
+		"Targmax: {int32, int64}", "T: " + realTypes}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "MaxPoolWithArgmax",
 			Doc:  "Takes the largest value in each window and its position: ((image * rows + row) * columns + column) * channels + channel, the image counted only if include_batch_in_index is set.",
 			In:   []string{"input: T"}, Out: []string{"output: T", "argmax: Targmax"},
-			Attrs: []string{attrs[0], attrs[1], "Targmax: {int32, int64} = int64", attrs[3], attrs[4], attrs[5]},
+			Attrs: []string{attrs[0], attrs[1], attrs[4] + " = int64", attrs[2], attrs[3], attrs[5]},
 			Shape: func(c *opdef.ShapeContext) error {
 				if err := checkArgmaxSizes(c.Attrs); err != nil {
 					return err
