@@ -26,6 +26,7 @@ type registered struct {
 	kernels   *kernelCache    // of the session, shared
 	cacheName string          // of kernels in the session
 	owned     []kernel.Kernel // of this graph alone
+	runtimes  []*function.Runtime
 }
 
 // unit is the part of a graph that is on one device.
@@ -147,6 +148,7 @@ func (s *session) split(g *graph.Graph) (map[string]*graph.Graph, error) {
 // newExecutor makes the executor of the part on one device. Functions that the part calls run on that device.
 func (w *Worker) newExecutor(reg *registered, d *kernel.Device, part *graph.Graph) (*executor.Executor, error) {
 	runtime := function.NewRuntime(part.Library, function.Config{Device: d, Kernels: w.Kernels, Log: w.Log})
+	reg.runtimes = append(reg.runtimes, runtime)
 	return executor.New(part, executor.Config{
 		Device: d, Log: w.Log,
 		NewKernel: func(n *graph.Node) (kernel.Kernel, error) {
@@ -225,6 +227,9 @@ func (reg *registered) release() {
 	}
 	for _, k := range reg.owned {
 		closeKernel(k)
+	}
+	for _, r := range reg.runtimes {
+		r.Close()
 	}
 	reg.session.leave(reg.cacheName, reg.kernels)
 }
