@@ -10,12 +10,16 @@ import (
 func init() {
 	registerForms(opdef.Def{
 		Name: "QueueClose", Doc: "Ends the adding of elements to a queue: at once, or after the operations that wait to add some.",
-		Attrs: []string{"cancel_pending_enqueues: bool = false"},
-	}, handleVectors, nil, newClose)
-	registerForms(opdef.Def{Name: "QueueIsClosed", Doc: "Tells whether a queue is closed.", Out: []string{"is_closed: bool"}},
-		opdef.ScalarShape, opdef.ScalarShape, ask(func(q *Queue) tensor.Tensor { return tensor.Scalar(q.isClosed()) }))
-	registerForms(opdef.Def{Name: "QueueSize", Doc: "Counts the elements in a queue.", Out: []string{"size: int32"}},
-		handleVectors, opdef.SameShape, ask(func(q *Queue) tensor.Tensor { return tensor.Scalar(int32(q.size())) }))
+		Attrs: []string{"cancel_pending_enqueues: bool = false"}, Shape: handleVectors,
+	}, "QueueCloseV2", nil, newClose)
+	registerForms(opdef.Def{
+		Name: "QueueIsClosed", Doc: "Tells whether a queue is closed.",
+		Out: []string{"is_closed: bool"}, Shape: opdef.ScalarShape,
+	}, "QueueIsClosedV2", opdef.ScalarShape, ask(func(q *Queue) tensor.Tensor { return tensor.Scalar(q.isClosed()) }))
+	registerForms(opdef.Def{
+		Name: "QueueSize", Doc: "Counts the elements in a queue.",
+		Out: []string{"size: int32"}, Shape: handleVectors,
+	}, "QueueSizeV2", opdef.SameShape, ask(func(q *Queue) tensor.Tensor { return tensor.Scalar(int32(q.size())) }))
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "FakeQueue", Doc: "Gives a reference in the old form to the queue behind a handle.",

@@ -15,12 +15,12 @@ func init() {
 	attrs := []string{"Tcomponents: list(type) >= 1", "timeout_ms: int = -1"}
 	registerForms(opdef.Def{
 		Name: "QueueEnqueue", Doc: "Adds one element to a queue, of which the inputs are the components. It waits while the queue is full.",
-		In: []string{"components: Tcomponents"}, Attrs: attrs,
-	}, opdef.UnknownShape, opdef.UnknownShape, access(enqueue))
+		In: []string{"components: Tcomponents"}, Attrs: attrs, Shape: opdef.UnknownShape,
+	}, "QueueEnqueueV2", opdef.UnknownShape, access(enqueue))
 	registerForms(opdef.Def{
 		Name: "QueueEnqueueMany", Doc: "Adds the rows of the inputs to a queue, one element for each. It waits while the queue is full.",
-		In: []string{"components: Tcomponents"}, Attrs: attrs,
-	}, opdef.UnknownShape, opdef.UnknownShape, access(enqueueMany))
+		In: []string{"components: Tcomponents"}, Attrs: attrs, Shape: opdef.UnknownShape,
+	}, "QueueEnqueueManyV2", opdef.UnknownShape, access(enqueueMany))
 }
 
 // access returns the kernel of an operation that adds or takes elements.
@@ -47,11 +47,7 @@ func checkSignature(q *Queue, in, out []tensor.DType) error {
 	if len(out) == 0 {
 		wantIn, wantOut = slices.Concat(in[:1], q.types), nil
 	}
-	if slices.Equal(in, wantIn) && slices.Equal(out, wantOut) {
-		return nil
-	}
-	return status.InvalidArgumentf("Signature mismatch, have: %s->%s expected: %s->%s",
-		opdef.JoinTypes(in), opdef.JoinTypes(out), opdef.JoinTypes(wantIn), opdef.JoinTypes(wantOut))
+	return sameSignature(in, out, wantIn, wantOut)
 }
 
 func enqueue(ctx *kernel.Context, q *Queue, done func(error)) {

@@ -1,24 +1,35 @@
 package queue
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/internal/resource"
 	"github.com/weft-ml/weft/internal/shapes"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
-// registerForms adds an operation on a queue in both of its forms: that of older graphs, whose handle is a reference to two
-// strings, and that with a resource handle, which has another rule for shapes and a name that ends in "V2".
-func registerForms(def opdef.Def, old, new opdef.ShapeFn, impl kernel.New) {
-	first := def
-	first.In = append([]string{"handle: Ref(string)"}, def.In...)
-	first.Shape = old
-	kernel.Register(kernel.Op{Def: first, Kernels: kernel.Any(impl)})
-	second := def
-	second.Name, second.Stateful = second.Name+"V2", true
-	second.In = append([]string{"handle: resource"}, def.In...)
-	second.Shape = new
-	kernel.Register(kernel.Op{Def: second, Kernels: kernel.Any(impl)})
+// registerForms adds an operation whose first input is a handle in both of its forms: that of older graphs, which def
+// describes and whose handle is a reference to two strings, and that with a resource handle, which has a name and a rule for
+// shapes of its own.
+func registerForms(def opdef.Def, newName string, newShape opdef.ShapeFn, impl kernel.New) {
+	inputs := def.In
+	def.In = append([]string{"handle: Ref(string)"}, inputs...)
+	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(impl)})
+	def.In = append([]string{"handle: resource"}, inputs...)
+	def.Name, def.Shape, def.Stateful = newName, newShape, true
+	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(impl)})
+}
+
+// sameSignature compares the types of a node's inputs and outputs with those that its resource asks for.
+func sameSignature(in, out, wantIn, wantOut []tensor.DType) error {
+	if slices.Equal(in, wantIn) && slices.Equal(out, wantOut) {
+		return nil
+	}
+	return status.InvalidArgumentf("Signature mismatch, have: %s->%s expected: %s->%s",
+		opdef.JoinTypes(in), opdef.JoinTypes(out), opdef.JoinTypes(wantIn), opdef.JoinTypes(wantOut))
 }
 
 // handleVectors is the rule of older operations that take nothing but a handle and give scalars.
