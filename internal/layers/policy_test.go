@@ -63,6 +63,7 @@ var policy = []rule{
 	{pkg: "internal/batch", may: slices.Concat(ops, vector, []string{"internal/strided"})},
 	{pkg: "internal/monitor", may: []string{"status"}},
 	{pkg: "internal/resource", may: with(ops, "kernel", "internal/murmur")},
+	{pkg: "kernels/summary", may: with(kernels, "summary")},
 	{pkg: "kernels/io", may: with(kernels, "internal/fileio", "checkpoint")},
 	{pkg: "kernels/random", may: with(kernels, "internal/fileio")},
 	{pkg: "kernels/all", may: []string{"kernels/*"}},
@@ -77,6 +78,7 @@ var policy = []rule{
 	{pkg: "internal/pb/*"},
 	{pkg: "internal/pbconv", may: with(graphs, "cluster", "internal/pb")},
 	{pkg: "internal/crc32c"},
+	{pkg: "internal/record", may: []string{"status", "internal/crc32c"}},
 	{pkg: "internal/fileio", may: []string{"status"}},
 	{pkg: "internal/sstable", may: []string{"status", "internal/crc32c"}},
 	{pkg: "internal/message", may: with(values, "internal/pb")},
@@ -102,7 +104,7 @@ var policy = []rule{
 	{pkg: ".", may: with(graphs, "internal/pb", "internal/pbconv", "internal/message", "internal/rpc")},
 	{pkg: "checkpoint", may: with(formats, "internal/crc32c", "internal/fileio", "internal/sstable")},
 	{pkg: "savedmodel", may: with(graphs, ".", "checkpoint", "internal/pb", "internal/pbconv")},
-	{pkg: "summary", may: formats},
+	{pkg: "summary", may: with(formats, "internal/fileio", "internal/record")},
 	{pkg: "train", may: with(clients, ".", "checkpoint", "summary", "savedmodel", "internal/pb", "internal/pbconv")},
 
 	// A task and its programs.

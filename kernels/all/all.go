@@ -13,4 +13,5 @@ import (
 	_ "github.com/weft-ml/weft/kernels/random"   // registers
 	_ "github.com/weft-ml/weft/kernels/state"    // registers
 	_ "github.com/weft-ml/weft/kernels/string"   // registers
+	_ "github.com/weft-ml/weft/kernels/summary"  // registers
 )

@@ -1,0 +1,77 @@
+package summary
+
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/summary"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerNew(opdef.Def{
+		Name: "TensorSummary", Doc: "Makes a summary of a tensor under the name of the node.",
+		In:  []string{"tensor: T"},
+		Out: []string{"summary: string"},
+		Attrs: []string{
+			"T: type",
+			"description: string = ''",
+			"labels: list(string) = []",
+			"display_name: string = ''",
+		},
+		Shape: opdef.ScalarShape,
+	}, func(c *kernel.Construction) (kernel.Kernel, error) {
+		node := c.Node
+		return kernel.Func(func(ctx *kernel.Context) error {
+			return result(ctx, summary.Value{Node: node, Data: *ctx.Input(0)})
+		}), nil
+	})
+	register(opdef.Def{
+		Name: "TensorSummaryV2", Doc: "Makes a summary of a tensor, with what the part of TensorBoard that shows it wants to know.",
+		In:    []string{"tag: string", "tensor: T", "serialized_summary_metadata: string"},
+		Out:   []string{"summary: string"},
+		Attrs: []string{"T: type"},
+		Shape: opdef.ScalarShape,
+	}, tensorV2)
+	register(opdef.Def{
+		Name: "MergeSummary", Doc: "Makes one summary of several, whose tags must all differ.",
+		In: []string{"inputs: N * string"}, Out: []string{"summary: string"}, Attrs: []string{"N: int >= 1"},
+		Shape: opdef.ScalarShape,
+	}, merge)
+}
+
+func tensorV2(ctx *kernel.Context) error {
+	tag, err := scalarTag(ctx, "tag must be scalar")
+	if err != nil {
+		return err
+	}
+	if ctx.Input(2).Rank() != 0 {
+		return status.InvalidArgumentf("serialized_summary_metadata must be scalar")
+	}
+	v := summary.Value{Tag: tag, Data: *ctx.Input(1)}
+	if err := v.SetMetadata([]byte(tensor.Value[string](ctx.Input(2)))); err != nil {
+		return err
+	}
+	return result(ctx, v)
+}
+
+func merge(ctx *kernel.Context) error {
+	var all []summary.Value
+	tags := map[string]bool{}
+	for i := range ctx.NumInputs() {
+		for _, s := range tensor.Values[string](ctx.Input(i)) {
+			values, err := summary.Unmarshal([]byte(s))
+			if err != nil {
+				return status.InvalidArgumentf("Could not parse one of the summary inputs")
+			}
+			for _, v := range values {
+				if v.Tag != "" && tags[v.Tag] {
+					return status.InvalidArgumentf("Duplicate tag %s found in summary inputs ", v.Tag)
+				}
+				tags[v.Tag] = true
+			}
+			all = append(all, values...)
+		}
+	}
+	return result(ctx, all...)
+}

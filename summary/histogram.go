@@ -1,0 +1,70 @@
+package summary
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/weft-ml/weft/internal/pb"
+)
+
+// Histogram counts values in buckets. Bucket i holds the values v with Limits[i-1] <= v < Limits[i].
+type Histogram struct {
+	Min, Max   float64 // of the values; the largest and the smallest number if there are none
+	Count      float64 // of values
+	Sum        float64 // of values
+	SumSquares float64
+	Limits     []float64
+	Buckets    []float64 // counts
+}
+
+// defaultLimits are TensorFlow's: powers of 1.1 from 1e-12 to 1e20 on both sides of zero.
+var defaultLimits = sync.OnceValue(func() []float64 {
+	var positive []float64
+	for v := 1e-12; v < 1e20; v *= 1.1 {
+		positive = append(positive, v)
+	}
+	positive = append(positive, math.MaxFloat64)
+	limits := make([]float64, 0, 2*len(positive)+1)
+	for _, v := range slices.Backward(positive) {
+		limits = append(limits, -v)
+	}
+	return append(append(limits, 0), positive...)
+})
+
+// NewHistogram counts values in TensorFlow's buckets; runs of empty buckets are one.
+func NewHistogram(values []float64) Histogram {
+	limits := defaultLimits()
+	counts := make([]float64, len(limits))
+	h := Histogram{Min: math.MaxFloat64, Max: -math.MaxFloat64}
+	for _, v := range values {
+		at := sort.Search(len(limits), func(i int) bool { return limits[i] > v })
+		counts[min(at, len(counts)-1)]++
+		h.Min, h.Max = min(h.Min, v), max(h.Max, v)
+		h.Count++
+		h.Sum += v
+		h.SumSquares += v * v
+	}
+	for i := 0; i < len(limits); i++ {
+		count := counts[i]
+		for count == 0 && i+1 < len(limits) && counts[i+1] == 0 {
+			i++
+		}
+		h.Limits, h.Buckets = append(h.Limits, limits[i]), append(h.Buckets, count)
+	}
+	return h
+}
+
+func (h *Histogram) toProto() *pb.HistogramProto {
+	return &pb.HistogramProto{
+		Min: h.Min, Max: h.Max, Num: h.Count, Sum: h.Sum, SumSquares: h.SumSquares, BucketLimit: h.Limits, Bucket: h.Buckets,
+	}
+}
+
+func histogramFromProto(p *pb.HistogramProto) Histogram {
+	return Histogram{
+		Min: p.GetMin(), Max: p.GetMax(), Count: p.GetNum(), Sum: p.GetSum(), SumSquares: p.GetSumSquares(),
+		Limits: p.GetBucketLimit(), Buckets: p.GetBucket(),
+	}
+}

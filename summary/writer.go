@@ -1,0 +1,192 @@
+package summary
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weft-ml/weft/internal/fileio"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/record"
+	"github.com/weft-ml/weft/status"
+)
+
+// Options are how a Writer writes.
+type Options struct {
+	Suffix     string           // of the name of the file
+	FlushEvery time.Duration    // how old an event may become before it is on disk, when others follow; two minutes if 0
+	MaxQueue   int              // so many events may wait to be on disk; 10 if 0, all the time if negative
+	Now        func() time.Time // the clock; time.Now if nil
+}
+
+// Writer writes an event file. It may be used by several goroutines.
+type Writer struct {
+	path    string
+	options Options
+
+	mu      sync.Mutex
+	f       *os.File       // guarded by mu; nil after Close
+	w       *record.Writer // guarded by mu
+	waiting int            // guarded by mu; events that are not on disk yet
+	flushed time.Time      // guarded by mu
+}
+
+const (
+	fileVersion = "brain.Event:2"
+	madeBy      = "tensorflow.core.util.events_writer"
+)
+
+// NewWriter begins an event file in a folder, which is made if it does not exist.
+func NewWriter(dir string, options Options) (*Writer, error) {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.FlushEvery == 0 {
+		options.FlushEvery = 2 * time.Minute
+	}
+	if options.MaxQueue == 0 {
+		options.MaxQueue = 10
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fileio.Error(dir, err)
+	}
+	w := &Writer{options: options}
+	if err := w.create(dir); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// files counts the files of this process, whose names could be the same otherwise.
+var files atomic.Int64
+
+// create opens a file that did not exist and writes the first event.
+func (w *Writer) create(dir string) error {
+	now := w.options.Now()
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	w.path = filepath.Join(dir, fmt.Sprintf("events.out.tfevents.%010d.%s.%d.%d%s", now.Unix(), host, os.Getpid(), files.Add(1)-1,
+		w.options.Suffix))
+	if w.f, err = os.OpenFile(w.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
+		return fileio.Error(w.path, err)
+	}
+	if w.w, err = record.NewWriter(w.f, record.None); err != nil {
+		return err
+	}
+	first := &pb.Event{
+		WallTime: float64(now.Unix()), What: &pb.Event_FileVersion{FileVersion: fileVersion},
+		SourceMetadata: &pb.SourceMetadata{Writer: madeBy},
+	}
+	b, err := marshal(first)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.w.Write(b); err != nil {
+		return fileio.Error(w.path, err)
+	}
+	return w.flushLocked()
+}
+
+// Path returns the name of the file.
+func (w *Writer) Path() string { return w.path }
+
+// Add writes the values of a step as one event.
+func (w *Writer) Add(step int64, values ...Value) error {
+	return w.AddEvent(Event{Step: step, Values: values})
+}
+
+// AddGraph writes a graph, a GraphDef message.
+func (w *Writer) AddGraph(graph []byte) error { return w.AddEvent(Event{Graph: graph}) }
+
+// AddMetaGraph writes a graph with what belongs to it, a MetaGraphDef message.
+func (w *Writer) AddMetaGraph(step int64, graph []byte) error {
+	return w.AddEvent(Event{Step: step, MetaGraph: graph})
+}
+
+// AddSession writes what happened to the session at a step.
+func (w *Writer) AddSession(step int64, log SessionLog) error {
+	return w.AddEvent(Event{Step: step, Session: &log})
+}
+
+// AddRunMetadata writes what is known of how a step ran.
+func (w *Writer) AddRunMetadata(step int64, metadata RunMetadata) error {
+	return w.AddEvent(Event{Step: step, RunMetadata: &metadata})
+}
+
+// AddEvent writes an event; one without a time gets the present one.
+func (w *Writer) AddEvent(e Event) error {
+	if e.Time.IsZero() {
+		e.Time = w.options.Now()
+	}
+	p, err := e.toProto()
+	if err != nil {
+		return err
+	}
+	b, err := marshal(p)
+	if err != nil {
+		return err
+	}
+	return w.AddRaw(b)
+}
+
+// AddRaw writes an Event message.
+func (w *Writer) AddRaw(event []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.f == nil {
+		return closed(w.path)
+	}
+	if err := w.w.Write(event); err != nil {
+		return fileio.Error(w.path, err)
+	}
+	w.waiting++
+	if w.waiting > w.options.MaxQueue || w.options.Now().Sub(w.flushed) >= w.options.FlushEvery {
+		return w.flushLocked()
+	}
+	return nil
+}
+
+func closed(path string) error {
+	return status.FailedPreconditionf("the event file %s is closed", path)
+}
+
+// Flush waits until all events are on disk.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.f == nil {
+		return closed(w.path)
+	}
+	return w.flushLocked()
+}
+
+func (w *Writer) flushLocked() error {
+	w.flushed = w.options.Now()
+	w.waiting = 0
+	if err := w.w.Flush(); err != nil {
+		return fileio.Error(w.path, err)
+	}
+	return fileio.Error(w.path, w.f.Sync())
+}
+
+// Close flushes and closes the file. Closing again does nothing.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.f == nil {
+		return nil
+	}
+	err := w.flushLocked()
+	if e := w.f.Close(); err == nil {
+		err = fileio.Error(w.path, e)
+	}
+	w.f = nil
+	return err
+}
