@@ -1,0 +1,74 @@
+package image
+
+import (
+	"github.com/weft-ml/weft/opdef"
+)
+
+func init() {
+	attrs := []string{anyPixel, "align_corners: bool = false", "half_pixel_centers: bool = false"}
+	registerNew(opdef.Def{
+		Name: "ResizeBilinear", Doc: "Resizes images; a pixel is interpolated linearly between the four around it.",
+		In: []string{"images: T", "size: int32"}, Out: []string{"resized_images: float32"}, Attrs: attrs, Shape: resizeShape,
+	}, resize(bilinear))
+	registerNew(opdef.Def{
+		Name: "ResizeBilinearGrad", Doc: "Computes the gradient of ResizeBilinear.",
+		In: []string{"grads: float32", "original_image: T"}, Out: []string{"output: T"},
+		Attrs: append([]string{"T: {float32, bfloat16, float16, float64}"}, attrs[1:]...), Shape: secondShape,
+	}, resizeGradient(addBilinear))
+}
+
+// between is a place between two pixels: lerp is the share of the upper one.
+type between struct {
+	lower, upper int
+	lerp         float32
+}
+
+func (a axis) between() []between {
+	out := make([]between, a.out)
+	for i := range out {
+		p := a.at(i)
+		low := floor(p)
+		out[i] = between{lower: a.clamp(int(low)), upper: min(int(ceil(p)), a.in-1), lerp: p - low}
+	}
+	return out
+}
+
+// lerp interpolates at share x of the way from left to right and share y from top to bottom.
+func lerp(topLeft, topRight, bottomLeft, bottomRight, x, y float32) float32 {
+	top := topLeft + (topRight-topLeft)*x
+	bottom := bottomLeft + (bottomRight-bottomLeft)*x
+	return top + (bottom-top)*y
+}
+
+func bilinear(r *resizing) func(y int, in, out []float32) {
+	width, n := r.inRow(), r.channels
+	if r.y.in == r.y.out && r.x.in == r.x.out {
+		return func(y int, in, out []float32) { copy(out, in[y*width:]) }
+	}
+	ys, xs := r.y.between(), r.x.between()
+	return func(y int, in, out []float32) {
+		top, bottom := in[ys[y].lower*width:][:width], in[ys[y].upper*width:][:width]
+		for x, p := range xs {
+			left, right, to := p.lower*n, p.upper*n, out[x*n:(x+1)*n]
+			for c := range to {
+				to[c] = lerp(top[left+c], top[right+c], bottom[left+c], bottom[right+c], p.lerp, ys[y].lerp)
+			}
+		}
+	}
+}
+
+func addBilinear(r *resizing, original, resized []float32) {
+	ys, xs, width, n := r.y.between(), r.x.between(), r.inRow(), r.channels
+	for y, py := range ys {
+		top, bottom, up := original[py.lower*width:], original[py.upper*width:], 1-py.lerp
+		for x, px := range xs {
+			left, right, back := px.lower*n, px.upper*n, 1-px.lerp
+			for c, g := range resized[(y*r.x.out+x)*n:][:n] {
+				top[left+c] += g * up * back
+				top[right+c] += g * up * px.lerp
+				bottom[left+c] += g * py.lerp * back
+				bottom[right+c] += g * py.lerp * px.lerp
+			}
+		}
+	}
+}
