@@ -64,6 +64,7 @@ var policy = []rule{
 	{pkg: "internal/monitor", may: []string{"status"}},
 	{pkg: "internal/resource", may: with(ops, "kernel", "internal/murmur")},
 	{pkg: "kernels/summary", may: with(kernels, "summary")},
+	{pkg: "kernels/logging", may: with(kernels, "internal/fileio")},
 	{pkg: "kernels/io", may: with(kernels, "internal/fileio", "checkpoint")},
 	{pkg: "kernels/random", may: with(kernels, "internal/fileio")},
 	{pkg: "kernels/all", may: []string{"kernels/*"}},

@@ -7,10 +7,12 @@ import (
 	_ "github.com/weft-ml/weft/kernels/control"  // registers
 	_ "github.com/weft-ml/weft/kernels/function" // registers
 	_ "github.com/weft-ml/weft/kernels/io"       // registers
+	_ "github.com/weft-ml/weft/kernels/logging"  // registers
 	_ "github.com/weft-ml/weft/kernels/math"     // registers
 	_ "github.com/weft-ml/weft/kernels/nn"       // registers
 	_ "github.com/weft-ml/weft/kernels/queue"    // registers
 	_ "github.com/weft-ml/weft/kernels/random"   // registers
+	_ "github.com/weft-ml/weft/kernels/sparse"   // registers
 	_ "github.com/weft-ml/weft/kernels/state"    // registers
 	_ "github.com/weft-ml/weft/kernels/string"   // registers
 	_ "github.com/weft-ml/weft/kernels/summary"  // registers

@@ -1,0 +1,56 @@
+// Package logging holds the operations that print, that check a condition, and that tell the time.
+package logging
+
+import (
+	"strings"
+	"time"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "Assert", Doc: "Fails with the values of data unless the condition is true.",
+			In: []string{"condition: bool", "data: T"}, Attrs: []string{"T: list(type) >= 1", "summarize: int = 3"},
+			Stateful: true,
+		},
+		Kernels: kernel.Any(newAssert),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "Timestamp", Doc: "Gives the time in seconds since 1970.",
+			Out: []string{"ts: float64"}, Stateful: true, Shape: opdef.ScalarShape,
+		},
+		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
+			ctx.SetOutput(0, tensor.Scalar(float64(time.Now().UnixMicro())/1e6))
+			return nil
+		})),
+	})
+}
+
+func newAssert(c *kernel.Construction) (kernel.Kernel, error) {
+	most := c.Attrs.Int("summarize")
+	return kernel.Func(func(ctx *kernel.Context) error {
+		condition := ctx.Input(0)
+		if condition.Rank() != 0 {
+			return status.InvalidArgumentf("In[0] should be a scalar: %v", condition.Shape())
+		}
+		if tensor.Value[bool](condition) {
+			return nil
+		}
+		return status.InvalidArgumentf("assertion failed: %s", values(ctx, most, " "))
+	}), nil
+}
+
+// values prints the inputs from the second on, each in brackets.
+func values(ctx *kernel.Context, most int, separator string) string {
+	parts := make([]string, 0, ctx.NumInputs())
+	for i := 1; i < ctx.NumInputs(); i++ {
+		parts = append(parts, "["+ctx.Input(i).Summary(most)+"]")
+	}
+	return strings.Join(parts, separator)
+}
