@@ -96,7 +96,11 @@ func pairs[F any](parts []F) [][2]F {
 func fill[T tensor.Elem, F any](r *reader, shape tensor.Shape, vals []F, convert func(F) T) (tensor.Tensor, error) {
 	dtype, n := tensor.DTypeOf[T](), shape.NumElements()
 	vals = vals[:min(int64(len(vals)), n)]
-	if err := r.expand(n-int64(len(vals)), max(dtype.Size(), wordSize)); err != nil {
+	size := dtype.Size()
+	if size == 0 {
+		size = wordSize
+	}
+	if err := r.expand(n-int64(len(vals)), size); err != nil {
 		return tensor.Tensor{}, err
 	}
 	t, err := tensor.Zeros(dtype, shape)
