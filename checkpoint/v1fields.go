@@ -32,6 +32,23 @@ func typedFieldLen(dtype tensor.DType, p *pb.TensorProto) int {
 	}
 }
 
+// maxFieldBytes returns how many bytes the elements of a tensor take at most in the field of their type, as TensorFlow counts.
+func maxFieldBytes(t *tensor.Tensor) int64 {
+	each := int64(10) // a signed number as a varint
+	switch t.DType() {
+	case tensor.String:
+		return t.ByteSize() + each*int64(t.NumElements())
+	case tensor.Float32, tensor.Float64, tensor.Complex64, tensor.Complex128, tensor.Bool:
+		each = int64(t.DType().Size())
+	case tensor.Uint8, tensor.QUint8:
+		each = 2
+	case tensor.Uint16, tensor.Float16:
+		each = 3
+	default:
+	}
+	return each * int64(t.NumElements())
+}
+
 // typedFields returns a message with the elements of a tensor in the field of their type and nothing else; nil for types that
 // the format V1 does not know.
 func typedFields(t *tensor.Tensor) *pb.TensorProto {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weft-ml/weft/internal/fileio"
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/pbconv"
@@ -48,6 +46,10 @@ func (w *V1Writer) AddSlice(name string, full tensor.Shape, s Slice, t *tensor.T
 	}
 	if !utf8.ValidString(name) {
 		return status.InvalidArgumentf("the name %q is no UTF-8 text, which the format V1 needs", name)
+	}
+	const header = 1 << 10 // more than what a message takes beside the elements
+	if size := maxFieldBytes(t) + header; size > 1<<31 {
+		return status.InvalidArgumentf("Tensor slice is too large to serialize (conservative estimate: %d bytes)", size)
 	}
 	fields := typedFields(t)
 	if fields == nil {
@@ -103,9 +105,6 @@ func (w *V1Writer) Close() error {
 		return err
 	}
 	for _, key := range sortedKeys(w.data) {
-		if n := proto.Size(w.data[key]); n >= 1<<31 {
-			return status.InvalidArgumentf("Tensor slice is too large to serialize (conservative estimate: %d bytes)", n)
-		}
 		if err := addMessage(table, key, w.data[key]); err != nil {
 			return err
 		}
