@@ -1,0 +1,115 @@
+package sparse
+
+import (
+	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/internal/rows"
+	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "SparseToDense", Doc: "Makes a dense tensor of a sparse one, with a default for the missing elements.",
+			In:    []string{"sparse_indices: Tindices", "output_shape: Tindices", "sparse_values: T", "default_value: T"},
+			Out:   []string{"dense: T"},
+			Attrs: []string{"validate_indices: bool = true", "T: type", "Tindices: {int32, int64}"},
+			Shape: func(c *opdef.ShapeContext) (err error) {
+				c.Out[0], err = shapes.Input(c, 1)
+				return err
+			},
+		},
+		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
+			validate := c.Attrs.Bool("validate_indices")
+			return kernel.Func(func(ctx *kernel.Context) error { return toDense(ctx, validate) }), nil
+		}),
+	})
+}
+
+func toDense(ctx *kernel.Context, validate bool) error {
+	indices, values, fill := ctx.Input(0), ctx.Input(2), ctx.Input(3)
+	if err := checkToDense(indices, ctx.Input(1), values, fill); err != nil {
+		return err
+	}
+	shape, err := ints.Shape(ints.Values(ctx.Input(1)))
+	if err != nil {
+		return err
+	}
+	out, err := ctx.Allocate(0, shape)
+	if err != nil {
+		return err
+	}
+	s := &coo{ix: ints.Values(indices), shape: shape, n: 1, rank: 1}
+	if indices.Rank() > 0 {
+		s.n = indices.Dim(0)
+	}
+	if indices.Rank() > 1 {
+		s.rank = indices.Dim(1)
+	}
+	if validate {
+		if err := s.checkOrder(); err != nil {
+			return err
+		}
+	}
+	// The default is value 0 and the values follow, so that both are moved by one gather.
+	from := make([]int64, out.NumElements())
+	for i := range s.n {
+		if !s.inside(s.at(i)) {
+			return status.InvalidArgumentf("Indices are not valid (out of bounds).  Shape: %v", shape)
+		}
+		at := int64(0)
+		for d, x := range s.at(i) {
+			at = at*shape[d] + x
+		}
+		from[at] = 1
+		if values.Rank() > 0 {
+			from[at] = int64(i) + 1
+		}
+	}
+	all, err := prepended(values, fill)
+	if err != nil {
+		return err
+	}
+	defer all.Release()
+	gather(out, &all, from)
+	return nil
+}
+
+// prepended returns the vector of first, a scalar, and the elements of t.
+func prepended(t, first *tensor.Tensor) (tensor.Tensor, error) {
+	out, err := tensor.Alloc(t.DType(), tensor.Shape{int64(t.NumElements() + 1)})
+	if err != nil {
+		return out, err
+	}
+	head, tail := out.Rows(0, 1), out.Rows(1, t.NumElements()+1)
+	rows.Gather(&head, first, rows.List{Rows: []int64{0}}, rows.Layout{Outer: 1, Rows: 1, Width: 1})
+	rows.Gather(&tail, t, rows.List{Rows: []int64{0}}, rows.Layout{Outer: 1, Rows: 1, Width: t.NumElements()})
+	return out, nil
+}
+
+func checkToDense(indices, shape, values, fill *tensor.Tensor) error {
+	n, dims := 1, 1
+	if indices.Rank() > 2 {
+		return status.InvalidArgumentf("sparse_indices should be a scalar, vector, or matrix, got shape %v", indices.Shape())
+	}
+	if indices.Rank() > 0 {
+		n = indices.Dim(0)
+	}
+	if indices.Rank() > 1 {
+		dims = indices.Dim(1)
+	}
+	switch {
+	case shape.Rank() != 1:
+		return status.InvalidArgumentf("output_shape must be rank 1, got shape %v", shape.Shape())
+	case shape.NumElements() != dims:
+		return status.InvalidArgumentf("output_shape has incorrect number of elements: %d should be: %d", shape.NumElements(), dims)
+	case values.Rank() != 0 && (values.Rank() != 1 || values.NumElements() != n):
+		return status.InvalidArgumentf("sparse_values has incorrect shape %v, should be [] or [%d]", values.Shape(), n)
+	case fill.Rank() != 0:
+		return status.InvalidArgumentf("default_value should be a scalar.")
+	}
+	return nil
+}
