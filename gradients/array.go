@@ -2,6 +2,7 @@ package gradients
 
 import (
 	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -16,7 +17,7 @@ func init() {
 	Register(func(c *Call) []Grad { return []Grad{c.Grad(0)} }, "PlaceholderWithDefault")
 	Register(func(c *Call) []Grad {
 		return List(op.CheckNumerics(c.S, c.DY(0), "Not a number (NaN) or infinity (Inf) values detected in gradient."))
-	}, "CheckNumerics")
+	}, "CheckNumerics", "CheckNumericsV2")
 	Register(func(c *Call) []Grad {
 		grads := c.None()
 		grads[0] = Of(op.Reshape(c.S, c.DY(0), op.Shape(c.S, c.In(0))))
@@ -25,7 +26,11 @@ func init() {
 	Register(func(c *Call) []Grad {
 		return List(op.Transpose(c.S, c.DY(0), op.InvertPermutation(c.S, c.In(1))), op.Output{})
 	}, "Transpose")
-	Register(concat, "ConcatV2")
+	Register(func(c *Call) []Grad {
+		return List(op.ConjugateTranspose(c.S, c.DY(0), op.InvertPermutation(c.S, c.In(1))), op.Output{})
+	}, "ConjugateTranspose")
+	Register(func(c *Call) []Grad { return concat(c, 1) }, "Concat")
+	Register(func(c *Call) []Grad { return concat(c, 0) }, "ConcatV2")
 	Register(func(c *Call) []Grad {
 		parts := make([]op.Output, len(c.Node.OutTypes))
 		for i := range parts {
@@ -74,9 +79,13 @@ func init() {
 		return List(op.Reshape(s, op.Sum(s, c.DY(0), r), shape), op.Output{})
 	}, "BroadcastTo")
 	Register(func(c *Call) []Grad { return List(op.Output{}, op.Sum(c.S, c.DY(0), allAxes(c.S, c.DY(0)))) }, "Fill")
-	Register(func(c *Call) []Grad { return List(op.ReverseV2(c.S, c.DY(0), c.In(1)), op.Output{}) }, "ReverseV2")
+	Register(func(c *Call) []Grad {
+		c.S.Fail(status.InvalidArgumentf("Gradient explicitly disabled. Reason: %s", c.Node.Attrs.String("message")))
+		return c.None()
+	}, "PreventGradient")
 	NotDifferentiable("Const", "StopGradient", "ZerosLike", "OnesLike", "Shape", "ShapeN", "Size", "Rank", "OneHot", "InvertPermutation",
-		"EditDistance", "Placeholder", "BroadcastGradientArgs", "ConcatOffset", "Where", "Unique", "ListDiff")
+		"EditDistance", "Placeholder", "PlaceholderV2", "BroadcastGradientArgs", "BroadcastArgs", "ConcatOffset", "Where", "Unique",
+		"UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "ListDiff", "LowerBound", "UpperBound", "UnravelIndex")
 }
 
 // allAxes returns the vector 0, 1, … of the dimensions of x.
@@ -84,18 +93,15 @@ func allAxes(s *op.Scope, x op.Output) op.Output {
 	return op.Range(s, op.Const(s, int32(0)), op.Rank(s, x), op.Const(s, int32(1)))
 }
 
-func concat(c *Call) []Grad {
+// concat cuts the gradient into the parts that were joined: the inputs from position lo on, except for the axis.
+func concat(c *Call, lo int) []Grad {
 	s, n := c.S, c.Node.NumInputs()-1
-	axis := op.FloorMod(s, op.Cast(s, c.In(n), tensor.Int32), op.Rank(s, c.In(0)))
-	inputs := make([]op.Output, n)
-	for i := range inputs {
-		inputs[i] = c.In(i)
-	}
-	sizes := op.ShapeN(s, inputs)
-	offsets := op.ConcatOffset(s, axis, sizes)
+	axis := c.In(n * (1 - lo)) // it comes first or last
+	axis = op.FloorMod(s, op.Cast(s, axis, tensor.Int32), op.Rank(s, c.In(lo)))
+	sizes := op.ShapeN(s, c.Node.Inputs()[lo:lo+n])
 	grads := c.None()
-	for i := range offsets {
-		grads[i] = Of(op.Slice(s, c.DY(0), offsets[i], sizes[i]))
+	for i, offset := range op.ConcatOffset(s, axis, sizes) {
+		grads[lo+i] = Of(op.Slice(s, c.DY(0), offset, sizes[i]))
 	}
 	return grads
 }

@@ -19,6 +19,11 @@ func init() {
 		return List(op.ScatterNd(s, c.In(1), c.DY(0), shape), op.Output{})
 	}, "GatherNd")
 	Register(func(c *Call) []Grad {
+		s := c.S
+		shape := op.VariableShape(s.ColocateWith(c.In(0).Node), c.In(0), op.VariableShapeOutType(c.In(1).DType()))
+		return List(op.ScatterNd(s, c.In(1), c.DY(0), shape), op.Output{})
+	}, "ResourceGatherNd")
+	Register(func(c *Call) []Grad {
 		return []Grad{rows(c, op.VariableShape(c.S.ColocateWith(c.In(0).Node), c.In(0))), {}}
 	}, "ResourceGather")
 }

@@ -14,7 +14,7 @@ type options struct {
 
 // Initial gives the gradients that accumulation starts from, one for each of ys; without it they are ones.
 func Initial(grads ...Grad) Option {
-	return func(o *options) { o.initial = grads }
+	return func(o *options) { o.initial = append([]Grad{}, grads...) }
 }
 
 // Stop names outputs that gradients do not pass through: they are taken as constants.

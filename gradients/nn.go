@@ -2,76 +2,43 @@ package gradients
 
 import "github.com/weft-ml/weft/op"
 
+// Activations and biases, and the gradients of their gradients.
 func init() {
-	Register(func(c *Call) []Grad { return List(op.ReluGrad(c.S, c.DY(0), c.Out(0))) }, "Relu")
-	Register(func(c *Call) []Grad { return List(op.Relu6Grad(c.S, c.DY(0), c.Out(0))) }, "Relu6")
-	Register(func(c *Call) []Grad { return List(op.EluGrad(c.S, c.DY(0), c.Out(0))) }, "Elu")
-	Register(func(c *Call) []Grad { return List(op.SeluGrad(c.S, c.DY(0), c.Out(0))) }, "Selu")
-	Register(func(c *Call) []Grad {
-		return List(op.LeakyReluGrad(c.S, c.DY(0), c.In(0), op.LeakyReluGradAlpha(c.Node.Attrs.Float("alpha"))))
-	}, "LeakyRelu")
-	Register(func(c *Call) []Grad { return List(op.SoftplusGrad(c.S, c.DY(0), c.In(0))) }, "Softplus")
-	Register(func(c *Call) []Grad { return List(op.SoftsignGrad(c.S, c.DY(0), c.In(0))) }, "Softsign")
-	Register(func(c *Call) []Grad {
-		format := c.Node.Attrs.String("data_format")
-		return List(c.DY(0), op.BiasAddGrad(c.S, c.DY(0), op.BiasAddGradDataFormat(format)))
-	}, "BiasAdd")
-	Register(func(c *Call) []Grad {
-		s, y, dy := c.S, c.Out(0), c.DY(0)
-		total := op.Sum(s, op.Mul(s, dy, y), op.Const(s, []int32{-1}), op.SumKeepDims(true))
-		return List(op.Mul(s, op.Sub(s, dy, total), y))
-	}, "Softmax")
-	Register(func(c *Call) []Grad {
-		s, dy := c.S, c.DY(0)
-		total := op.Sum(s, dy, op.Const(s, []int32{-1}), op.SumKeepDims(true))
-		return List(op.Sub(s, dy, op.Mul(s, total, op.Exp(s, c.Out(0)))))
-	}, "LogSoftmax")
-	Register(softmaxCrossEntropy, "SoftmaxCrossEntropyWithLogits")
-	Register(func(c *Call) []Grad {
-		return List(op.Mul(c.S, op.ExpandDims(c.S, c.DY(0), op.Const(c.S, int32(-1))), c.Out(1)), op.Output{})
-	}, "SparseSoftmaxCrossEntropyWithLogits")
-	Register(func(c *Call) []Grad { return List(op.Mul(c.S, c.In(0), c.DY(0))) }, "L2Loss")
-	Register(conv2D, "Conv2D")
-	Register(func(c *Call) []Grad {
-		a := c.Node.Attrs
-		return List(op.MaxPoolGrad(c.S, c.In(0), c.Out(0), c.DY(0), a.Ints("ksize"), a.Ints("strides"), a.String("padding"),
-			op.MaxPoolGradExplicitPaddings(a.Ints("explicit_paddings")), op.MaxPoolGradDataFormat(a.String("data_format"))))
-	}, "MaxPool")
-	Register(func(c *Call) []Grad {
-		a := c.Node.Attrs
-		return List(op.AvgPoolGrad(c.S, op.Shape(c.S, c.In(0)), c.DY(0), a.Ints("ksize"), a.Ints("strides"), a.String("padding"),
-			op.AvgPoolGradDataFormat(a.String("data_format"))))
-	}, "AvgPool")
-	Register(func(c *Call) []Grad {
-		a := c.Node.Attrs
-		return List(op.LRNGrad(c.S, c.DY(0), c.In(0), c.Out(0), op.LRNGradDepthRadius(int64(a.Int("depth_radius"))),
-			op.LRNGradBias(a.Float("bias")), op.LRNGradAlpha(a.Float("alpha")), op.LRNGradBeta(a.Float("beta"))))
-	}, "LRN")
-	NotDifferentiable("InTopK", "InTopKV2", "RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt", "RandomShuffle")
-}
-
-// softmaxCrossEntropy uses the gradient that the operation computed beside the loss, and log-softmax for the labels'.
-func softmaxCrossEntropy(c *Call) []Grad {
-	s, axis := c.S, op.Const(c.S, int32(-1))
-	dLoss := op.ExpandDims(s, c.DY(0), axis)
-	dLogits := op.Mul(s, dLoss, c.Out(1))
-	dLabels := op.Mul(s, dLoss, op.Neg(s, op.LogSoftmax(s, c.In(0))))
-	if second := c.Grad(1); !second.IsNone() { // the loss's gradient was itself differentiated
-		p, g := op.Softmax(s, c.In(0)), Densify(s, second)
-		inner := op.Sum(s, op.Mul(s, g, p), op.Const(s, []int32{-1}), op.SumKeepDims(true))
-		dLogits = op.AddV2(s, dLogits, op.Mul(s, op.Sub(s, g, inner), p))
+	for _, name := range []string{"Relu", "Relu6", "Elu", "Selu"} { // from the output
+		Register(func(c *Call) []Grad { return c.first(output(c.like(name+"Grad", c.DY(0), c.Out(0)), 0)) }, name)
 	}
-	return List(dLogits, dLabels)
+	for _, name := range []string{"LeakyRelu", "Softplus", "Softsign"} { // from the input
+		Register(func(c *Call) []Grad { return c.first(output(c.like(name+"Grad", c.DY(0), c.In(0)), 0)) }, name)
+	}
+	for _, name := range []string{"ReluGrad", "Relu6Grad", "LeakyReluGrad"} { // linear in dy, and flat in x
+		Register(func(c *Call) []Grad { return c.first(output(c.like(name, c.DY(0), c.In(1)), 0)) }, name)
+	}
+	for _, name := range []string{"EluGrad", "SeluGrad"} { // linear in dy, and in y where it is below zero
+		Register(func(c *Call) []Grad {
+			s, d, dy, y := c.S, c.DY(0), c.In(0), c.In(1)
+			below := op.SelectV2(s, op.Less(s, y, number(s, y, 0)), op.Mul(s, d, dy), op.ZerosLike(s, y))
+			return List(output(c.like(name, d, y), 0), below)
+		}, name)
+	}
+	Register(func(c *Call) []Grad {
+		s, d, dy, x := c.S, c.DY(0), c.In(0), c.In(1)
+		halves := op.AddV2(s, op.AddV2(s, op.Exp(s, op.Neg(s, x)), number(s, x, 2)), op.Exp(s, x))
+		return List(op.SoftplusGrad(s, d, x), op.RealDiv(s, op.Mul(s, d, dy), halves))
+	}, "SoftplusGrad")
+	Register(func(c *Call) []Grad {
+		return List(c.DY(0), output(c.like("BiasAddGrad", c.DY(0)), 0))
+	}, "BiasAdd", "BiasAddV1")
+	Register(biasAddGradGrad, "BiasAddGrad")
 }
 
-func conv2D(c *Call) []Grad {
-	s, a := c.S, c.Node.Attrs
-	strides, padding := a.Ints("strides"), a.String("padding")
-	dx := op.Conv2DBackpropInput(s, op.Shape(s, c.In(0)), c.In(1), c.DY(0), strides, padding,
-		op.Conv2DBackpropInputExplicitPaddings(a.Ints("explicit_paddings")), op.Conv2DBackpropInputDataFormat(a.String("data_format")),
-		op.Conv2DBackpropInputDilations(a.Ints("dilations")))
-	df := op.Conv2DBackpropFilter(s, c.In(0), op.Shape(s, c.In(1)), c.DY(0), strides, padding,
-		op.Conv2DBackpropFilterExplicitPaddings(a.Ints("explicit_paddings")), op.Conv2DBackpropFilterDataFormat(a.String("data_format")),
-		op.Conv2DBackpropFilterDilations(a.Ints("dilations")))
-	return List(dx, df)
+// biasAddGradGrad broadcasts the gradient of a bias to the shape of what it was added to.
+func biasAddGradGrad(c *Call) []Grad {
+	s, d := c.S, c.DY(0)
+	shape := op.Shape(s, c.In(0))
+	if c.Node.Attrs.String("data_format") == "NCHW" {
+		one, zero := op.Const(s, int32(1)), op.Const(s, int32(0))
+		after := op.Fill(s, vector(s, op.Sub(s, op.Rank(s, c.In(0)), op.Const(s, int32(2)))), one)
+		d = op.Reshape(s, d, op.ConcatV2(s, []op.Output{op.Const(s, []int32{-1}), after}, zero))
+	}
+	return c.first(op.BroadcastTo(s, d, shape))
 }

@@ -3,6 +3,7 @@ package gradients
 import (
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -37,6 +38,38 @@ func (c *Call) DY(i int) op.Output {
 
 // None returns no gradient for any input.
 func (c *Call) None() []Grad { return make([]Grad, c.Node.NumInputs()) }
+
+// like adds a node of another operation with those attributes of the differentiated node that it has too, except for types,
+// which follow from the arguments.
+func (c *Call) like(opName string, args ...op.Output) *graph.Node {
+	attrs, list := opdef.Attrs{}, make([]op.Arg, len(args))
+	for i, a := range args {
+		list[i] = op.One(a)
+	}
+	if def, ok := c.S.Graph().LookupOp(opName); ok {
+		for _, a := range def.Attrs {
+			if v, has := c.Node.Attrs[a.Name]; has && a.Kind != "type" {
+				attrs[a.Name] = v
+			}
+		}
+	}
+	return c.S.Add(opName, list, attrs)
+}
+
+// output returns output i of a node, or the zero Output for a nil node.
+func output(n *graph.Node, i int) op.Output {
+	if n == nil {
+		return op.Output{}
+	}
+	return n.Out(i)
+}
+
+// first returns the gradient of the first input, with none for the others.
+func (c *Call) first(dx op.Output) []Grad {
+	grads := c.None()
+	grads[0] = Of(dx)
+	return grads
+}
 
 // rules holds the rule of every operation that has one; nil for operations that gradients do not pass through.
 var rules = map[string]Rule{}

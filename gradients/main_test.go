@@ -1,0 +1,36 @@
+package gradients_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/weft-ml/weft/gradients"
+)
+
+// checked are the operations whose rules have been checked.
+var checked = map[string]bool{}
+
+// markChecked notes that the rules of operations were checked; what follows a slash in a name is only a variant.
+func markChecked(names ...string) {
+	for _, name := range names {
+		name, _, _ = strings.Cut(name, "/")
+		checked[name] = true
+	}
+}
+
+// TestMain fails when all tests have run and left a rule out.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if code == 0 && flag.Lookup("test.run").Value.String() == "" {
+		for _, name := range gradients.Differentiable() {
+			if !checked[name] {
+				fmt.Fprintf(os.Stderr, "no test checks the gradient of %s\n", name)
+				code = 1
+			}
+		}
+	}
+	os.Exit(code)
+}

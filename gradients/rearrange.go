@@ -1,0 +1,96 @@
+package gradients
+
+import (
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Operations that move elements, whose gradients move them back.
+func init() {
+	for forward, back := range map[string]string{
+		"Diag": "DiagPart", "DiagPart": "Diag", "MatrixDiag": "MatrixDiagPart", "MatrixBandPart": "MatrixBandPart",
+		"SpaceToBatch": "BatchToSpace", "SpaceToBatchND": "BatchToSpaceND", "SpaceToDepth": "DepthToSpace",
+		"BatchToSpace": "SpaceToBatch", "BatchToSpaceND": "SpaceToBatchND", "DepthToSpace": "SpaceToDepth",
+		"MirrorPad": "MirrorPadGrad", "MirrorPadGrad": "MirrorPad",
+		"Reverse": "Reverse", "ReverseV2": "ReverseV2", "ReverseSequence": "ReverseSequence",
+	} {
+		Register(func(c *Call) []Grad {
+			in := append([]op.Output{c.DY(0)}, c.Node.Inputs()[1:]...)
+			return c.first(output(c.like(back, in...), 0))
+		}, forward)
+	}
+	Register(func(c *Call) []Grad { return c.first(op.Roll(c.S, c.DY(0), op.Neg(c.S, c.In(1)), c.In(2))) }, "Roll")
+	Register(patches, "ExtractImagePatches", "ExtractVolumePatches")
+	Register(topK, "TopK", "TopKV2")
+	Register(func(c *Call) []Grad {
+		grads := c.None()
+		n := len(grads) / 2
+		for i := range n {
+			grads[n+i] = Of(op.Gather(c.S, c.DY(0), c.In(i)))
+		}
+		return grads
+	}, "DynamicStitch", "ParallelDynamicStitch")
+}
+
+// Diagonals of matrices, which are set in zeros or set to zero.
+func init() {
+	for _, version := range []string{"V2", "V3"} {
+		Register(func(c *Call) []Grad {
+			return c.first(output(c.like("MatrixDiagPart"+version, c.DY(0), c.In(1), number(c.S, c.DY(0), 0)), 0))
+		}, "MatrixDiag"+version)
+	}
+	for _, version := range []string{"", "V2", "V3"} {
+		Register(func(c *Call) []Grad {
+			in := append([]op.Output{op.ZerosLike(c.S, c.In(0)), c.DY(0)}, c.Node.Inputs()[1:min(2, c.Node.NumInputs())]...)
+			return c.first(output(c.like("MatrixSetDiag"+version, in...), 0))
+		}, "MatrixDiagPart"+version)
+		Register(func(c *Call) []Grad {
+			k := c.Node.Inputs()[2:] // which diagonals; nothing for the main one
+			rest := append([]op.Output{c.DY(0), op.ZerosLike(c.S, c.In(1))}, k...)
+			part := append([]op.Output{c.DY(0)}, k...)
+			if len(k) > 0 {
+				part = append(part, number(c.S, c.DY(0), 0))
+			}
+			grads := c.None()
+			grads[0] = Of(output(c.like("MatrixSetDiag"+version, rest...), 0))
+			grads[1] = Of(output(c.like("MatrixDiagPart"+version, part...), 0))
+			return grads
+		}, "MatrixSetDiag"+version)
+	}
+}
+
+// patches adds up what came from each place of the input. Where it came from is found by taking patches of an input whose
+// elements are numbered from one: zeros are from beyond the border.
+func patches(c *Call) []Grad {
+	s := c.S
+	zero, one, minusOne := op.Const(s, int32(0)), op.Const(s, []int32{1}), op.Const(s, []int32{-1})
+	inShape := op.Shape(s, c.In(0))
+	part := func(lo, hi []int32) op.Output {
+		return op.StridedSlice(s, inShape, op.Const(s, lo), op.Const(s, hi), one)
+	}
+	batch, space, channels := part([]int32{0}, []int32{1}), part([]int32{1}, []int32{-1}), part([]int32{-1}, []int32{1 << 30})
+	places := op.Prod(s, space, zero)
+	numbers := op.Range(s, op.Const(s, int32(1)), op.AddV2(s, places, op.Const(s, int32(1))), op.Const(s, int32(1)))
+	numbers = op.Reshape(s, numbers, op.ConcatV2(s, []op.Output{one, space, one}, zero))
+	from := op.Sub(s, op.Reshape(s, output(c.like(c.Node.Op.Name, numbers), 0), minusOne), op.Const(s, int32(1)))
+
+	order := op.Const(s, []int32{1, 0, 2}) // [batch, taken, channels] to [taken, batch, channels] and back
+	taken := op.Reshape(s, c.DY(0), op.ConcatV2(s, []op.Output{batch, minusOne, channels}, zero))
+	sum := op.UnsortedSegmentSum(s, op.Transpose(s, taken, order), from, places)
+	return c.first(op.Reshape(s, op.Transpose(s, sum, order), inShape))
+}
+
+// topK puts the gradient back to where the values were found, each row on its own.
+func topK(c *Call) []Grad {
+	s := c.S
+	zero, one, last := op.Const(s, int32(0)), op.Const(s, int32(1)), op.Const(s, []int32{-1})
+	inShape := op.Shape(s, c.In(0))
+	size := op.Prod(s, inShape, zero)
+	columns := op.Gather(s, inShape, op.Sub(s, op.Rank(s, c.In(0)), one))
+	k := op.Gather(s, op.Shape(s, c.Out(1)), op.Sub(s, op.Rank(s, c.In(0)), one))
+	found := op.Reshape(s, op.Cast(s, c.Out(1), tensor.Int32), op.Pack(s, []op.Output{op.Const(s, int32(-1)), k}))
+	starts := op.Range(s, zero, size, columns)
+	at := op.Reshape(s, op.AddV2(s, found, op.ExpandDims(s, starts, one)), op.Const(s, []int32{-1, 1}))
+	flat := op.ScatterNd(s, at, op.Reshape(s, c.DY(0), last), vector(s, size))
+	return c.first(op.Reshape(s, flat, inShape))
+}
