@@ -25,6 +25,13 @@ func SetRow(dst *tensor.Tensor, i int, row *tensor.Tensor) {
 	strided.CopyRows(dst, strided.Rows{Offset: i * n}, row, strided.Rows{}, 1, n)
 }
 
+// SetRows copies src, which has the type of dst and rows of the same shape, to the rows of dst from lo on.
+func SetRows(dst *tensor.Tensor, lo int, src *tensor.Tensor) {
+	if n := src.NumElements(); n > 0 {
+		strided.CopyRows(dst, strided.Rows{Offset: lo * (n / src.Dim(0))}, src, strided.Rows{}, 1, n)
+	}
+}
+
 // Stack returns a tensor of len(rows) rows, all of the given type and shape.
 func Stack(dtype tensor.DType, shape tensor.Shape, rows []tensor.Tensor) (tensor.Tensor, error) {
 	out, err := tensor.AllocShared(dtype, slices.Concat(tensor.Shape{int64(len(rows))}, shape))
@@ -71,4 +78,20 @@ func corner(dims tensor.Shape, r int, within tensor.Shape) strided.View {
 		v.Slice(axis, 0, int(n), 1)
 	}
 	return v
+}
+
+// View returns rows lo to hi of t, sharing elements, with a reference of its own.
+func View(t *tensor.Tensor, lo, hi int) tensor.Tensor {
+	rows := t.Rows(lo, hi)
+	return rows.Retain()
+}
+
+// RowView returns row i of t without the outermost dimension, sharing elements, with a reference of its own.
+func RowView(t *tensor.Tensor, i int) tensor.Tensor {
+	rows := t.Rows(i, i+1)
+	row, err := rows.WithShape(t.Shape()[1:])
+	if err != nil {
+		panic(err) // as many elements as before
+	}
+	return row.Retain()
 }

@@ -145,8 +145,8 @@ func (s *Step) run(env *Env, outputs map[string][]kernel.Value) ([]kernel.Value,
 	return node.RunValues(values...)
 }
 
-// private is the number in the name of a resource that belongs to one node.
-var private = regexp.MustCompile(`_\d+_`)
+// counter is the number in the name of a resource that belongs to one node or one step.
+var counter = regexp.MustCompile(`_\d+`)
 
 func (s *Step) check(t *testing.T, out []kernel.Value, err error) {
 	t.Helper()
@@ -154,7 +154,7 @@ func (s *Step) check(t *testing.T, out []kernel.Value, err error) {
 	case s.Code != "" && err == nil:
 		t.Errorf("%d: %s: no error, want %s: %s", s.Line, s.Name, s.Code, s.Error)
 	case err != nil:
-		have, want := private.ReplaceAllString(err.Error(), "_0_"), private.ReplaceAllString(s.Error, "_0_")
+		have, want := counter.ReplaceAllString(err.Error(), "_0"), counter.ReplaceAllString(s.Error, "_0")
 		if status.CodeOf(err).String() != s.Code || have != want {
 			t.Errorf("%d: %s: error %v: %q\n want %s: %q", s.Line, s.Name, status.CodeOf(err), have, s.Code, want)
 		}
