@@ -7,6 +7,7 @@ import (
 	_ "github.com/weft-ml/weft/kernels/control"  // registers
 	_ "github.com/weft-ml/weft/kernels/function" // registers
 	_ "github.com/weft-ml/weft/kernels/io"       // registers
+	_ "github.com/weft-ml/weft/kernels/list"     // registers
 	_ "github.com/weft-ml/weft/kernels/logging"  // registers
 	_ "github.com/weft-ml/weft/kernels/math"     // registers
 	_ "github.com/weft-ml/weft/kernels/nn"       // registers
