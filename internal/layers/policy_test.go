@@ -67,6 +67,8 @@ var policy = []rule{
 	{pkg: "kernels/logging", may: with(kernels, "internal/fileio")},
 	{pkg: "kernels/io", may: with(kernels, "internal/fileio", "checkpoint")},
 	{pkg: "kernels/random", may: with(kernels, "internal/fileio")},
+	{pkg: "kernels/sparse", may: with(kernels, "internal/pb", "internal/pbconv")},
+	{pkg: "kernels/data", may: with(kernels, "internal/fileio", "internal/pb", "internal/pbconv", "internal/record", "internal/rendezvous")},
 	{pkg: "kernels/all", may: []string{"kernels/*"}},
 	{pkg: "kernels/*", may: kernels},
 

@@ -41,7 +41,7 @@ func makeCOO(indices, values *tensor.Tensor, shape []int64) (*coo, error) {
 		return nil, status.InvalidArgumentf("indices and values rows (indexing dimension) must match. (indices = %d, values = %d)",
 			indices.Dim(0), values.Dim(0))
 	case len(shape) != indices.Dim(1):
-		return nil, status.InvalidArgumentf("Shape rank must be SparseTensor rank.")
+		return nil, status.InvalidArgumentf("Order length must be SparseTensor rank.")
 	}
 	dims, err := ints.Shape(shape)
 	if err != nil {
