@@ -5,6 +5,7 @@ import (
 	_ "github.com/weft-ml/weft/kernels/array"    // registers
 	_ "github.com/weft-ml/weft/kernels/comm"     // registers
 	_ "github.com/weft-ml/weft/kernels/control"  // registers
+	_ "github.com/weft-ml/weft/kernels/data"     // registers
 	_ "github.com/weft-ml/weft/kernels/function" // registers
 	_ "github.com/weft-ml/weft/kernels/io"       // registers
 	_ "github.com/weft-ml/weft/kernels/list"     // registers

@@ -1,0 +1,130 @@
+package data
+
+import (
+	"encoding/binary"
+
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// archive carries the place of an iterator to or from its saved form. The same calls, in the same order, save and load:
+// numbers and tensors have no names.
+type archive struct {
+	run     *run
+	loading bool
+	numbers []int64
+	tensors []tensor.Tensor
+	err     error // the first; afterwards nothing is saved or loaded
+}
+
+// savedName is the type of variants that hold saved iterators, as TensorFlow has it.
+const savedName = "tensorflow::Iterator"
+
+func (a *archive) fail(err error) {
+	if a.err == nil {
+		a.err = err
+	}
+}
+
+func (a *archive) int(v *int64) {
+	switch {
+	case a.err != nil:
+	case !a.loading:
+		a.numbers = append(a.numbers, *v)
+	case len(a.numbers) == 0:
+		a.fail(status.InvalidArgumentf("the saved state of the iterator is too short"))
+	default:
+		*v, a.numbers = a.numbers[0], a.numbers[1:]
+	}
+}
+
+// count carries the length of something that takes at least one saved item each.
+func (a *archive) count(n int) int {
+	v := int64(n)
+	a.int(&v)
+	if a.loading && (v < 0 || v > int64(len(a.numbers)+len(a.tensors))) {
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has a count of %d", v))
+	}
+	if a.err != nil {
+		return 0
+	}
+	return int(v)
+}
+
+func (a *archive) bool(v *bool) {
+	var n int64
+	if *v {
+		n = 1
+	}
+	a.int(&n)
+	*v = n != 0
+}
+
+func (a *archive) element(e *element) {
+	n := a.count(len(*e))
+	switch {
+	case a.err != nil:
+	case !a.loading:
+		a.tensors = append(a.tensors, e.retain()...)
+	case n > len(a.tensors):
+		a.fail(status.InvalidArgumentf("the saved state of the iterator lacks tensors"))
+	default:
+		*e, a.tensors = element(a.tensors[:n]).retain(), a.tensors[n:]
+	}
+}
+
+func (a *archive) elements(all *[]element) {
+	n := a.count(len(*all))
+	if a.loading {
+		*all = make([]element, n)
+	}
+	for i := range n {
+		a.element(&(*all)[i])
+	}
+}
+
+// iterator carries the place of an iterator that may not be there; begin makes one to be loaded.
+func (a *archive) iterator(it *iterator, begin func() (iterator, error)) {
+	present := *it != nil
+	a.bool(&present)
+	if a.loading {
+		*it = nil
+		if present && a.err == nil {
+			made, err := begin()
+			if err != nil {
+				a.fail(err)
+				return
+			}
+			*it = made
+		}
+	}
+	if a.err == nil && *it != nil {
+		(*it).state(a)
+	}
+}
+
+// saved returns the variant that holds what was saved.
+func (a *archive) saved() tensor.VariantValue {
+	data := make([]byte, 0, 2*len(a.numbers))
+	for _, n := range a.numbers {
+		data = binary.AppendVarint(data, n)
+	}
+	return tensor.VariantValue{Value: tensor.EncodedVariant{TypeName: savedName, Metadata: data, Tensors: a.tensors}}
+}
+
+// loadFrom returns an archive that loads what saved returned.
+func loadFrom(r *run, v tensor.VariantValue) (*archive, error) {
+	e, ok := v.Value.(tensor.EncodedVariant)
+	if !ok || e.TypeName != savedName {
+		return nil, status.Internalf("Cannot initialize an iterator from a %T. Expected a variant tensor of type IteratorStateVariant", v.Value)
+	}
+	a := &archive{run: r, loading: true, tensors: e.Tensors}
+	for data := e.Metadata; len(data) > 0; {
+		n, size := binary.Varint(data)
+		if size <= 0 {
+			return nil, status.DataLossf("the saved state of the iterator is damaged")
+		}
+		a.numbers, data = append(a.numbers, n), data[size:]
+	}
+	return a, nil
+}

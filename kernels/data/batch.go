@@ -1,0 +1,122 @@
+package data
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/internal/batch"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerStage("BatchDataset", "Makes a dataset of batches of elements.", []string{"batch_size: int64"}, described(), newBatch)
+	registerStage("BatchDatasetV2", "Makes a dataset of batches of elements.",
+		[]string{"batch_size: int64", "drop_remainder: bool"}, append([]string{"parallel_copy: bool = false"}, described()...), newBatch)
+	registerStage("ParallelBatchDataset", "Makes a dataset of batches of elements.",
+		[]string{"batch_size: int64", "num_parallel_calls: int64", "drop_remainder: bool"},
+		append(typed("parallel_copy: bool = false"), "deterministic: string = 'default'", metadata), newBatch)
+}
+
+// batchDataset puts elements together; the last batch is smaller if there are not enough, or left out.
+type batchDataset struct {
+	stage
+	size  int64
+	whole bool // no smaller batch
+	join  func(rows []element, size int64) (element, error)
+}
+
+func newBatch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	d := &batchDataset{stage: s, join: stack}
+	return d, d.parse(n, ctx)
+}
+
+// parse reads how large batches are.
+func (d *batchDataset) parse(n *node, ctx *kernel.Context) (err error) {
+	if d.size, err = scalar[int64](n, ctx, "batch_size"); err != nil {
+		return err
+	}
+	if d.size <= 0 {
+		return status.InvalidArgumentf("Batch size must be greater than zero.")
+	}
+	if slices.ContainsFunc(n.Op.Inputs, func(a opdef.Arg) bool { return a.Name == "drop_remainder" }) {
+		d.whole, err = scalar[bool](n, ctx, "drop_remainder")
+	}
+	return err
+}
+
+func (d *batchDataset) cardinality() int64 {
+	n := d.input.cardinality()
+	if n < 0 {
+		return n
+	}
+	if n%d.size == 0 || d.whole {
+		return n / d.size
+	}
+	return n/d.size + 1
+}
+
+func (d *batchDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	return &batchIterator{source: src, d: d}, err
+}
+
+type batchIterator struct {
+	source
+	d    *batchDataset
+	over bool
+}
+
+func (it *batchIterator) next(r *run) (element, error) {
+	if it.over {
+		return nil, errEnd
+	}
+	var rows []element
+	defer func() {
+		for _, row := range rows {
+			row.release()
+		}
+	}()
+	for int64(len(rows)) < it.d.size {
+		e, err := it.input.next(r)
+		if err == errEnd {
+			it.over = true
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, e)
+	}
+	if len(rows) == 0 || it.d.whole && int64(len(rows)) < it.d.size {
+		return nil, errEnd
+	}
+	return it.d.join(rows, it.d.size)
+}
+
+func (it *batchIterator) state(a *archive) {
+	a.bool(&it.over)
+	it.source.state(a)
+}
+
+// stack puts elements together whose components have one shape each.
+func stack(rows []element, _ int64) (element, error) {
+	out := make(element, len(rows[0]))
+	for i := range out {
+		first := &rows[0][i]
+		column := make([]tensor.Tensor, len(rows))
+		for r, row := range rows {
+			if !row[i].Shape().Equal(first.Shape()) {
+				return nil, status.InvalidArgumentf("Cannot batch tensors with different shapes in component %d. First element had shape %v "+
+					"and element %d had shape %v.", i, first.Shape(), r, row[i].Shape())
+			}
+			column[r] = row[i]
+		}
+		var err error
+		if out[i], err = batch.Stack(first.DType(), first.Shape(), column); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

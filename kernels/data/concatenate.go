@@ -1,0 +1,68 @@
+package data
+
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	registerStage("ConcatenateDataset", "Makes a dataset of the elements of one dataset and then those of another.",
+		[]string{"another_dataset: variant"}, described(), newConcatenate)
+}
+
+type concatenateDataset struct {
+	spec
+	parts [2]dataset
+}
+
+func newConcatenate(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	other, err := datasetOf(ctx.Input(1))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTypes(s.input.elementSpec().types, other.elementSpec().types); err != nil {
+		return nil, status.InvalidArgumentf("input dataset and dataset to concatenate have different output_types: %v", err)
+	}
+	return &concatenateDataset{n.spec(), [2]dataset{s.input, other}}, nil
+}
+
+func (d *concatenateDataset) cardinality() int64 {
+	a, b := d.parts[0].cardinality(), d.parts[1].cardinality()
+	switch {
+	case a == infinite || b == infinite:
+		return infinite
+	case a == unknown || b == unknown:
+		return unknown
+	}
+	return a + b
+}
+
+func (d *concatenateDataset) iterate(r *run) (iterator, error) {
+	first, err := d.parts[0].iterate(r)
+	return &concatenateIterator{d: d, input: first}, err
+}
+
+type concatenateIterator struct {
+	d     *concatenateDataset
+	i     int64 // of the part
+	input iterator
+}
+
+func (it *concatenateIterator) next(r *run) (element, error) {
+	for {
+		e, err := it.input.next(r)
+		if err != errEnd || it.i == 1 {
+			return e, err
+		}
+		second, err := it.d.parts[1].iterate(r)
+		if err != nil {
+			return nil, err
+		}
+		it.i, it.input = 1, second
+	}
+}
+
+func (it *concatenateIterator) state(a *archive) {
+	a.int(&it.i)
+	a.iterator(&it.input, func() (iterator, error) { return it.d.parts[min(max(it.i, 0), 1)].iterate(a.run) })
+}

@@ -1,0 +1,187 @@
+package data
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/weft-ml/weft/internal/kerneltest"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// bench makes datasets and iterates over them, with elements of one scalar or vector of int64.
+type bench struct {
+	*testing.T
+	env   *kerneltest.Env
+	shape tensor.PartialShape
+}
+
+func newBench(t *testing.T) *bench {
+	env := kerneltest.NewEnv()
+	env.Step.Context = t.Context()
+	return &bench{t, env, tensor.PartialShape{}}
+}
+
+func (b *bench) attrs() opdef.Attrs {
+	return opdef.Attrs{"output_types": []tensor.DType{tensor.Int64}, "output_shapes": []tensor.PartialShape{b.shape}}
+}
+
+func (b *bench) run(node, op string, attrs opdef.Attrs, in ...tensor.Tensor) ([]tensor.Tensor, error) {
+	b.Helper()
+	n, err := b.env.MakeNode(node, op, attrs)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n.Run(in...)
+}
+
+// make returns a dataset.
+func (b *bench) make(op string, in ...tensor.Tensor) tensor.Tensor {
+	b.Helper()
+	attrs := b.attrs()
+	if op == "ZipDataset" {
+		attrs["N"] = int64(len(in))
+		attrs["output_types"] = slices.Repeat([]tensor.DType{tensor.Int64}, len(in))
+		attrs["output_shapes"] = make([]tensor.PartialShape, len(in))
+	}
+	out, err := b.run("d", op, attrs, in...)
+	if err != nil {
+		b.Fatalf("%s: %v", op, err)
+	}
+	return out[0]
+}
+
+func (b *bench) count(from, to int64) tensor.Tensor {
+	return b.make("RangeDataset", tensor.Scalar(from), tensor.Scalar(to), tensor.Scalar[int64](1))
+}
+
+// iterator returns an iterator at the beginning of a dataset.
+func (b *bench) iterator(name string, d tensor.Tensor) tensor.Tensor {
+	b.Helper()
+	attrs := b.attrs()
+	attrs["container"], attrs["shared_name"] = "", name
+	it, err := b.run(name, "IteratorV2", attrs)
+	if err == nil {
+		_, err = b.run("make", "MakeIterator", nil, d, it[0])
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return it[0]
+}
+
+// take returns the numbers of the next n elements, or of all that are left if n is negative.
+func (b *bench) take(it tensor.Tensor, n int) (all []int64) {
+	b.Helper()
+	for ; n != 0; n-- {
+		out, err := b.run("next", "IteratorGetNext", b.attrs(), it)
+		if status.CodeOf(err) == status.OutOfRange && err.Error() == "End of sequence" && n < 0 {
+			return all
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		all = append(all, tensor.Values[int64](&out[0])...)
+	}
+	return all
+}
+
+func num(v int64) tensor.Tensor { return tensor.Scalar(v) }
+
+// stages are datasets of numbers and their elements, batches one after the other.
+var stages = []struct {
+	name string
+	make func(b *bench) tensor.Tensor
+	want []int64
+	n    int64 // cardinality
+}{
+	{"range", func(b *bench) tensor.Tensor { return b.count(2, 5) }, []int64{2, 3, 4}, 3},
+	{"take", func(b *bench) tensor.Tensor { return b.make("TakeDataset", b.count(0, 9), num(2)) }, []int64{0, 1}, 2},
+	{"skip", func(b *bench) tensor.Tensor { return b.make("SkipDataset", b.count(0, 5), num(3)) }, []int64{3, 4}, 2},
+	{"repeat", func(b *bench) tensor.Tensor { return b.make("RepeatDataset", b.count(0, 2), num(3)) }, []int64{0, 1, 0, 1, 0, 1}, 6},
+	{"batch", func(b *bench) tensor.Tensor {
+		return b.make("BatchDatasetV2", b.count(0, 5), num(2), tensor.Scalar(false))
+	}, []int64{0, 1, 2, 3, 4}, 3},
+	{"whole batches", func(b *bench) tensor.Tensor {
+		return b.make("BatchDatasetV2", b.count(0, 5), num(2), tensor.Scalar(true))
+	}, []int64{0, 1, 2, 3}, 2},
+	{"concatenate", func(b *bench) tensor.Tensor {
+		return b.make("ConcatenateDataset", b.count(0, 2), b.count(7, 9))
+	}, []int64{0, 1, 7, 8}, 4},
+	{"prefetch", func(b *bench) tensor.Tensor {
+		return b.make("PrefetchDataset", b.make("RepeatDataset", b.count(0, 3), num(2)), num(2))
+	}, []int64{0, 1, 2, 0, 1, 2}, 6},
+	{"shuffle", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
+		return b.make("ShuffleDataset", b.count(0, 10), num(4), num(3), num(7))
+	}, []int64{2, 0, 3, 1, 6, 8, 4, 9, 7, 5}, 10},
+	{"cache", func(b *bench) tensor.Tensor {
+		return b.make("RepeatDataset", b.make("CacheDataset", b.count(0, 3), tensor.Scalar("")), num(2))
+	}, []int64{0, 1, 2, 0, 1, 2}, 6},
+}
+
+func TestElements(t *testing.T) {
+	for _, s := range stages {
+		t.Run(s.name, func(t *testing.T) {
+			b := newBench(t)
+			d := s.make(b)
+			if got := b.take(b.iterator("it", d), -1); !slices.Equal(got, s.want) {
+				t.Errorf("elements are %v, want %v", got, s.want)
+			}
+			out, err := b.run("n", "DatasetCardinality", nil, d)
+			if err != nil || tensor.Value[int64](&out[0]) != s.n {
+				t.Errorf("cardinality is %v, %v, want %d", out, err, s.n)
+			}
+		})
+	}
+}
+
+// TestSavedPlaces saves each iterator after any number of elements and goes on from there with another.
+func TestSavedPlaces(t *testing.T) {
+	for _, s := range stages {
+		t.Run(s.name, func(t *testing.T) {
+			for n := range int(s.n) + 1 {
+				b := newBench(t)
+				d := s.make(b)
+				it, other := b.iterator("it", d), b.iterator("other", d)
+				head := b.take(it, n)
+				saved, err := b.run("save", "SerializeIterator", nil, it)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.take(other, min(n, 1))
+				if _, err := b.run("restore", "DeserializeIterator", nil, other, saved[0]); err != nil {
+					t.Fatal(err)
+				}
+				if got := append(head, b.take(other, -1)...); !slices.Equal(got, s.want) {
+					t.Errorf("after %d elements: %v, want %v", n, got, s.want)
+				}
+			}
+		})
+	}
+}
+
+func TestIteratorIsNotInitialized(t *testing.T) {
+	b := newBench(t)
+	attrs := b.attrs()
+	attrs["container"], attrs["shared_name"] = "", ""
+	it, err := b.run("it", "IteratorV2", attrs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.run("next", "IteratorGetNext", b.attrs(), it[0])
+	if status.CodeOf(err) != status.FailedPrecondition {
+		t.Errorf("GetNext gives %v", err)
+	}
+}
+
+func TestTypesMustMatch(t *testing.T) {
+	b := newBench(t)
+	it := b.iterator("it", b.count(0, 3))
+	attrs := b.attrs()
+	attrs["output_shapes"] = []tensor.PartialShape{tensor.MakePartial(2)}
+	_, err := b.run("next", "IteratorGetNext", attrs, it)
+	if want := "Incompatible shapes at component 0: expected [2] but got []."; err == nil || err.Error() != want {
+		t.Errorf("GetNext gives %v, want %s", err, want)
+	}
+}

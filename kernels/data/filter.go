@@ -1,0 +1,98 @@
+package data
+
+import "github.com/weft-ml/weft/kernel"
+
+func init() {
+	attrs := described("predicate: func", "Targuments: list(type) >= 0")
+	in := []string{"other_arguments: Targuments"}
+	registerStage("FilterDataset", "Makes a dataset of the elements for which a function holds.", in, attrs, newFilter)
+	registerStage("ParallelFilterDataset", "Makes a dataset of the elements for which a function holds.",
+		append(in[:1:1], "num_parallel_calls: int64"),
+		described("predicate: func", "deterministic: string = 'default'", "Targuments: list(type) >= 0"), newFilter)
+	registerStage("TakeWhileDataset", "Makes a dataset of the elements before the first for which a function does not hold.", in, attrs,
+		func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+			f, err := n.function(ctx, "predicate", "other_arguments")
+			return &takeWhileDataset{s, f}, err
+		})
+}
+
+type filterDataset struct {
+	stage
+	f *captured
+}
+
+func newFilter(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	f, err := n.function(ctx, "predicate", "other_arguments")
+	return &filterDataset{s, f}, err
+}
+
+func (d *filterDataset) cardinality() int64 { return unknown }
+
+func (d *filterDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	return &filterIterator{src, d}, err
+}
+
+type filterIterator struct {
+	source
+	d *filterDataset
+}
+
+func (it *filterIterator) next(r *run) (element, error) {
+	for {
+		e, err := it.input.next(r)
+		if err != nil {
+			return nil, err
+		}
+		holds, err := it.d.f.holds(r, e)
+		if err == nil && holds {
+			return e, nil
+		}
+		e.release()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+type takeWhileDataset struct {
+	stage
+	f *captured
+}
+
+func (d *takeWhileDataset) cardinality() int64 { return unknown }
+
+func (d *takeWhileDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	return &takeWhileIterator{source: src, d: d}, err
+}
+
+type takeWhileIterator struct {
+	source
+	d    *takeWhileDataset
+	over bool
+}
+
+func (it *takeWhileIterator) next(r *run) (element, error) {
+	if it.over {
+		return nil, errEnd
+	}
+	e, err := it.input.next(r)
+	if err != nil {
+		return nil, err
+	}
+	holds, err := it.d.f.holds(r, e)
+	if err == nil && holds {
+		return e, nil
+	}
+	e.release()
+	if err == nil {
+		it.over, err = true, errEnd
+	}
+	return nil, err
+}
+
+func (it *takeWhileIterator) state(a *archive) {
+	a.bool(&it.over)
+	it.source.state(a)
+}

@@ -1,0 +1,73 @@
+package data
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// captured is a function with the last of its arguments.
+type captured struct {
+	kernel.Function
+	last element
+}
+
+// function returns the function of an attribute with the tensors of an argument.
+func (n *node) function(ctx *kernel.Context, attr, arg string) (*captured, error) {
+	last, err := n.inputs(ctx, arg)
+	return &captured{n.functions[attr], last}, err
+}
+
+// call runs the function on its first arguments, which it takes, and waits.
+func (f *captured) call(r *run, first element) (element, error) {
+	type result struct {
+		rets element
+		err  error
+	}
+	if err := r.cancelled(); err != nil {
+		first.release()
+		return nil, err
+	}
+	ended := make(chan result, 1)
+	f.Call(r.ctx, slices.Concat(first, f.last.retain()), func(rets []tensor.Tensor, err error) {
+		ended <- result{slices.Clone(rets), err}
+	})
+	got := <-ended
+	return got.rets, got.err
+}
+
+// holds calls a predicate.
+func (f *captured) holds(r *run, e element) (bool, error) {
+	got, err := f.call(r, e.retain())
+	if err != nil {
+		return false, err
+	}
+	defer got.release()
+	if len(got) != 1 || got[0].DType() != tensor.Bool || got[0].NumElements() != 1 {
+		return false, status.InvalidArgumentf("Filter predicate `f` must return a scalar bool.")
+	}
+	return tensor.Values[bool](&got[0])[0], nil
+}
+
+// dataset calls a function that makes a dataset and begins to iterate over it.
+func (f *captured) iterate(r *run, e element) (iterator, error) {
+	d, err := f.dataset(r, e)
+	if err != nil {
+		return nil, err
+	}
+	return d.iterate(r)
+}
+
+func (f *captured) dataset(r *run, e element) (dataset, error) {
+	got, err := f.call(r, e)
+	if err != nil {
+		return nil, err
+	}
+	defer got.release()
+	if len(got) != 1 || got[0].DType() != tensor.Variant || got[0].Rank() != 0 {
+		return nil, status.InvalidArgumentf("Function must return a single scalar of dtype DT_VARIANT.")
+	}
+	return datasetOf(&got[0])
+}

@@ -1,0 +1,164 @@
+package data
+
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	in := func(more ...string) []string { return append([]string{"other_arguments: Targuments"}, more...) }
+	plain := described("f: func", "Targuments: list(type) >= 0")
+	registerStage("FlatMapDataset", "Makes a dataset of the elements of the datasets that a function makes of elements, one after the other.",
+		in(), plain, newFlatMap)
+	doc := "Makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn."
+	ahead := described("f: func", "deterministic: string = 'default'", "Targuments: list(type) >= 0")
+	sloppy := append(typed("f: func", "Targuments: list(type) >= 0"), "sloppy: bool = false", metadata)
+	registerStage("InterleaveDataset", doc, in("cycle_length: int64", "block_length: int64"), plain, newInterleave)
+	registerStage("ParallelInterleaveDatasetV2", doc, in("cycle_length: int64", "block_length: int64", "num_parallel_calls: int64"), sloppy, newInterleave)
+	registerStage("ParallelInterleaveDatasetV3", doc, in("cycle_length: int64", "block_length: int64", "num_parallel_calls: int64"), ahead, newInterleave)
+	registerStage("ParallelInterleaveDatasetV4", doc, in("cycle_length: int64", "block_length: int64", "buffer_output_elements: int64",
+		"prefetch_input_elements: int64", "num_parallel_calls: int64"), ahead, newInterleave)
+	registerStage("LegacyParallelInterleaveDatasetV2", doc, in("cycle_length: int64", "block_length: int64", "buffer_output_elements: int64",
+		"prefetch_input_elements: int64"), ahead, newInterleave)
+}
+
+// interleaveDataset takes elements from several datasets in turn.
+type interleaveDataset struct {
+	stage
+	f            *captured
+	cycle, block int64
+}
+
+func newFlatMap(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	f, err := n.function(ctx, "f", "other_arguments")
+	return &interleaveDataset{s, f, 1, 1}, err
+}
+
+// defaultCycle is how many datasets are interleaved if nobody says how many.
+const defaultCycle = 10
+
+func newInterleave(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	f, err := n.function(ctx, "f", "other_arguments")
+	if err != nil {
+		return nil, err
+	}
+	v, err := n.scalars(ctx, "cycle_length", "block_length")
+	if err != nil {
+		return nil, err
+	}
+	if v[0] == -1 && n.Op.Name != "InterleaveDataset" {
+		v[0] = defaultCycle
+	}
+	if v[0] <= 0 {
+		return nil, status.InvalidArgumentf("cycle_length must be greater than zero.")
+	}
+	if v[1] <= 0 {
+		return nil, status.InvalidArgumentf("block_length must be greater than zero.")
+	}
+	return &interleaveDataset{s, f, v[0], v[1]}, nil
+}
+
+func (d *interleaveDataset) cardinality() int64 { return unknown }
+
+func (d *interleaveDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	return &interleaveIterator{source: src, d: d}, err
+}
+
+// lane is one of the datasets that elements are taken from.
+type lane struct {
+	from element  // what its dataset was made of
+	at   iterator // nil if the lane is free
+}
+
+type interleaveIterator struct {
+	source
+	d     *interleaveDataset
+	lanes []lane
+	turn  int64 // the lane to take from
+	taken int64 // elements of the block
+	open  int64 // lanes that are not free
+	over  bool  // no more input
+}
+
+func (it *interleaveIterator) next(r *run) (element, error) {
+	for !it.over || it.open > 0 {
+		l, err := it.lane(r)
+		if err != nil {
+			return nil, err
+		}
+		if l.at == nil {
+			it.pass()
+			continue
+		}
+		e, err := l.at.next(r)
+		if err == errEnd {
+			l.from.release()
+			*l = lane{}
+			it.open--
+			it.pass()
+			continue
+		}
+		if it.taken++; it.taken == it.d.block {
+			it.pass()
+		}
+		return e, err
+	}
+	return nil, errEnd
+}
+
+// pass goes on to the next lane.
+func (it *interleaveIterator) pass() {
+	it.taken = 0
+	it.turn++
+	if it.turn >= it.d.cycle || it.over && it.turn >= int64(len(it.lanes)) {
+		it.turn = 0
+	}
+}
+
+// lane returns the lane whose turn it is, with a new dataset if it is free and there is one.
+func (it *interleaveIterator) lane(r *run) (*lane, error) {
+	if int64(len(it.lanes)) <= it.turn {
+		it.lanes = append(it.lanes, lane{})
+	}
+	l := &it.lanes[it.turn]
+	if l.at != nil || it.over {
+		return l, nil
+	}
+	e, err := it.input.next(r)
+	if err == errEnd {
+		it.over = true
+		return l, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	at, err := it.d.f.iterate(r, e.retain())
+	if err != nil {
+		e.release()
+		return nil, err
+	}
+	l.from, l.at = e, at
+	it.open++
+	return l, nil
+}
+
+func (it *interleaveIterator) state(a *archive) {
+	it.source.state(a)
+	a.int(&it.turn)
+	a.int(&it.taken)
+	a.int(&it.open)
+	a.bool(&it.over)
+	n := a.count(len(it.lanes))
+	if a.loading {
+		it.lanes = make([]lane, n)
+	}
+	for i := range it.lanes {
+		l := &it.lanes[i]
+		a.element(&l.from)
+		a.iterator(&l.at, func() (iterator, error) { return it.d.f.iterate(a.run, l.from.retain()) })
+	}
+	if a.loading && (it.turn < 0 || it.turn > int64(n) || it.turn >= it.d.cycle) {
+		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+	}
+}

@@ -1,0 +1,149 @@
+package data
+
+import (
+	"context"
+	"sync"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Iterator is the resource that steps take elements from. Requests are answered one at a time.
+type Iterator struct {
+	spec
+
+	turn chan struct{} // holds a token while nobody uses what follows
+	data dataset       // nil before the first MakeIterator
+	at   iterator
+	life context.Context // of at
+
+	mu     sync.Mutex
+	closed bool               // guarded by mu
+	stop   context.CancelFunc // guarded by mu; ends the life of at
+}
+
+func newIterator(s spec) *Iterator {
+	it := &Iterator{spec: s, turn: make(chan struct{}, 1)}
+	it.turn <- struct{}{}
+	return it
+}
+
+// TypeName names the resource as TensorFlow does.
+func (*Iterator) TypeName() string { return "N10tensorflow4data16IteratorResourceE" }
+
+// Close ends what works ahead for the iterator.
+func (it *Iterator) Close() {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	it.closed = true
+	if it.stop != nil {
+		it.stop()
+	}
+}
+
+// renew gives the iterator a new life and ends what worked ahead in the one before.
+func (it *Iterator) renew() context.Context {
+	life, stop := context.WithCancel(context.Background())
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	if it.stop != nil {
+		it.stop()
+	}
+	if it.stop = stop; it.closed {
+		stop()
+	}
+	it.life = life
+	return life
+}
+
+// use calls f on a goroutine of its own when it is the turn of the request, and passes its error on.
+func (it *Iterator) use(ctx *kernel.Context, done func(error), f func() error) {
+	go func() {
+		select {
+		case <-it.turn:
+		case <-ctx.Context().Done():
+			done(status.FromContext(ctx.Context(), "Iterator was cancelled"))
+			return
+		}
+		err := guarded(f)
+		it.turn <- struct{}{}
+		done(err)
+	}()
+}
+
+// guarded turns a panic, which on this goroutine nobody else would stop, into an error.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = status.Internalf("iterator panicked: %v", p)
+		}
+	}()
+	return f()
+}
+
+// reset goes to the beginning of a dataset.
+func (it *Iterator) reset(ctx *kernel.Context, d dataset) error {
+	if len(it.types) > 0 {
+		if err := it.check(d.elementSpec()); err != nil {
+			return err
+		}
+	}
+	r := newRun(ctx, it.renew())
+	at, err := d.iterate(r)
+	if err != nil {
+		return err
+	}
+	it.data, it.at = d, at
+	return nil
+}
+
+// next returns the next element, of which the node says what it should be.
+func (it *Iterator) next(ctx *kernel.Context, want *spec) (element, error) {
+	if it.at == nil {
+		return nil, status.FailedPreconditionf("GetNext() failed because the iterator has not been initialized. " +
+			"Ensure that you have run the initializer operation for this iterator before getting the next element.")
+	}
+	e, err := it.at.next(newRun(ctx, it.life))
+	if err != nil {
+		return nil, err
+	}
+	if err := want.check(specOf(e)); err != nil {
+		e.release()
+		return nil, err
+	}
+	return e, nil
+}
+
+// save returns the place of the iterator.
+func (it *Iterator) save(ctx *kernel.Context) (tensor.VariantValue, error) {
+	if it.at == nil {
+		return tensor.VariantValue{}, status.FailedPreconditionf("Save() failed because the iterator has not been initialized. " +
+			"Ensure that you have run the initializer operation for this iterator before saving it.")
+	}
+	a := &archive{run: newRun(ctx, it.life)}
+	it.at.state(a)
+	return a.saved(), a.err
+}
+
+// restore goes to a place that was saved.
+func (it *Iterator) restore(ctx *kernel.Context, v tensor.VariantValue) error {
+	if it.at == nil {
+		return status.FailedPreconditionf("Restore() failed because the iterator has not been initialized. " +
+			"Ensure that you have run the initializer operation for this iterator before restoring it.")
+	}
+	r := newRun(ctx, it.renew())
+	a, err := loadFrom(r, v)
+	if err != nil {
+		return err
+	}
+	at, err := it.data.iterate(r)
+	if err != nil {
+		return err
+	}
+	at.state(a)
+	if a.err == nil {
+		it.at = at
+	}
+	return a.err
+}

@@ -1,0 +1,62 @@
+package data
+
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	registerStage("MapDataset", "Makes a dataset of what a function makes of the elements of another.",
+		[]string{"other_arguments: Targuments"},
+		append(typed("f: func", "Targuments: list(type) >= 0"), "use_inter_op_parallelism: bool = true",
+			"preserve_cardinality: bool = false", "force_synchronous: bool = false", metadata), newMap)
+}
+
+// mapDataset has one element for each of its input.
+type mapDataset struct {
+	stage
+	f    *captured
+	keep bool // an OutOfRange error of the function is an error, not the end
+}
+
+func newMap(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	f, err := n.function(ctx, "f", "other_arguments")
+	return &mapDataset{s, f, n.Attrs.Bool("preserve_cardinality")}, err
+}
+
+func (d *mapDataset) cardinality() int64 {
+	if d.keep {
+		return d.input.cardinality()
+	}
+	return unknown
+}
+
+func (d *mapDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	return &mapIterator{src, d}, err
+}
+
+// apply calls the function; its OutOfRange error is the end of the dataset.
+func (d *mapDataset) apply(r *run, e element) (element, error) {
+	out, err := d.f.call(r, e)
+	if status.CodeOf(err) == status.OutOfRange {
+		if d.keep {
+			return nil, status.InvalidArgumentf("Function invocation produced OutOfRangeError: %s", status.From(err).Message)
+		}
+		return nil, errEnd
+	}
+	return out, err
+}
+
+type mapIterator struct {
+	source
+	d *mapDataset
+}
+
+func (it *mapIterator) next(r *run) (element, error) {
+	e, err := it.input.next(r)
+	if err != nil {
+		return nil, err
+	}
+	return it.d.apply(r, e)
+}

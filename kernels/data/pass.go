@@ -1,0 +1,27 @@
+package data
+
+import "github.com/weft-ml/weft/kernel"
+
+func init() {
+	for _, p := range []struct {
+		name, doc string
+		in, attrs []string
+	}{
+		{"OptionsDataset", "Gives a dataset with options for how it is iterated over.", nil, append([]string{"serialized_options: string"}, described()...)},
+		{"ModelDataset", "Gives a dataset whose parallelism may be tuned.", nil,
+			typed("algorithm: int = 0", "cpu_budget: int = 0", "ram_budget: int = 0")},
+		{"MaxIntraOpParallelismDataset", "Gives a dataset whose functions use a bounded number of threads.", []string{"max_intra_op_parallelism: int64"}, typed()},
+		{"PrivateThreadPoolDataset", "Gives a dataset whose functions use threads of their own.", []string{"num_threads: int64"}, typed()},
+		{"FinalizeDataset", "Gives a dataset that is ready to be iterated over.", nil, typed("has_captured_ref: bool = false")},
+		{"NonSerializableDataset", "Gives a dataset whose iterators need not be saved.", nil, typed()},
+	} {
+		registerStage(p.name, p.doc, p.in, p.attrs, func(_ *node, _ *kernel.Context, s stage) (dataset, error) {
+			return &passDataset{s}, nil
+		})
+	}
+}
+
+// passDataset has the elements of its input. What it asks for besides is the business of Go's scheduler.
+type passDataset struct{ stage }
+
+func (d *passDataset) iterate(r *run) (iterator, error) { return d.input.iterate(r) }

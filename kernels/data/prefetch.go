@@ -1,0 +1,124 @@
+package data
+
+import (
+	"sync"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	registerStage("PrefetchDataset", "Gives a dataset whose next elements are made ahead of the requests for them.",
+		[]string{"buffer_size: int64"},
+		append(typed(), "slack_period: int = 0", "legacy_autotune: bool = true", "buffer_size_min: int = 0", metadata), newPrefetch)
+}
+
+type prefetchDataset struct {
+	stage
+	size int64
+}
+
+// defaultAhead is how many elements are made ahead if nobody says how many.
+const defaultAhead = 2
+
+func newPrefetch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	size, err := scalar[int64](n, ctx, "buffer_size")
+	if err != nil {
+		return nil, err
+	}
+	if size < 0 && size != autotune {
+		return nil, status.InvalidArgumentf("buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning")
+	}
+	if size == autotune {
+		size = defaultAhead
+	}
+	return &prefetchDataset{s, size}, nil
+}
+
+func (d *prefetchDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	if d.size == 0 || err != nil {
+		return src.input, err
+	}
+	return &prefetchIterator{source: src, d: d}, nil
+}
+
+// prefetchIterator fills its buffer on a goroutine that ends when the buffer is full, the dataset is at its end or has
+// failed, or the iterator ends.
+type prefetchIterator struct {
+	source
+	d *prefetchDataset
+
+	mu     sync.Mutex
+	buffer []*result     // guarded by mu
+	filled chan struct{} // guarded by mu; closed when the goroutine has ended, nil if there is none
+	more   chan struct{} // guarded by mu; closed when the buffer has changed
+}
+
+func (it *prefetchIterator) next(r *run) (element, error) {
+	for {
+		it.mu.Lock()
+		if len(it.buffer) > 0 {
+			p := it.buffer[0]
+			it.buffer = it.buffer[1:]
+			it.fill(r)
+			it.mu.Unlock()
+			return p.value, p.err
+		}
+		it.fill(r)
+		more := it.more
+		it.mu.Unlock()
+		select {
+		case <-more:
+		case <-r.ctx.Context().Done():
+			return nil, r.cancelled()
+		}
+	}
+}
+
+// fill starts the goroutine unless it runs or there is no room. mu is held.
+func (it *prefetchIterator) fill(r *run) {
+	if it.filled != nil || int64(len(it.buffer)) >= it.d.size {
+		return
+	}
+	it.filled, it.more = make(chan struct{}), make(chan struct{})
+	go it.work(r.ahead(), it.filled)
+}
+
+func (it *prefetchIterator) work(r *run, filled chan struct{}) {
+	defer close(filled)
+	for {
+		var e element
+		err := guarded(func() (err error) {
+			e, err = it.input.next(r)
+			return err
+		})
+		it.mu.Lock()
+		it.buffer = append(it.buffer, ready(e, err))
+		close(it.more)
+		it.more = make(chan struct{})
+		stop := err != nil || int64(len(it.buffer)) >= it.d.size || r.life.Err() != nil
+		if stop {
+			it.filled = nil
+		}
+		it.mu.Unlock()
+		if stop {
+			return
+		}
+	}
+}
+
+func (it *prefetchIterator) state(a *archive) {
+	it.mu.Lock()
+	filled := it.filled
+	it.mu.Unlock()
+	if filled != nil {
+		<-filled // the input is nobody else's from here on
+	}
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	q := queue{all: it.buffer}
+	q.state(a)
+	it.buffer = q.all
+	it.source.state(a)
+}

@@ -1,0 +1,74 @@
+package data
+
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	register(opdef.Def{
+		Name: "RangeDataset", Doc: "Makes a dataset of the numbers from start up to stop, which is not one of them.",
+		In:    []string{"start: int64", "stop: int64", "step: int64"},
+		Attrs: append(described(), "replicate_on_split: bool = false"), Stateful: true,
+	}, newRange)
+}
+
+type rangeDataset struct {
+	spec
+	start, stop, step int64
+}
+
+func newRange(n *node, ctx *kernel.Context) (dataset, error) {
+	v, err := n.scalars(ctx, "start", "stop", "step")
+	if err != nil {
+		return nil, err
+	}
+	if v[2] == 0 {
+		return nil, status.InvalidArgumentf("step must be a non-zero integer.")
+	}
+	d := &rangeDataset{n.spec(), v[0], v[1], v[2]}
+	if dtype := d.types[0]; !dtype.IsInteger() && !dtype.IsFloating() {
+		return nil, status.InvalidArgumentf("Unsupported data type: %v", dtype)
+	}
+	return d, nil
+}
+
+func (d *rangeDataset) cardinality() int64 {
+	switch {
+	case d.step > 0 && d.start < d.stop:
+		return int64((uint64(d.stop)-uint64(d.start)-1)/uint64(d.step) + 1)
+	case d.step < 0 && d.start > d.stop:
+		return int64((uint64(d.start)-uint64(d.stop)-1)/-uint64(d.step) + 1)
+	}
+	return 0
+}
+
+func (d *rangeDataset) iterate(*run) (iterator, error) {
+	return &rangeIterator{d: d, n: d.cardinality()}, nil
+}
+
+type rangeIterator struct {
+	d    *rangeDataset
+	i, n int64
+}
+
+func (it *rangeIterator) next(*run) (element, error) {
+	if it.i >= it.n {
+		return nil, errEnd
+	}
+	t, err := integer(it.d.types[0], it.d.start+it.i*it.d.step)
+	it.i++
+	return element{t}, err
+}
+
+func (it *rangeIterator) state(a *archive) { a.int(&it.i) }
+
+// integer returns a scalar of a numeric type.
+func integer(dtype tensor.DType, v int64) (tensor.Tensor, error) {
+	if dtype == tensor.Int64 {
+		return tensor.Scalar(v), nil
+	}
+	return tensor.FromFloat(dtype, float64(v))
+}

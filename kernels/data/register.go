@@ -1,0 +1,170 @@
+package data
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// node is a node that makes a dataset.
+type node struct {
+	*kernel.Construction
+	functions map[string]kernel.Function // the attributes of kind func
+}
+
+// maker makes the dataset of a node from its inputs.
+type maker func(n *node, ctx *kernel.Context) (dataset, error)
+
+// typed adds to attributes those that all datasets have.
+func typed(attrs ...string) []string {
+	return append(attrs, "output_types: list(type) >= 1", "output_shapes: list(shape) >= 1")
+}
+
+// described is typed with the attribute that most datasets have besides.
+func described(attrs ...string) []string { return append(typed(attrs...), metadata) }
+
+const metadata = "metadata: string = ''"
+
+// register adds an operation that makes a dataset. def gives its name, documentation, inputs and attributes.
+func register(def opdef.Def, build maker) {
+	if def.Out == nil {
+		def.Out = []string{"handle: variant"}
+	}
+	def.Shape = opdef.ScalarShape
+	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
+		n, err := newNode(c)
+		if err != nil {
+			return nil, err
+		}
+		return kernel.Func(func(ctx *kernel.Context) error {
+			d, err := build(n, ctx)
+			if err == nil {
+				ctx.SetOutput(0, tensor.Scalar(tensor.VariantValue{Value: d}))
+			}
+			return err
+		}), nil
+	})})
+}
+
+func newNode(c *kernel.Construction) (*node, error) {
+	n := &node{Construction: c, functions: map[string]kernel.Function{}}
+	for _, attr := range c.Op.Attrs {
+		if attr.Kind != "func" {
+			continue
+		}
+		if c.Functions == nil {
+			return nil, status.InvalidArgumentf("%s needs functions, and the graph has none", c.Op.Name)
+		}
+		f, err := c.Functions.Instantiate(c.Attrs.Func(attr.Name))
+		if err != nil {
+			return nil, err
+		}
+		n.functions[attr.Name] = f
+	}
+	return n, nil
+}
+
+// spec returns what the node says of the elements.
+func (n *node) spec() spec {
+	types := n.Attrs.Types("output_types")
+	if types == nil {
+		types = n.Attrs.Types("Toutput_types")
+	}
+	return spec{types: types, shapes: n.Attrs.Shapes("output_shapes")}
+}
+
+// inputs returns the tensors of an argument, each with a reference of its own.
+func (n *node) inputs(ctx *kernel.Context, arg string) (element, error) {
+	lo, hi, err := n.InputRange(arg)
+	if err != nil {
+		return nil, err
+	}
+	out := make(element, 0, hi-lo)
+	for i := lo; i < hi; i++ {
+		out = append(out, ctx.Input(i).Retain())
+	}
+	return out, nil
+}
+
+// scalar returns the value of an argument that must be one.
+func scalar[T tensor.Elem](n *node, ctx *kernel.Context, arg string) (v T, err error) {
+	i, _, err := n.InputRange(arg)
+	if err != nil {
+		return v, err
+	}
+	t := ctx.Input(i)
+	if t.Rank() != 0 {
+		return v, status.InvalidArgumentf("%s must be a scalar", arg)
+	}
+	return tensor.Value[T](t), nil
+}
+
+// scalars returns the values of integer arguments that must be scalars.
+func (n *node) scalars(ctx *kernel.Context, args ...string) ([]int64, error) {
+	out := make([]int64, len(args))
+	for i, arg := range args {
+		v, err := scalar[int64](n, ctx, arg)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+// datasetOf returns the dataset that a tensor holds.
+func datasetOf(t *tensor.Tensor) (dataset, error) {
+	if t.DType() != tensor.Variant || t.Rank() != 0 {
+		return nil, status.InvalidArgumentf("Dataset tensor must be a scalar of dtype DT_VARIANT.")
+	}
+	d, ok := tensor.Value[tensor.VariantValue](t).Value.(dataset)
+	if !ok {
+		return nil, status.InvalidArgumentf("Tensor must be a Dataset object.")
+	}
+	return d, nil
+}
+
+// stage is a dataset made of another's elements, as many unless it says otherwise.
+type stage struct {
+	*spec
+	input dataset
+}
+
+func (s *stage) cardinality() int64 { return s.input.cardinality() }
+
+// stageOf returns the stage of a node whose first input is a dataset.
+func (n *node) stageOf(ctx *kernel.Context) (stage, error) {
+	input, err := datasetOf(ctx.Input(0))
+	s := n.spec()
+	return stage{spec: &s, input: input}, err
+}
+
+// source is the iterator of a stage as far as it asks the stage before.
+type source struct{ input iterator }
+
+func (s *stage) begin(r *run) (source, error) {
+	it, err := s.input.iterate(r)
+	return source{it}, err
+}
+
+func (s *source) state(a *archive) { s.input.state(a) }
+
+// registerStage adds an operation that makes a dataset of the elements of its input input_dataset; more are its other
+// arguments.
+func registerStage(name, doc string, more, attrs []string, build func(n *node, ctx *kernel.Context, s stage) (dataset, error)) {
+	register(opdef.Def{
+		Name: name, Doc: doc, In: slices.Concat([]string{"input_dataset: variant"}, more), Attrs: attrs,
+		Stateful: slices.ContainsFunc(more, isResource),
+	}, func(n *node, ctx *kernel.Context) (dataset, error) {
+		s, err := n.stageOf(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return build(n, ctx, s)
+	})
+}
+
+func isResource(arg string) bool { return len(arg) > 10 && arg[len(arg)-10:] == ": resource" }

@@ -1,0 +1,163 @@
+package data
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/weft-ml/weft/internal/philox"
+	"github.com/weft-ml/weft/internal/resource"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	doc := "Makes a dataset of the elements of another in random order."
+	again := "reshuffle_each_iteration: bool = true"
+	registerStage("ShuffleDataset", doc, []string{"buffer_size: int64", "seed: int64", "seed2: int64"}, described(again), newShuffle)
+	registerStage("ShuffleDatasetV2", doc, []string{"buffer_size: int64", "seed_generator: resource"}, described(), newSharedShuffle)
+	registerStage("ShuffleDatasetV3", doc,
+		[]string{"buffer_size: int64", "seed: int64", "seed2: int64", "seed_generator: resource"}, described(again), newSeededShuffle)
+}
+
+// shuffleDataset takes each element at random from a buffer.
+type shuffleDataset struct {
+	stage
+	size  int64
+	seeds *seeds
+}
+
+func bufferSize(n *node, ctx *kernel.Context) (int64, error) {
+	size, err := scalar[int64](n, ctx, "buffer_size")
+	if err != nil {
+		return 0, err
+	}
+	if size == unknown {
+		return math.MaxInt64, nil
+	}
+	if size <= 0 {
+		return 0, status.InvalidArgumentf("buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
+	}
+	return size, nil
+}
+
+func newShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	size, err := bufferSize(n, ctx)
+	if err != nil {
+		return nil, err
+	}
+	v, err := n.scalars(ctx, "seed", "seed2")
+	if err != nil {
+		return nil, err
+	}
+	return &shuffleDataset{s, size, newSeeds(v[0], v[1], n.Attrs.Bool("reshuffle_each_iteration"))}, nil
+}
+
+func newSharedShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	size, err := bufferSize(n, ctx)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := resource.Find[*seeds](ctx, 2)
+	return &shuffleDataset{s, size, shared}, err
+}
+
+// newSeededShuffle shares the generator of seeds if there is one; otherwise the dataset has one of its own.
+func newSeededShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	d, err := newShuffle(n, ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if shared, err := resource.Find[*seeds](ctx, 4); err == nil {
+		d.(*shuffleDataset).seeds = shared
+	}
+	return d, nil
+}
+
+func (d *shuffleDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	if err != nil {
+		return nil, err
+	}
+	return &shuffleIterator{source: src, d: d, random: d.seeds.next()}, nil
+}
+
+type shuffleIterator struct {
+	source
+	d      *shuffleDataset
+	random stream
+	buffer []element // in the order of TensorFlow's: the first takes the place of the one that is taken
+	over   bool
+}
+
+func (it *shuffleIterator) next(r *run) (element, error) {
+	for !it.over && int64(len(it.buffer)) < it.d.size {
+		e, err := it.input.next(r)
+		if err == errEnd {
+			it.over = true
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		it.buffer = append(it.buffer, e)
+	}
+	if len(it.buffer) == 0 {
+		return nil, errEnd
+	}
+	i := int64(it.random.next()) % int64(len(it.buffer))
+	e := it.buffer[i]
+	it.buffer[i] = it.buffer[0]
+	it.buffer[0] = nil
+	it.buffer = it.buffer[1:]
+	return e, nil
+}
+
+func (it *shuffleIterator) state(a *archive) {
+	a.elements(&it.buffer)
+	a.bool(&it.over)
+	it.random.state(a)
+	it.source.state(a)
+}
+
+// stream is a stream of random numbers, as far as it has been used.
+type stream struct {
+	seed, seed2, used int64
+	from              philox.Generator
+	out               [4]uint32
+}
+
+func newStream(seed, seed2 int64) stream {
+	return stream{seed: seed, seed2: seed2, from: philox.New(uint64(seed), uint64(seed2))}
+}
+
+func (s *stream) next() uint32 {
+	if s.used%4 == 0 {
+		s.out = s.from.Next()
+	}
+	s.used++
+	return s.out[(s.used-1)%4]
+}
+
+func (s *stream) state(a *archive) {
+	a.int(&s.seed)
+	a.int(&s.seed2)
+	a.int(&s.used)
+	if !a.loading {
+		return
+	}
+	used := s.used
+	*s = newStream(s.seed, s.seed2)
+	s.from.Skip(uint64(used / 4))
+	if used%4 != 0 {
+		s.out = s.from.Next()
+	}
+	s.used = used
+}
+
+// chosen replaces seeds that are both 0 by random ones.
+func chosen(seed, seed2 int64) (int64, int64) {
+	if seed == 0 && seed2 == 0 {
+		return rand.Int64(), rand.Int64()
+	}
+	return seed, seed2
+}

@@ -1,0 +1,100 @@
+package data
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+)
+
+func init() {
+	register(opdef.Def{
+		Name: "ZipDataset", Doc: "Makes a dataset whose elements have the components of one element of each of several datasets.",
+		In:    []string{"input_datasets: N * variant"},
+		Attrs: append(typed(), "N: int >= 1", metadata),
+	}, newZip)
+}
+
+type zipDataset struct {
+	spec
+	inputs []dataset
+}
+
+func newZip(n *node, ctx *kernel.Context) (dataset, error) {
+	inputs, err := datasetsOf(ctx, 0, ctx.NumInputs())
+	return &zipDataset{n.spec(), inputs}, err
+}
+
+// datasetsOf returns the datasets that inputs lo to hi hold.
+func datasetsOf(ctx *kernel.Context, lo, hi int) ([]dataset, error) {
+	all := make([]dataset, hi-lo)
+	for i := range all {
+		var err error
+		if all[i], err = datasetOf(ctx.Input(lo + i)); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (d *zipDataset) cardinality() int64 {
+	least := int64(infinite)
+	for _, input := range d.inputs {
+		switch n := input.cardinality(); {
+		case n == unknown:
+			return unknown
+		case n != infinite && (least == infinite || n < least):
+			least = n
+		}
+	}
+	return least
+}
+
+func (d *zipDataset) iterate(r *run) (iterator, error) {
+	it := &zipIterator{inputs: make([]iterator, len(d.inputs))}
+	for i, input := range d.inputs {
+		var err error
+		if it.inputs[i], err = input.iterate(r); err != nil {
+			return nil, err
+		}
+	}
+	return it, nil
+}
+
+type zipIterator struct {
+	inputs []iterator
+	over   bool
+}
+
+func (it *zipIterator) next(r *run) (element, error) {
+	if it.over {
+		return nil, errEnd
+	}
+	parts := make([]element, 0, len(it.inputs))
+	var failed error
+	for _, input := range it.inputs { // all of them are asked, so that they stay together after an error
+		e, err := input.next(r)
+		if err == errEnd {
+			failed, it.over = err, true
+			break
+		}
+		if err != nil && failed == nil {
+			failed = err
+		}
+		parts = append(parts, e)
+	}
+	if failed != nil {
+		for _, e := range parts {
+			e.release()
+		}
+		return nil, failed
+	}
+	return slices.Concat(parts...), nil
+}
+
+func (it *zipIterator) state(a *archive) {
+	a.bool(&it.over)
+	for _, input := range it.inputs {
+		input.state(a)
+	}
+}
