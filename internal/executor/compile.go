@@ -17,6 +17,7 @@ type node struct {
 	kind     kind
 	transfer bool // runs when dead, and may have outputs without value
 	refs     bool // an input is, or comes from, a reference
+	late     bool // the output is the reference that the input is, though its type does not say so
 	numIn    int32
 	in       int32 // slot of the first input
 	count    int32
@@ -101,10 +102,11 @@ func (n *node) compile(gn *graph.Node, newKernel func(*graph.Node) (kernel.Kerne
 		if in.Node == nil {
 			return status.InvalidArgumentf("Input %d of node %s is not connected", i, gn.Name)
 		}
-		if in.DType().IsRef() {
+		if in.DType().IsRef() || readsVariable(in.Node) {
 			n.refs = true
 		}
 	}
+	n.late = readsVariable(gn)
 	if n.refs {
 		for _, in := range gn.Inputs() {
 			n.sources = append(n.sources, in.String())
@@ -117,6 +119,13 @@ func (n *node) compile(gn *graph.Node, newKernel func(*graph.Node) (kernel.Kerne
 	n.kern, err = newKernel(gn)
 	n.async, _ = n.kern.(kernel.Async)
 	return err
+}
+
+// readsVariable reports whether a node is the Identity by which programs read a variable behind a reference. It passes the
+// reference on, and each consumer takes the value when it runs: TensorFlow's output shares the variable's memory, and
+// programs such as synchronous training count on it to see a step that was counted in between.
+func readsVariable(n *graph.Node) bool {
+	return n.Op.Name == "Identity" && n.NumInputs() == 1 && n.Input(0).Node != nil && n.Input(0).DType().IsRef()
 }
 
 // compileKnown reads the attributes of operations that have no kernel here.

@@ -637,3 +637,25 @@ func TestBuffersComeBack(t *testing.T) {
 		}
 	}
 }
+
+// TestIdentityOfAVariableReadsLate pins what synchronous training counts on: the consumer of an Identity of a variable
+// takes the value when it runs, here after an update that the Identity itself did not wait for.
+func TestIdentityOfAVariableReadsLate(t *testing.T) {
+	b := newBuilder(t)
+	v := b.add("v", "Var", nil).Out(0)
+	first := b.add("first", "AssignRef", nil, v, b.number(1))
+	read := b.typed("Identity", v)
+	b.ConnectControl(first, read)
+	update := b.add("update", "AssignAddRef", nil, v, b.number(2))
+	b.ConnectControl(read, update)
+	late := b.sum(read.Out(0), b.number(0))
+	b.ConnectControl(update, late.Node)
+	b.ret(0, late)
+	rets, err := call(t, b.compile(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tensor.Value[int64](&rets[0]); got != 3 {
+		t.Errorf("read %d, want the updated 3", got)
+	}
+}
