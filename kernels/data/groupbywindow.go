@@ -1,0 +1,167 @@
+package data
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerStage("GroupByWindowDataset", "Makes a dataset of the datasets that a function makes of windows of elements with one key.",
+		[]string{"key_func_other_arguments: Tkey_func_other_arguments", "reduce_func_other_arguments: Treduce_func_other_arguments",
+			"window_size_func_other_arguments: Twindow_size_func_other_arguments"},
+		described("key_func: func", "reduce_func: func", "window_size_func: func", "Tkey_func_other_arguments: list(type) >= 0",
+			"Treduce_func_other_arguments: list(type) >= 0", "Twindow_size_func_other_arguments: list(type) >= 0"), newGroups)
+}
+
+type groupsDataset struct {
+	stage
+	key, reduce, size *captured
+}
+
+func newGroups(n *node, ctx *kernel.Context, s stage) (_ dataset, err error) {
+	d := &groupsDataset{stage: s}
+	for name, f := range map[string]**captured{"key_func": &d.key, "reduce_func": &d.reduce, "window_size_func": &d.size} {
+		if *f, err = n.function(ctx, name, name+"_other_arguments"); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func (d *groupsDataset) cardinality() int64 { return unknown }
+
+func (d *groupsDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	return &groupsIterator{source: src, d: d, groups: map[int64]*group{}}, err
+}
+
+// group is the elements with one key that are not in a window yet.
+type group struct {
+	size  int64
+	elems []element
+}
+
+type groupsIterator struct {
+	source
+	d       *groupsDataset
+	groups  map[int64]*group
+	window  []element // what current was made of
+	key     int64     // of the window
+	current iterator  // nil if there is none
+	over    bool
+}
+
+func (it *groupsIterator) next(r *run) (element, error) {
+	for {
+		if it.current != nil {
+			e, err := it.current.next(r)
+			if err != errEnd {
+				return e, err
+			}
+			it.current, it.window = nil, nil
+		}
+		if err := it.advance(r); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// advance reads until a window is complete; at the end those that are not are taken in the order of their keys.
+func (it *groupsIterator) advance(r *run) error {
+	for !it.over {
+		e, err := it.input.next(r)
+		if err == errEnd {
+			it.over = true
+			break
+		}
+		if err != nil {
+			return err
+		}
+		key, g, err := it.group(r, e)
+		if err != nil {
+			return err
+		}
+		g.elems = append(g.elems, e)
+		if int64(len(g.elems)) == g.size {
+			return it.flush(r, key, g)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(it.groups)) {
+		if g := it.groups[key]; len(g.elems) > 0 {
+			return it.flush(r, key, g)
+		}
+	}
+	return errEnd
+}
+
+// group returns the group that an element belongs to.
+func (it *groupsIterator) group(r *run, e element) (int64, *group, error) {
+	key, err := number(it.d.key, r, e.retain(), "key_func")
+	if err != nil {
+		return 0, nil, err
+	}
+	if g := it.groups[key]; g != nil {
+		return key, g, nil
+	}
+	size, err := number(it.d.size, r, element{tensor.Scalar(key)}, "window_size_func")
+	if err == nil && size <= 0 {
+		err = status.InvalidArgumentf("Window size must be greater than zero, but got %d.", size)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	g := &group{size: size}
+	it.groups[key] = g
+	return key, g, nil
+}
+
+// number calls a function that gives one.
+func number(f *captured, r *run, args element, name string) (int64, error) {
+	got, err := f.call(r, args)
+	if err != nil {
+		return 0, err
+	}
+	defer got.release()
+	if len(got) != 1 || got[0].DType() != tensor.Int64 || got[0].NumElements() != 1 {
+		return 0, status.InvalidArgumentf("`%s` must return a scalar int64.", name)
+	}
+	return tensor.Values[int64](&got[0])[0], nil
+}
+
+func (it *groupsIterator) flush(r *run, key int64, g *group) error {
+	it.key, it.window = key, g.elems
+	g.elems = nil
+	var err error
+	it.current, err = it.open(r)
+	return err
+}
+
+// open begins to iterate over the dataset made of the window.
+func (it *groupsIterator) open(r *run) (iterator, error) {
+	w := &listDataset{spec: *it.d.input.elementSpec(), all: it.window}
+	return it.d.reduce.iterate(r, element{tensor.Scalar(it.key), tensor.Scalar(tensor.VariantValue{Value: w})})
+}
+
+func (it *groupsIterator) state(a *archive) {
+	a.bool(&it.over)
+	a.int(&it.key)
+	a.elements(&it.window)
+	keys := slices.Sorted(maps.Keys(it.groups))
+	for i := range a.count(len(keys)) {
+		var key int64
+		g := &group{}
+		if !a.loading {
+			key, g = keys[i], it.groups[keys[i]]
+		}
+		a.int(&key)
+		a.int(&g.size)
+		a.elements(&g.elems)
+		it.groups[key] = g
+	}
+	it.source.state(a)
+	a.iterator(&it.current, func() (iterator, error) { return it.open(a.run) })
+}

@@ -1,0 +1,156 @@
+package data
+
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "GetElementAtIndex", Doc: "Gives the element of a dataset at an index.",
+			In: []string{"dataset: variant", "index: int64"}, Out: []string{"components: output_types"}, Attrs: typed(), Shape: elementShape,
+		},
+		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
+			n, err := newNode(c)
+			if err != nil {
+				return nil, err
+			}
+			return waiting(n, getElement), nil
+		}),
+	})
+}
+
+// indexed is a dataset whose elements can be had in any order.
+type indexed interface {
+	dataset
+	// at returns the element at an index below the cardinality.
+	at(r *run, i int64) (element, error)
+}
+
+// atIndex returns the element of a dataset at an index.
+func atIndex(r *run, d dataset, i int64) (element, error) {
+	if n := d.cardinality(); i < 0 || n >= 0 && i >= n {
+		return nil, status.OutOfRangef("Index out of range [0, %d):%d", n, i)
+	}
+	if d, ok := d.(indexed); ok {
+		return d.at(r, i)
+	}
+	it, err := d.iterate(r)
+	if err != nil {
+		return nil, err
+	}
+	for ; i > 0; i-- {
+		e, err := it.next(r)
+		if err != nil {
+			return nil, endOfSequence(err)
+		}
+		e.release()
+	}
+	e, err := it.next(r)
+	return e, endOfSequence(err)
+}
+
+func getElement(n *node, ctx *kernel.Context, r *run) error {
+	d, err := datasetOf(ctx.Input(0))
+	if err != nil {
+		return err
+	}
+	i, err := scalar[int64](n, ctx, "index")
+	if err != nil {
+		return err
+	}
+	e, err := atIndex(r, d, i)
+	if err != nil {
+		return err
+	}
+	s := n.spec()
+	return s.give(ctx, e)
+}
+
+// give makes the components of an element the outputs of a node.
+func (s *spec) give(ctx *kernel.Context, e element) error {
+	if err := s.check(specOf(e)); err != nil {
+		e.release()
+		return err
+	}
+	for i := range e {
+		ctx.SetOutput(i, e[i])
+	}
+	return nil
+}
+
+// waiting returns a kernel that iterates over datasets within one step, on a goroutine of its own.
+func waiting(n *node, f func(n *node, ctx *kernel.Context, r *run) error) kernel.Kernel {
+	return kernel.AsyncFunc(func(ctx *kernel.Context, done func(error)) {
+		go func() { done(guarded(func() error { return f(n, ctx, newRun(ctx, ctx.Context())) })) }()
+	})
+}
+
+func (d *rangeDataset) at(_ *run, i int64) (element, error) {
+	t, err := integer(d.types[0], d.start+i*d.step)
+	return element{t}, err
+}
+
+func (d *tensorsDataset) at(_ *run, i int64) (element, error) {
+	if !d.rows {
+		return d.tensors.retain(), nil
+	}
+	return rowOf(d.tensors, int(i))
+}
+
+func (d *mapDataset) at(r *run, i int64) (element, error) {
+	e, err := atIndex(r, d.input, i)
+	if err != nil {
+		return nil, err
+	}
+	e, err = d.apply(r, e)
+	return e, endOfSequence(err)
+}
+
+func (d *takeDataset) at(r *run, i int64) (element, error) { return atIndex(r, d.input, i) }
+
+func (d *skipDataset) at(r *run, i int64) (element, error) { return atIndex(r, d.input, i+d.n) }
+
+func (d *passDataset) at(r *run, i int64) (element, error) { return atIndex(r, d.input, i) }
+
+func (d *prefetchDataset) at(r *run, i int64) (element, error) { return atIndex(r, d.input, i) }
+
+func (d *repeatDataset) at(r *run, i int64) (element, error) {
+	if n := d.input.cardinality(); n > 0 {
+		i %= n
+	}
+	return atIndex(r, d.input, i)
+}
+
+func (d *concatenateDataset) at(r *run, i int64) (element, error) {
+	if n := d.parts[0].cardinality(); n >= 0 && i >= n {
+		return atIndex(r, d.parts[1], i-n)
+	}
+	return atIndex(r, d.parts[0], i)
+}
+
+func (d *zipDataset) at(r *run, i int64) (out element, err error) {
+	for _, input := range d.inputs {
+		e, err := atIndex(r, input, i)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e...)
+	}
+	return out, nil
+}
+
+func (d *batchDataset) at(r *run, i int64) (element, error) {
+	var rows []element
+	n := d.input.cardinality()
+	for j := i * d.size; j < (i+1)*d.size && (n < 0 || j < n); j++ {
+		e, err := atIndex(r, d.input, j)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, e)
+	}
+	return d.join(rows, d.size)
+}

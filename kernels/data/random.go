@@ -1,0 +1,49 @@
+package data
+
+import (
+	"github.com/weft-ml/weft/internal/resource"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	in := []string{"seed: int64", "seed2: int64"}
+	doc := "Makes a dataset of random numbers of 32 bits, without an end."
+	register(opdef.Def{Name: "RandomDataset", Doc: doc, In: in, Attrs: described(), Stateful: true}, newRandom)
+	register(opdef.Def{
+		Name: "RandomDatasetV2", Doc: doc, In: append(in[:2:2], "seed_generator: resource"), Stateful: true,
+		Attrs: append([]string{"rerandomize_each_iteration: bool = false"}, described()...),
+	}, newRandom)
+}
+
+type randomDataset struct {
+	spec
+	seeds *seeds
+}
+
+func newRandom(n *node, ctx *kernel.Context) (dataset, error) {
+	v, err := n.scalars(ctx, "seed", "seed2")
+	if err != nil {
+		return nil, err
+	}
+	d := &randomDataset{n.spec(), newSeeds(v[0], v[1], n.Attrs.Bool("rerandomize_each_iteration"))}
+	if len(n.Inputs) > 2 {
+		if shared, err := resource.Find[*seeds](ctx, 2); err == nil {
+			d.seeds = shared
+		}
+	}
+	return d, nil
+}
+
+func (d *randomDataset) cardinality() int64 { return infinite }
+
+func (d *randomDataset) iterate(*run) (iterator, error) { return &randomIterator{d.seeds.next()}, nil }
+
+type randomIterator struct{ numbers stream }
+
+func (it *randomIterator) next(*run) (element, error) {
+	return element{tensor.Scalar(int64(it.numbers.next()))}, nil
+}
+
+func (it *randomIterator) state(a *archive) { it.numbers.state(a) }

@@ -1,0 +1,95 @@
+package data
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	one := func(name, doc string, in, attrs []string, f func(n *node, ctx *kernel.Context, r *run) error) {
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: name, Doc: doc, In: in, Out: []string{"components: output_types"}, Attrs: attrs, Stateful: true, Shape: elementShape,
+			},
+			Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
+				n, err := newNode(c)
+				if err != nil {
+					return nil, err
+				}
+				return waiting(n, f), nil
+			}),
+		})
+	}
+	one("DatasetToSingleElement", "Gives the only element of a dataset.", []string{"dataset: variant"}, described(), single)
+	one("ReduceDataset", "Calls a function with the state that the call before gave and each element of a dataset, and gives the last state.",
+		[]string{"input_dataset: variant", "initial_state: Tstate", "other_arguments: Targuments"},
+		append(typed("f: func", "Tstate: list(type) >= 1", "Targuments: list(type) >= 0"), "use_inter_op_parallelism: bool = true", metadata), reduce)
+}
+
+func single(n *node, ctx *kernel.Context, r *run) error {
+	d, err := datasetOf(ctx.Input(0))
+	if err != nil {
+		return err
+	}
+	it, err := d.iterate(r)
+	if err != nil {
+		return err
+	}
+	e, err := it.next(r)
+	if err == errEnd {
+		return status.InvalidArgumentf("Dataset was empty.")
+	}
+	if err != nil {
+		return err
+	}
+	s := n.spec()
+	if err := s.check(specOf(e)); err != nil {
+		return err
+	}
+	switch _, err := it.next(r); err {
+	case errEnd:
+		return s.give(ctx, e)
+	case nil:
+		return status.InvalidArgumentf("Dataset had more than one element.")
+	default:
+		return err
+	}
+}
+
+func reduce(n *node, ctx *kernel.Context, r *run) error {
+	d, err := datasetOf(ctx.Input(0))
+	if err != nil {
+		return err
+	}
+	state, err := n.inputs(ctx, "initial_state")
+	if err != nil {
+		return err
+	}
+	f, err := n.function(ctx, "f", "other_arguments")
+	if err != nil {
+		return err
+	}
+	it, err := d.iterate(r)
+	for err == nil {
+		var e element
+		if e, err = it.next(r); err != nil {
+			break
+		}
+		count := len(state)
+		if state, err = f.call(r, slices.Concat(state, e)); err == nil && len(state) != count {
+			err = status.InvalidArgumentf("The number of components of the initial state and the reduce function output does not match. "+
+				"(initial_state=%d, output=%d).", count, len(state))
+		}
+	}
+	if status.CodeOf(err) == status.OutOfRange {
+		err = status.InvalidArgumentf("Function invocation produced OutOfRangeError: %s", status.From(err).Message)
+	}
+	if err != errEnd {
+		return err
+	}
+	s := n.spec()
+	return s.give(ctx, state)
+}

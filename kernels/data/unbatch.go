@@ -1,0 +1,79 @@
+package data
+
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	registerStage("UnbatchDataset", "Makes a dataset of the rows of elements.", nil, described(),
+		func(_ *node, _ *kernel.Context, s stage) (dataset, error) { return &unbatchDataset{s}, nil })
+}
+
+type unbatchDataset struct{ stage }
+
+func (d *unbatchDataset) cardinality() int64 {
+	n := d.input.cardinality()
+	switch rows := d.input.elementSpec().shapes[0].Dim(0); {
+	case n == infinite || n == unknown:
+		return n
+	case rows >= 0:
+		return n * rows
+	}
+	return unknown
+}
+
+func (d *unbatchDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	return &unbatchIterator{source: src}, err
+}
+
+type unbatchIterator struct {
+	source
+	rows element // nil between elements
+	i    int64
+}
+
+func (it *unbatchIterator) next(r *run) (element, error) {
+	for it.rows == nil || it.i >= int64(it.rows[0].Dim(0)) {
+		it.rows.release()
+		it.rows, it.i = nil, 0
+		e, err := it.input.next(r)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkRows(e); err != nil {
+			e.release()
+			return nil, err
+		}
+		it.rows = e
+	}
+	it.i++
+	return rowOf(it.rows, int(it.i-1))
+}
+
+// checkRows looks for components that cannot be taken apart together.
+func checkRows(e element) error {
+	for i := range e {
+		if e[i].Rank() == 0 {
+			return status.InvalidArgumentf("Input element must have a non-scalar value in each component.")
+		}
+		if e[i].Dim(0) != e[0].Dim(0) {
+			return status.InvalidArgumentf("Input element must have the same batch size in each component. Component 0 had size %d but "+
+				"component %d had size, %d.", e[0].Dim(0), i, e[i].Dim(0))
+		}
+	}
+	return nil
+}
+
+func (it *unbatchIterator) state(a *archive) {
+	a.int(&it.i)
+	a.element(&it.rows)
+	if a.loading && len(it.rows) == 0 {
+		it.rows = nil
+	}
+	if a.loading && (it.i < 0 || checkRows(it.rows) != nil) {
+		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+	}
+	it.source.state(a)
+}

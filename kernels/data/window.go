@@ -1,0 +1,144 @@
+package data
+
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerStage("WindowDataset", "Makes a dataset of windows of elements, which are datasets.",
+		[]string{"size: int64", "shift: int64", "stride: int64", "drop_remainder: bool"}, described(), newWindow)
+}
+
+type windowDataset struct {
+	stage
+	size, shift, stride int64
+	whole               bool // no smaller windows
+}
+
+func newWindow(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	v, err := n.scalars(ctx, "size", "shift", "stride")
+	if err != nil {
+		return nil, err
+	}
+	for i, what := range []string{"size", "shift", "stride"} {
+		if v[i] <= 0 {
+			return nil, status.InvalidArgumentf("Window %s must be greater than zero.", what)
+		}
+	}
+	whole, err := scalar[bool](n, ctx, "drop_remainder")
+	return &windowDataset{s, v[0], v[1], v[2], whole}, err
+}
+
+// span is how many elements of the input a window stretches over.
+func (d *windowDataset) span() int64 { return (d.size-1)*d.stride + 1 }
+
+func (d *windowDataset) cardinality() int64 {
+	n := d.input.cardinality()
+	switch {
+	case n < 0:
+		return n
+	case !d.whole:
+		return (n + d.shift - 1) / d.shift
+	case n < d.span():
+		return 0
+	}
+	return (n-d.span())/d.shift + 1
+}
+
+func (d *windowDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	return &windowIterator{source: src, d: d}, err
+}
+
+type windowIterator struct {
+	source
+	d      *windowDataset
+	buffer []element
+	over   bool
+}
+
+func (it *windowIterator) next(r *run) (element, error) {
+	span := it.d.span()
+	for !it.over && int64(len(it.buffer)) < span {
+		if err := it.read(r, true); err != nil {
+			return nil, err
+		}
+	}
+	n := int64(len(it.buffer))
+	if n == 0 || it.d.whole && n < span {
+		return nil, errEnd
+	}
+	var rows []element
+	for i := int64(0); i < n; i += it.d.stride {
+		rows = append(rows, it.buffer[i])
+	}
+	for i := n; !it.over && i < it.d.shift; i++ {
+		if err := it.read(r, false); err != nil {
+			return nil, err
+		}
+	}
+	it.buffer = it.buffer[min(n, it.d.shift):]
+	return it.windows(rows), nil
+}
+
+// read takes one element from the input and keeps it if asked to.
+func (it *windowIterator) read(r *run, keep bool) error {
+	e, err := it.input.next(r)
+	switch {
+	case err == errEnd:
+		it.over = true
+		return nil
+	case err == nil && keep:
+		it.buffer = append(it.buffer, e)
+	}
+	return err
+}
+
+// windows returns a dataset for each component.
+func (it *windowIterator) windows(rows []element) element {
+	in := it.d.input.elementSpec()
+	out := make(element, len(in.types))
+	for i := range out {
+		w := &listDataset{spec: spec{in.types[i : i+1], in.shapes[i : i+1]}}
+		for _, row := range rows {
+			w.all = append(w.all, element{row[i]})
+		}
+		out[i] = tensor.Scalar(tensor.VariantValue{Value: w})
+	}
+	return out
+}
+
+func (it *windowIterator) state(a *archive) {
+	a.bool(&it.over)
+	a.elements(&it.buffer)
+	it.source.state(a)
+}
+
+// listDataset has the elements of a list.
+type listDataset struct {
+	spec
+	all []element
+}
+
+func (d *listDataset) cardinality() int64 { return int64(len(d.all)) }
+
+func (d *listDataset) at(_ *run, i int64) (element, error) { return d.all[i].retain(), nil }
+
+func (d *listDataset) iterate(*run) (iterator, error) { return &listIterator{d: d}, nil }
+
+type listIterator struct {
+	d *listDataset
+	i int64
+}
+
+func (it *listIterator) next(*run) (element, error) {
+	if it.i >= int64(len(it.d.all)) {
+		return nil, errEnd
+	}
+	it.i++
+	return it.d.all[it.i-1].retain(), nil
+}
+
+func (it *listIterator) state(a *archive) { a.int(&it.i) }
