@@ -46,6 +46,27 @@ func AccumulateNV2(s *Scope, inputs []Output, shape tensor.PartialShape) Output 
 	return out(s.Add("AccumulateNV2", []Arg{Many(inputs)}, attrs), 0)
 }
 
+// AccumulatorApplyGradient: Adds a gradient to an accumulator, unless it was computed in an earlier step.
+func AccumulatorApplyGradient(s *Scope, handle Output, localStep Output, gradient Output) *graph.Node {
+	return s.Add("AccumulatorApplyGradient", []Arg{One(handle), One(localStep), One(gradient)}, nil)
+}
+
+// AccumulatorNumAccumulated: Counts the gradients that an accumulator has added up since its sum was taken last.
+func AccumulatorNumAccumulated(s *Scope, handle Output) Output {
+	return out(s.Add("AccumulatorNumAccumulated", []Arg{One(handle)}, nil), 0)
+}
+
+// AccumulatorSetGlobalStep: Sets the step of training of an accumulator, which drops gradients of earlier steps.
+func AccumulatorSetGlobalStep(s *Scope, handle Output, newGlobalStep Output) *graph.Node {
+	return s.Add("AccumulatorSetGlobalStep", []Arg{One(handle), One(newGlobalStep)}, nil)
+}
+
+// AccumulatorTakeGradient: Waits until an accumulator has a number of gradients, and gives their mean or sum.
+func AccumulatorTakeGradient(s *Scope, handle Output, numRequired Output, dtype tensor.DType) Output {
+	attrs := opdef.Attrs{"dtype": dtype}
+	return out(s.Add("AccumulatorTakeGradient", []Arg{One(handle), One(numRequired)}, attrs), 0)
+}
+
 // Acos: The inverse cosine of every element.
 func Acos(s *Scope, x Output) Output {
 	return out(s.Add("Acos", []Arg{One(x)}, nil), 0)
@@ -61,9 +82,53 @@ func Add(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Add", []Arg{One(x), One(y)}, nil), 0)
 }
 
+// AddManySparseToTensorsMapAttr is an optional argument of [AddManySparseToTensorsMap].
+type AddManySparseToTensorsMapAttr func(opdef.Attrs)
+
+// AddManySparseToTensorsMapContainer sets the optional attribute container; the default is "".
+func AddManySparseToTensorsMapContainer(value string) AddManySparseToTensorsMapAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// AddManySparseToTensorsMapSharedName sets the optional attribute shared_name; the default is "".
+func AddManySparseToTensorsMapSharedName(value string) AddManySparseToTensorsMapAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// AddManySparseToTensorsMap: Stores every row of a sparse tensor and gives the numbers under which they can be taken.
+func AddManySparseToTensorsMap(s *Scope, sparseIndices Output, sparseValues Output, sparseShape Output, optional ...AddManySparseToTensorsMapAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("AddManySparseToTensorsMap", []Arg{One(sparseIndices), One(sparseValues), One(sparseShape)}, attrs), 0)
+}
+
 // AddN: Adds tensors of one shape.
 func AddN(s *Scope, inputs []Output) Output {
 	return out(s.Add("AddN", []Arg{Many(inputs)}, nil), 0)
+}
+
+// AddSparseToTensorsMapAttr is an optional argument of [AddSparseToTensorsMap].
+type AddSparseToTensorsMapAttr func(opdef.Attrs)
+
+// AddSparseToTensorsMapContainer sets the optional attribute container; the default is "".
+func AddSparseToTensorsMapContainer(value string) AddSparseToTensorsMapAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// AddSparseToTensorsMapSharedName sets the optional attribute shared_name; the default is "".
+func AddSparseToTensorsMapSharedName(value string) AddSparseToTensorsMapAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// AddSparseToTensorsMap: Stores a sparse tensor and gives the number under which it can be taken.
+func AddSparseToTensorsMap(s *Scope, sparseIndices Output, sparseValues Output, sparseShape Output, optional ...AddSparseToTensorsMapAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("AddSparseToTensorsMap", []Arg{One(sparseIndices), One(sparseValues), One(sparseShape)}, attrs), 0)
 }
 
 // AddV2: Adds two tensors element by element, with broadcasting.
@@ -88,6 +153,29 @@ func All(s *Scope, input Output, reductionIndices Output, optional ...AllAttr) O
 	return out(s.Add("All", []Arg{One(input), One(reductionIndices)}, attrs), 0)
 }
 
+// AllCandidateSamplerAttr is an optional argument of [AllCandidateSampler].
+type AllCandidateSamplerAttr func(opdef.Attrs)
+
+// AllCandidateSamplerSeed sets the optional attribute seed; the default is 0.
+func AllCandidateSamplerSeed(value int64) AllCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// AllCandidateSamplerSeed2 sets the optional attribute seed2; the default is 0.
+func AllCandidateSamplerSeed2(value int64) AllCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// AllCandidateSampler: Draws num_sampled classes to compare the true ones with, which are all there are. Further outputs are how often each true and each drawn class is expected among them.
+func AllCandidateSampler(s *Scope, trueClasses Output, numTrue int64, numSampled int64, unique bool, optional ...AllCandidateSamplerAttr) (sampledCandidates Output, trueExpectedCount Output, sampledExpectedCount Output) {
+	attrs := opdef.Attrs{"num_true": numTrue, "num_sampled": numSampled, "unique": unique}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("AllCandidateSampler", []Arg{One(trueClasses)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // AngleAttr is an optional argument of [Angle].
 type AngleAttr func(opdef.Attrs)
 
@@ -103,6 +191,24 @@ func Angle(s *Scope, input Output, optional ...AngleAttr) Output {
 		set(attrs)
 	}
 	return out(s.Add("Angle", []Arg{One(input)}, attrs), 0)
+}
+
+// AnonymousMemoryCache: Gives a cache for the elements of a dataset.
+func AnonymousMemoryCache(s *Scope) (handle Output, deleter Output) {
+	node := s.Add("AnonymousMemoryCache", nil, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// AnonymousRandomSeedGenerator: Gives a generator of new seeds for each iteration.
+func AnonymousRandomSeedGenerator(s *Scope, seed Output, seed2 Output) (handle Output, deleter Output) {
+	node := s.Add("AnonymousRandomSeedGenerator", []Arg{One(seed), One(seed2)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// AnonymousSeedGenerator: Gives a generator of the seeds that shuffled datasets have in each iteration.
+func AnonymousSeedGenerator(s *Scope, seed Output, seed2 Output, reshuffle Output) (handle Output, deleter Output) {
+	node := s.Add("AnonymousSeedGenerator", []Arg{One(seed), One(seed2), One(reshuffle)}, nil)
+	return out(node, 0), out(node, 1)
 }
 
 // AnyAttr is an optional argument of [Any].
@@ -424,6 +530,44 @@ func ApplyRMSProp(s *Scope, var_ Output, ms Output, mom Output, lr Output, rho O
 	return out(s.Add("ApplyRMSProp", []Arg{One(var_), One(ms), One(mom), One(lr), One(rho), One(momentum), One(epsilon), One(grad)}, attrs), 0)
 }
 
+// ApproxTopKAttr is an optional argument of [ApproxTopK].
+type ApproxTopKAttr func(opdef.Attrs)
+
+// ApproxTopKReductionDimension sets the optional attribute reduction_dimension; the default is -1.
+func ApproxTopKReductionDimension(value int64) ApproxTopKAttr {
+	return func(a opdef.Attrs) { a["reduction_dimension"] = value }
+}
+
+// ApproxTopKRecallTarget sets the optional attribute recall_target; the default is 0.95.
+func ApproxTopKRecallTarget(value float32) ApproxTopKAttr {
+	return func(a opdef.Attrs) { a["recall_target"] = value }
+}
+
+// ApproxTopKIsMaxK sets the optional attribute is_max_k; the default is true.
+func ApproxTopKIsMaxK(value bool) ApproxTopKAttr {
+	return func(a opdef.Attrs) { a["is_max_k"] = value }
+}
+
+// ApproxTopKReductionInputSizeOverride sets the optional attribute reduction_input_size_override; the default is -1.
+func ApproxTopKReductionInputSizeOverride(value int64) ApproxTopKAttr {
+	return func(a opdef.Attrs) { a["reduction_input_size_override"] = value }
+}
+
+// ApproxTopKAggregateToTopk sets the optional attribute aggregate_to_topk; the default is true.
+func ApproxTopKAggregateToTopk(value bool) ApproxTopKAttr {
+	return func(a opdef.Attrs) { a["aggregate_to_topk"] = value }
+}
+
+// ApproxTopK: Finds the k largest, or without is_max_k smallest, values along a dimension and their positions. It is exact here; without aggregate_to_topk it returns as many values as an approximate search in parts would have to look at.
+func ApproxTopK(s *Scope, input Output, k int64, optional ...ApproxTopKAttr) (values Output, indices Output) {
+	attrs := opdef.Attrs{"k": k}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("ApproxTopK", []Arg{One(input)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
 // ApproximateEqualAttr is an optional argument of [ApproximateEqual].
 type ApproximateEqualAttr func(opdef.Attrs)
 
@@ -483,6 +627,29 @@ func Asin(s *Scope, x Output) Output {
 // Asinh: The inverse hyperbolic sine of every element.
 func Asinh(s *Scope, x Output) Output {
 	return out(s.Add("Asinh", []Arg{One(x)}, nil), 0)
+}
+
+// AssertAttr is an optional argument of [Assert].
+type AssertAttr func(opdef.Attrs)
+
+// AssertSummarize sets the optional attribute summarize; the default is 3.
+func AssertSummarize(value int64) AssertAttr {
+	return func(a opdef.Attrs) { a["summarize"] = value }
+}
+
+// Assert: Fails with the values of data unless the condition is true.
+func Assert(s *Scope, condition Output, data []Output, optional ...AssertAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("Assert", []Arg{One(condition), Many(data)}, attrs)
+}
+
+// AssertCardinalityDataset: Gives a dataset whose number of elements is known; another number is an error.
+func AssertCardinalityDataset(s *Scope, inputDataset Output, cardinality Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("AssertCardinalityDataset", []Arg{One(inputDataset), One(cardinality)}, attrs), 0)
 }
 
 // AssignAttr is an optional argument of [Assign].
@@ -583,6 +750,40 @@ func Atanh(s *Scope, x Output) Output {
 	return out(s.Add("Atanh", []Arg{One(x)}, nil), 0)
 }
 
+// AudioSummaryAttr is an optional argument of [AudioSummary].
+type AudioSummaryAttr func(opdef.Attrs)
+
+// AudioSummaryMaxOutputs sets the optional attribute max_outputs; the default is 3.
+func AudioSummaryMaxOutputs(value int64) AudioSummaryAttr {
+	return func(a opdef.Attrs) { a["max_outputs"] = value }
+}
+
+// AudioSummary: Makes a summary of the first sounds of a batch [batch, frames] or [batch, frames, channels].
+func AudioSummary(s *Scope, tag Output, tensor_ Output, sampleRate float32, optional ...AudioSummaryAttr) Output {
+	attrs := opdef.Attrs{"sample_rate": sampleRate}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("AudioSummary", []Arg{One(tag), One(tensor_)}, attrs), 0)
+}
+
+// AudioSummaryV2Attr is an optional argument of [AudioSummaryV2].
+type AudioSummaryV2Attr func(opdef.Attrs)
+
+// AudioSummaryV2MaxOutputs sets the optional attribute max_outputs; the default is 3.
+func AudioSummaryV2MaxOutputs(value int64) AudioSummaryV2Attr {
+	return func(a opdef.Attrs) { a["max_outputs"] = value }
+}
+
+// AudioSummaryV2: Makes a summary of the first sounds of a batch [batch, frames] or [batch, frames, channels].
+func AudioSummaryV2(s *Scope, tag Output, tensor_ Output, sampleRate Output, optional ...AudioSummaryV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("AudioSummaryV2", []Arg{One(tag), One(tensor_), One(sampleRate)}, attrs), 0)
+}
+
 // AvgPoolAttr is an optional argument of [AvgPool].
 type AvgPoolAttr func(opdef.Attrs)
 
@@ -649,6 +850,45 @@ func AvgPoolGrad(s *Scope, origInputShape Output, grad Output, ksize []int64, st
 		set(attrs)
 	}
 	return out(s.Add("AvgPoolGrad", []Arg{One(origInputShape), One(grad)}, attrs), 0)
+}
+
+// BatchDatasetAttr is an optional argument of [BatchDataset].
+type BatchDatasetAttr func(opdef.Attrs)
+
+// BatchDatasetMetadata sets the optional attribute metadata; the default is "".
+func BatchDatasetMetadata(value string) BatchDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// BatchDataset: Makes a dataset of batches of elements.
+func BatchDataset(s *Scope, inputDataset Output, batchSize Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...BatchDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("BatchDataset", []Arg{One(inputDataset), One(batchSize)}, attrs), 0)
+}
+
+// BatchDatasetV2Attr is an optional argument of [BatchDatasetV2].
+type BatchDatasetV2Attr func(opdef.Attrs)
+
+// BatchDatasetV2ParallelCopy sets the optional attribute parallel_copy; the default is false.
+func BatchDatasetV2ParallelCopy(value bool) BatchDatasetV2Attr {
+	return func(a opdef.Attrs) { a["parallel_copy"] = value }
+}
+
+// BatchDatasetV2Metadata sets the optional attribute metadata; the default is "".
+func BatchDatasetV2Metadata(value string) BatchDatasetV2Attr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// BatchDatasetV2: Makes a dataset of batches of elements.
+func BatchDatasetV2(s *Scope, inputDataset Output, batchSize Output, dropRemainder Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...BatchDatasetV2Attr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("BatchDatasetV2", []Arg{One(inputDataset), One(batchSize), One(dropRemainder)}, attrs), 0)
 }
 
 // BatchMatMulAttr is an optional argument of [BatchMatMul].
@@ -923,6 +1163,109 @@ func Bucketize(s *Scope, input Output, boundaries []float32) Output {
 	return out(s.Add("Bucketize", []Arg{One(input)}, attrs), 0)
 }
 
+// CTCBeamSearchDecoderAttr is an optional argument of [CTCBeamSearchDecoder].
+type CTCBeamSearchDecoderAttr func(opdef.Attrs)
+
+// CTCBeamSearchDecoderMergeRepeated sets the optional attribute merge_repeated; the default is true.
+func CTCBeamSearchDecoderMergeRepeated(value bool) CTCBeamSearchDecoderAttr {
+	return func(a opdef.Attrs) { a["merge_repeated"] = value }
+}
+
+// CTCBeamSearchDecoder: Finds the most likely sequences of labels by a search that keeps the best beginnings, as sparse matrices, with the logarithms of their probabilities. The last class stands for no label.
+func CTCBeamSearchDecoder(s *Scope, inputs Output, sequenceLength Output, beamWidth int64, topPaths int64, optional ...CTCBeamSearchDecoderAttr) (decodedIndices []Output, decodedValues []Output, decodedShape []Output, logProbability Output) {
+	attrs := opdef.Attrs{"beam_width": beamWidth, "top_paths": topPaths}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("CTCBeamSearchDecoder", []Arg{One(inputs), One(sequenceLength)}, attrs)
+	return outArg(node, "decoded_indices"), outArg(node, "decoded_values"), outArg(node, "decoded_shape"), firstOf(outArg(node, "log_probability"))
+}
+
+// CTCGreedyDecoderAttr is an optional argument of [CTCGreedyDecoder].
+type CTCGreedyDecoderAttr func(opdef.Attrs)
+
+// CTCGreedyDecoderMergeRepeated sets the optional attribute merge_repeated; the default is false.
+func CTCGreedyDecoderMergeRepeated(value bool) CTCGreedyDecoderAttr {
+	return func(a opdef.Attrs) { a["merge_repeated"] = value }
+}
+
+// CTCGreedyDecoderBlankIndex sets the optional attribute blank_index; the default is -1.
+func CTCGreedyDecoderBlankIndex(value int64) CTCGreedyDecoderAttr {
+	return func(a opdef.Attrs) { a["blank_index"] = value }
+}
+
+// CTCGreedyDecoder: Takes the most likely class of each step, without blanks and with merge_repeated without repetitions, as a sparse matrix, with minus the sum of the logits.
+func CTCGreedyDecoder(s *Scope, inputs Output, sequenceLength Output, optional ...CTCGreedyDecoderAttr) (decodedIndices Output, decodedValues Output, decodedShape Output, logProbability Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("CTCGreedyDecoder", []Arg{One(inputs), One(sequenceLength)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3)
+}
+
+// CTCLossAttr is an optional argument of [CTCLoss].
+type CTCLossAttr func(opdef.Attrs)
+
+// CTCLossPreprocessCollapseRepeated sets the optional attribute preprocess_collapse_repeated; the default is false.
+func CTCLossPreprocessCollapseRepeated(value bool) CTCLossAttr {
+	return func(a opdef.Attrs) { a["preprocess_collapse_repeated"] = value }
+}
+
+// CTCLossCtcMergeRepeated sets the optional attribute ctc_merge_repeated; the default is true.
+func CTCLossCtcMergeRepeated(value bool) CTCLossAttr {
+	return func(a opdef.Attrs) { a["ctc_merge_repeated"] = value }
+}
+
+// CTCLossIgnoreLongerOutputsThanInputs sets the optional attribute ignore_longer_outputs_than_inputs; the default is false.
+func CTCLossIgnoreLongerOutputsThanInputs(value bool) CTCLossAttr {
+	return func(a opdef.Attrs) { a["ignore_longer_outputs_than_inputs"] = value }
+}
+
+// CTCLoss: Computes the loss of connectionist temporal classification (Graves, 2006) and its gradient by the inputs, which are logits by step, sequence and class. The last class stands for no label.
+func CTCLoss(s *Scope, inputs Output, labelsIndices Output, labelsValues Output, sequenceLength Output, optional ...CTCLossAttr) (loss Output, gradient Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("CTCLoss", []Arg{One(inputs), One(labelsIndices), One(labelsValues), One(sequenceLength)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// CacheDatasetAttr is an optional argument of [CacheDataset].
+type CacheDatasetAttr func(opdef.Attrs)
+
+// CacheDatasetMetadata sets the optional attribute metadata; the default is "".
+func CacheDatasetMetadata(value string) CacheDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// CacheDataset: Makes a dataset that keeps the elements of another after the first iteration.
+func CacheDataset(s *Scope, inputDataset Output, filename Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...CacheDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CacheDataset", []Arg{One(inputDataset), One(filename)}, attrs), 0)
+}
+
+// CacheDatasetV2Attr is an optional argument of [CacheDatasetV2].
+type CacheDatasetV2Attr func(opdef.Attrs)
+
+// CacheDatasetV2Metadata sets the optional attribute metadata; the default is "".
+func CacheDatasetV2Metadata(value string) CacheDatasetV2Attr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// CacheDatasetV2: Makes a dataset that keeps the elements of another after the first iteration.
+func CacheDatasetV2(s *Scope, inputDataset Output, filename Output, cache Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...CacheDatasetV2Attr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CacheDatasetV2", []Arg{One(inputDataset), One(filename), One(cache)}, attrs), 0)
+}
+
 // CaseAttr is an optional argument of [Case].
 type CaseAttr func(opdef.Attrs)
 
@@ -979,6 +1322,11 @@ func ClipByValue(s *Scope, t Output, clipValueMin Output, clipValueMax Output) O
 	return out(s.Add("ClipByValue", []Arg{One(t), One(clipValueMin), One(clipValueMax)}, nil), 0)
 }
 
+// CloseSummaryWriter: Closes the event file of a writer.
+func CloseSummaryWriter(s *Scope, writer Output) *graph.Node {
+	return s.Add("CloseSummaryWriter", []Arg{One(writer)}, nil)
+}
+
 // ComplexAttr is an optional argument of [Complex].
 type ComplexAttr func(opdef.Attrs)
 
@@ -1013,6 +1361,29 @@ func ComplexAbs(s *Scope, x Output, optional ...ComplexAbsAttr) Output {
 	return out(s.Add("ComplexAbs", []Arg{One(x)}, attrs), 0)
 }
 
+// ComputeAccidentalHitsAttr is an optional argument of [ComputeAccidentalHits].
+type ComputeAccidentalHitsAttr func(opdef.Attrs)
+
+// ComputeAccidentalHitsSeed sets the optional attribute seed; the default is 0.
+func ComputeAccidentalHitsSeed(value int64) ComputeAccidentalHitsAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// ComputeAccidentalHitsSeed2 sets the optional attribute seed2; the default is 0.
+func ComputeAccidentalHitsSeed2(value int64) ComputeAccidentalHitsAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// ComputeAccidentalHits: Finds the true classes that are among the sampled ones: the row of each, where among the samples it is, and the lowest number as a weight to mask it.
+func ComputeAccidentalHits(s *Scope, trueClasses Output, sampledCandidates Output, numTrue int64, optional ...ComputeAccidentalHitsAttr) (indices Output, ids Output, weights Output) {
+	attrs := opdef.Attrs{"num_true": numTrue}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("ComputeAccidentalHits", []Arg{One(trueClasses), One(sampledCandidates)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // Concat: Joins tensors along dimension concat_dim.
 func Concat(s *Scope, concatDim Output, values []Output) Output {
 	return out(s.Add("Concat", []Arg{One(concatDim), Many(values)}, nil), 0)
@@ -1026,6 +1397,50 @@ func ConcatOffset(s *Scope, concatDim Output, shape []Output) []Output {
 // ConcatV2: Joins tensors along dimension axis.
 func ConcatV2(s *Scope, values []Output, axis Output) Output {
 	return out(s.Add("ConcatV2", []Arg{Many(values), One(axis)}, nil), 0)
+}
+
+// ConcatenateDatasetAttr is an optional argument of [ConcatenateDataset].
+type ConcatenateDatasetAttr func(opdef.Attrs)
+
+// ConcatenateDatasetMetadata sets the optional attribute metadata; the default is "".
+func ConcatenateDatasetMetadata(value string) ConcatenateDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ConcatenateDataset: Makes a dataset of the elements of one dataset and then those of another.
+func ConcatenateDataset(s *Scope, inputDataset Output, anotherDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ConcatenateDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ConcatenateDataset", []Arg{One(inputDataset), One(anotherDataset)}, attrs), 0)
+}
+
+// ConditionalAccumulatorAttr is an optional argument of [ConditionalAccumulator].
+type ConditionalAccumulatorAttr func(opdef.Attrs)
+
+// ConditionalAccumulatorContainer sets the optional attribute container; the default is "".
+func ConditionalAccumulatorContainer(value string) ConditionalAccumulatorAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// ConditionalAccumulatorSharedName sets the optional attribute shared_name; the default is "".
+func ConditionalAccumulatorSharedName(value string) ConditionalAccumulatorAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// ConditionalAccumulatorReductionType sets the optional attribute reduction_type; the default is "MEAN".
+func ConditionalAccumulatorReductionType(value string) ConditionalAccumulatorAttr {
+	return func(a opdef.Attrs) { a["reduction_type"] = value }
+}
+
+// ConditionalAccumulator: Gives an accumulator of gradients.
+func ConditionalAccumulator(s *Scope, dtype tensor.DType, shape tensor.PartialShape, optional ...ConditionalAccumulatorAttr) Output {
+	attrs := opdef.Attrs{"dtype": dtype, "shape": shape}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ConditionalAccumulator", nil, attrs), 0)
 }
 
 // Conj: The complex conjugate of every element.
@@ -1046,6 +1461,43 @@ func ConsumeMutexLock(s *Scope, mutexLock Output) *graph.Node {
 // ControlTrigger: Does nothing, even if its control inputs are dead.
 func ControlTrigger(s *Scope) *graph.Node {
 	return s.Add("ControlTrigger", nil, nil)
+}
+
+// ConvAttr is an optional argument of [Conv].
+type ConvAttr func(opdef.Attrs)
+
+// ConvExplicitPaddings sets the optional attribute explicit_paddings; the default is [].
+func ConvExplicitPaddings(value []int64) ConvAttr {
+	return func(a opdef.Attrs) { a["explicit_paddings"] = value }
+}
+
+// ConvDataFormat sets the optional attribute data_format; the default is "CHANNELS_LAST".
+func ConvDataFormat(value string) ConvAttr {
+	return func(a opdef.Attrs) { a["data_format"] = value }
+}
+
+// ConvDilations sets the optional attribute dilations; the default is [].
+func ConvDilations(value []int64) ConvAttr {
+	return func(a opdef.Attrs) { a["dilations"] = value }
+}
+
+// ConvBatchDims sets the optional attribute batch_dims; the default is 1.
+func ConvBatchDims(value int64) ConvAttr {
+	return func(a opdef.Attrs) { a["batch_dims"] = value }
+}
+
+// ConvGroups sets the optional attribute groups; the default is 1.
+func ConvGroups(value int64) ConvAttr {
+	return func(a opdef.Attrs) { a["groups"] = value }
+}
+
+// Conv: Computes the convolution of images or volumes, by the rank of the filter. The first batch_dims dimensions of the input number them.
+func Conv(s *Scope, input Output, filter Output, strides []int64, padding string, optional ...ConvAttr) Output {
+	attrs := opdef.Attrs{"strides": strides, "padding": padding}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Conv", []Arg{One(input), One(filter)}, attrs), 0)
 }
 
 // Conv2DAttr is an optional argument of [Conv2D].
@@ -1324,6 +1776,11 @@ func CountUpTo(s *Scope, ref Output, limit int64) Output {
 	return out(s.Add("CountUpTo", []Arg{One(ref)}, attrs), 0)
 }
 
+// CreateSummaryFileWriter: Begins an event file in a folder, unless the handle has one.
+func CreateSummaryFileWriter(s *Scope, writer Output, logdir Output, maxQueue Output, flushMillis Output, filenameSuffix Output) *graph.Node {
+	return s.Add("CreateSummaryFileWriter", []Arg{One(writer), One(logdir), One(maxQueue), One(flushMillis), One(filenameSuffix)}, nil)
+}
+
 // Cross: The cross product of the vectors in the last dimension of a and b, which has size 3.
 func Cross(s *Scope, a Output, b Output) Output {
 	return out(s.Add("Cross", []Arg{One(a), One(b)}, nil), 0)
@@ -1439,6 +1896,40 @@ func DataFormatVecPermute(s *Scope, x Output, optional ...DataFormatVecPermuteAt
 	return out(s.Add("DataFormatVecPermute", []Arg{One(x)}, attrs), 0)
 }
 
+// DatasetCardinalityAttr is an optional argument of [DatasetCardinality].
+type DatasetCardinalityAttr func(opdef.Attrs)
+
+// DatasetCardinalityCardinalityOptions sets the optional attribute cardinality_options; the default is "".
+func DatasetCardinalityCardinalityOptions(value string) DatasetCardinalityAttr {
+	return func(a opdef.Attrs) { a["cardinality_options"] = value }
+}
+
+// DatasetCardinality: Gives the number of elements of a dataset: -1 if there is no end of them, -2 if it is not known.
+func DatasetCardinality(s *Scope, inputDataset Output, optional ...DatasetCardinalityAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DatasetCardinality", []Arg{One(inputDataset)}, attrs), 0)
+}
+
+// DatasetToSingleElementAttr is an optional argument of [DatasetToSingleElement].
+type DatasetToSingleElementAttr func(opdef.Attrs)
+
+// DatasetToSingleElementMetadata sets the optional attribute metadata; the default is "".
+func DatasetToSingleElementMetadata(value string) DatasetToSingleElementAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// DatasetToSingleElement: Gives the only element of a dataset.
+func DatasetToSingleElement(s *Scope, dataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...DatasetToSingleElementAttr) []Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("DatasetToSingleElement", []Arg{One(dataset)}, attrs), "components")
+}
+
 // Dawsn: Dawson's integral: e^-x² times the integral of e^t² from 0 to x.
 func Dawsn(s *Scope, x Output) Output {
 	return out(s.Add("Dawsn", []Arg{One(x)}, nil), 0)
@@ -1459,6 +1950,26 @@ func DeepCopy(s *Scope, x Output) Output {
 	return out(s.Add("DeepCopy", []Arg{One(x)}, nil), 0)
 }
 
+// DeleteIterator: Deletes an iterator.
+func DeleteIterator(s *Scope, handle Output, deleter Output) *graph.Node {
+	return s.Add("DeleteIterator", []Arg{One(handle), One(deleter)}, nil)
+}
+
+// DeleteMemoryCache: Deletes a cache.
+func DeleteMemoryCache(s *Scope, handle Output, deleter Output) *graph.Node {
+	return s.Add("DeleteMemoryCache", []Arg{One(handle), One(deleter)}, nil)
+}
+
+// DeleteRandomSeedGenerator: Deletes a generator of seeds.
+func DeleteRandomSeedGenerator(s *Scope, handle Output, deleter Output) *graph.Node {
+	return s.Add("DeleteRandomSeedGenerator", []Arg{One(handle), One(deleter)}, nil)
+}
+
+// DeleteSeedGenerator: Deletes a generator of seeds.
+func DeleteSeedGenerator(s *Scope, handle Output, deleter Output) *graph.Node {
+	return s.Add("DeleteSeedGenerator", []Arg{One(handle), One(deleter)}, nil)
+}
+
 // DenseBincountAttr is an optional argument of [DenseBincount].
 type DenseBincountAttr func(opdef.Attrs)
 
@@ -1474,6 +1985,42 @@ func DenseBincount(s *Scope, input Output, size Output, weights Output, optional
 		set(attrs)
 	}
 	return out(s.Add("DenseBincount", []Arg{One(input), One(size), One(weights)}, attrs), 0)
+}
+
+// DenseToDenseSetOperationAttr is an optional argument of [DenseToDenseSetOperation].
+type DenseToDenseSetOperationAttr func(opdef.Attrs)
+
+// DenseToDenseSetOperationValidateIndices sets the optional attribute validate_indices; the default is true.
+func DenseToDenseSetOperationValidateIndices(value bool) DenseToDenseSetOperationAttr {
+	return func(a opdef.Attrs) { a["validate_indices"] = value }
+}
+
+// DenseToDenseSetOperation: Combines the sets in the last dimension of two tensors.
+func DenseToDenseSetOperation(s *Scope, set1 Output, set2 Output, setOperation string, optional ...DenseToDenseSetOperationAttr) (resultIndices Output, resultValues Output, resultShape Output) {
+	attrs := opdef.Attrs{"set_operation": setOperation}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("DenseToDenseSetOperation", []Arg{One(set1), One(set2)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// DenseToSparseSetOperationAttr is an optional argument of [DenseToSparseSetOperation].
+type DenseToSparseSetOperationAttr func(opdef.Attrs)
+
+// DenseToSparseSetOperationValidateIndices sets the optional attribute validate_indices; the default is true.
+func DenseToSparseSetOperationValidateIndices(value bool) DenseToSparseSetOperationAttr {
+	return func(a opdef.Attrs) { a["validate_indices"] = value }
+}
+
+// DenseToSparseSetOperation: Combines the sets in the last dimension of a dense and a sparse tensor.
+func DenseToSparseSetOperation(s *Scope, set1 Output, set2Indices Output, set2Values Output, set2Shape Output, setOperation string, optional ...DenseToSparseSetOperationAttr) (resultIndices Output, resultValues Output, resultShape Output) {
+	attrs := opdef.Attrs{"set_operation": setOperation}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("DenseToSparseSetOperation", []Arg{One(set1), One(set2Indices), One(set2Values), One(set2Shape)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
 }
 
 // DepthToSpaceAttr is an optional argument of [DepthToSpace].
@@ -1574,6 +2121,25 @@ func DepthwiseConv2dNativeBackpropInput(s *Scope, inputSizes Output, filter Outp
 	return out(s.Add("DepthwiseConv2dNativeBackpropInput", []Arg{One(inputSizes), One(filter), One(outBackprop)}, attrs), 0)
 }
 
+// DeserializeIterator: Puts an iterator at a place that SerializeIterator gave.
+func DeserializeIterator(s *Scope, resourceHandle Output, serialized Output) *graph.Node {
+	return s.Add("DeserializeIterator", []Arg{One(resourceHandle), One(serialized)}, nil)
+}
+
+// DeserializeManySparse: Unpacks sparse tensors, one of each row, and stacks them along a new first dimension.
+func DeserializeManySparse(s *Scope, serializedSparse Output, dtype tensor.DType) (sparseIndices Output, sparseValues Output, sparseShape Output) {
+	attrs := opdef.Attrs{"dtype": dtype}
+	node := s.Add("DeserializeManySparse", []Arg{One(serializedSparse)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// DeserializeSparse: Unpacks sparse tensors and stacks them along new first dimensions.
+func DeserializeSparse(s *Scope, serializedSparse Output, dtype tensor.DType) (sparseIndices Output, sparseValues Output, sparseShape Output) {
+	attrs := opdef.Attrs{"dtype": dtype}
+	node := s.Add("DeserializeSparse", []Arg{One(serializedSparse)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // DestroyResourceOpAttr is an optional argument of [DestroyResourceOp].
 type DestroyResourceOpAttr func(opdef.Attrs)
 
@@ -1649,6 +2215,21 @@ func Div(s *Scope, x Output, y Output) Output {
 // DivNoNan: Divides x by y, and gives zero where y is zero.
 func DivNoNan(s *Scope, x Output, y Output) Output {
 	return out(s.Add("DivNoNan", []Arg{One(x), One(y)}, nil), 0)
+}
+
+// DummyIterationCounter: Stands for a counter of iterations where there is none.
+func DummyIterationCounter(s *Scope) Output {
+	return out(s.Add("DummyIterationCounter", nil, nil), 0)
+}
+
+// DummyMemoryCache: Stands for a cache where there is none.
+func DummyMemoryCache(s *Scope) Output {
+	return out(s.Add("DummyMemoryCache", nil, nil), 0)
+}
+
+// DummySeedGenerator: Stands for a generator of seeds where there is none.
+func DummySeedGenerator(s *Scope) Output {
+	return out(s.Add("DummySeedGenerator", nil, nil), 0)
 }
 
 // DynamicStitch: Makes a tensor whose row indices[m][i] is data[m][i]; of several with one index, the last stands.
@@ -1775,6 +2356,11 @@ func ExpandDims(s *Scope, input Output, dim Output) Output {
 	return out(s.Add("ExpandDims", []Arg{One(input), One(dim)}, nil), 0)
 }
 
+// ExperimentalDatasetCardinality: Gives the number of elements of a dataset: -1 if there is no end of them, -2 if it is not known.
+func ExperimentalDatasetCardinality(s *Scope, inputDataset Output) Output {
+	return out(s.Add("ExperimentalDatasetCardinality", []Arg{One(inputDataset)}, nil), 0)
+}
+
 // Expint: The exponential integral Ei.
 func Expint(s *Scope, x Output) Output {
 	return out(s.Add("Expint", []Arg{One(x)}, nil), 0)
@@ -1877,6 +2463,110 @@ func Fill(s *Scope, dims Output, value Output) Output {
 	return out(s.Add("Fill", []Arg{One(dims), One(value)}, nil), 0)
 }
 
+// FilterDatasetAttr is an optional argument of [FilterDataset].
+type FilterDatasetAttr func(opdef.Attrs)
+
+// FilterDatasetMetadata sets the optional attribute metadata; the default is "".
+func FilterDatasetMetadata(value string) FilterDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// FilterDataset: Makes a dataset of the elements for which a function holds.
+func FilterDataset(s *Scope, inputDataset Output, otherArguments []Output, predicate opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...FilterDatasetAttr) Output {
+	attrs := opdef.Attrs{"predicate": predicate, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FilterDataset", []Arg{One(inputDataset), Many(otherArguments)}, attrs), 0)
+}
+
+// FinalizeDatasetAttr is an optional argument of [FinalizeDataset].
+type FinalizeDatasetAttr func(opdef.Attrs)
+
+// FinalizeDatasetHasCapturedRef sets the optional attribute has_captured_ref; the default is false.
+func FinalizeDatasetHasCapturedRef(value bool) FinalizeDatasetAttr {
+	return func(a opdef.Attrs) { a["has_captured_ref"] = value }
+}
+
+// FinalizeDataset: Gives a dataset that is ready to be iterated over.
+func FinalizeDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...FinalizeDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FinalizeDataset", []Arg{One(inputDataset)}, attrs), 0)
+}
+
+// FixedUnigramCandidateSamplerAttr is an optional argument of [FixedUnigramCandidateSampler].
+type FixedUnigramCandidateSamplerAttr func(opdef.Attrs)
+
+// FixedUnigramCandidateSamplerVocabFile sets the optional attribute vocab_file; the default is "".
+func FixedUnigramCandidateSamplerVocabFile(value string) FixedUnigramCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["vocab_file"] = value }
+}
+
+// FixedUnigramCandidateSamplerDistortion sets the optional attribute distortion; the default is 1.
+func FixedUnigramCandidateSamplerDistortion(value float32) FixedUnigramCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["distortion"] = value }
+}
+
+// FixedUnigramCandidateSamplerNumReservedIds sets the optional attribute num_reserved_ids; the default is 0.
+func FixedUnigramCandidateSamplerNumReservedIds(value int64) FixedUnigramCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["num_reserved_ids"] = value }
+}
+
+// FixedUnigramCandidateSamplerNumShards sets the optional attribute num_shards; the default is 1.
+func FixedUnigramCandidateSamplerNumShards(value int64) FixedUnigramCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["num_shards"] = value }
+}
+
+// FixedUnigramCandidateSamplerShard sets the optional attribute shard; the default is 0.
+func FixedUnigramCandidateSamplerShard(value int64) FixedUnigramCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["shard"] = value }
+}
+
+// FixedUnigramCandidateSamplerUnigrams sets the optional attribute unigrams; the default is [].
+func FixedUnigramCandidateSamplerUnigrams(value []float32) FixedUnigramCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["unigrams"] = value }
+}
+
+// FixedUnigramCandidateSamplerSeed sets the optional attribute seed; the default is 0.
+func FixedUnigramCandidateSamplerSeed(value int64) FixedUnigramCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// FixedUnigramCandidateSamplerSeed2 sets the optional attribute seed2; the default is 0.
+func FixedUnigramCandidateSamplerSeed2(value int64) FixedUnigramCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// FixedUnigramCandidateSampler: Draws num_sampled classes to compare the true ones with, in proportion to weights that are given or read from the last column of a file. Further outputs are how often each true and each drawn class is expected among them.
+func FixedUnigramCandidateSampler(s *Scope, trueClasses Output, numTrue int64, numSampled int64, unique bool, rangeMax int64, optional ...FixedUnigramCandidateSamplerAttr) (sampledCandidates Output, trueExpectedCount Output, sampledExpectedCount Output) {
+	attrs := opdef.Attrs{"num_true": numTrue, "num_sampled": numSampled, "unique": unique, "range_max": rangeMax}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("FixedUnigramCandidateSampler", []Arg{One(trueClasses)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// FlatMapDatasetAttr is an optional argument of [FlatMapDataset].
+type FlatMapDatasetAttr func(opdef.Attrs)
+
+// FlatMapDatasetMetadata sets the optional attribute metadata; the default is "".
+func FlatMapDatasetMetadata(value string) FlatMapDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// FlatMapDataset: Makes a dataset of the elements of the datasets that a function makes of elements, one after the other.
+func FlatMapDataset(s *Scope, inputDataset Output, otherArguments []Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...FlatMapDatasetAttr) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FlatMapDataset", []Arg{One(inputDataset), Many(otherArguments)}, attrs), 0)
+}
+
 // Floor: The largest integer not above every element.
 func Floor(s *Scope, x Output) Output {
 	return out(s.Add("Floor", []Arg{One(x)}, nil), 0)
@@ -1890,6 +2580,11 @@ func FloorDiv(s *Scope, x Output, y Output) Output {
 // FloorMod: Remainder of the division that rounds toward minus infinity: it has the sign of y.
 func FloorMod(s *Scope, x Output, y Output) Output {
 	return out(s.Add("FloorMod", []Arg{One(x), One(y)}, nil), 0)
+}
+
+// FlushSummaryWriter: Waits until all summaries of a writer are on disk.
+func FlushSummaryWriter(s *Scope, writer Output) *graph.Node {
+	return s.Add("FlushSummaryWriter", []Arg{One(writer)}, nil)
 }
 
 // For: Replaces its inputs by body(i, inputs) for i from start to limit, exclusive, by delta.
@@ -2252,6 +2947,12 @@ func GatherV2(s *Scope, params Output, indices Output, axis Output, optional ...
 	return out(s.Add("GatherV2", []Arg{One(params), One(indices), One(axis)}, attrs), 0)
 }
 
+// GetElementAtIndex: Gives the element of a dataset at an index.
+func GetElementAtIndex(s *Scope, dataset Output, index Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) []Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return outArg(s.Add("GetElementAtIndex", []Arg{One(dataset), One(index)}, attrs), "components")
+}
+
 // Greater: Whether x > y, element by element, with broadcasting.
 func Greater(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Greater", []Arg{One(x), One(y)}, nil), 0)
@@ -2260,6 +2961,23 @@ func Greater(s *Scope, x Output, y Output) Output {
 // GreaterEqual: Whether x >= y, element by element, with broadcasting.
 func GreaterEqual(s *Scope, x Output, y Output) Output {
 	return out(s.Add("GreaterEqual", []Arg{One(x), One(y)}, nil), 0)
+}
+
+// GroupByWindowDatasetAttr is an optional argument of [GroupByWindowDataset].
+type GroupByWindowDatasetAttr func(opdef.Attrs)
+
+// GroupByWindowDatasetMetadata sets the optional attribute metadata; the default is "".
+func GroupByWindowDatasetMetadata(value string) GroupByWindowDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// GroupByWindowDataset: Makes a dataset of the datasets that a function makes of windows of elements with one key.
+func GroupByWindowDataset(s *Scope, inputDataset Output, keyFuncOtherArguments []Output, reduceFuncOtherArguments []Output, windowSizeFuncOtherArguments []Output, keyFunc opdef.Func, reduceFunc opdef.Func, windowSizeFunc opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...GroupByWindowDatasetAttr) Output {
+	attrs := opdef.Attrs{"key_func": keyFunc, "reduce_func": reduceFunc, "window_size_func": windowSizeFunc, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("GroupByWindowDataset", []Arg{One(inputDataset), Many(keyFuncOtherArguments), Many(reduceFuncOtherArguments), Many(windowSizeFuncOtherArguments)}, attrs), 0)
 }
 
 // GuaranteeConst: Passes its input on and promises that it never changes.
@@ -2282,6 +3000,11 @@ func HistogramFixedWidth(s *Scope, values Output, valueRange Output, nbins Outpu
 		set(attrs)
 	}
 	return out(s.Add("HistogramFixedWidth", []Arg{One(values), One(valueRange), One(nbins)}, attrs), 0)
+}
+
+// HistogramSummary: Makes a summary of how numbers are distributed.
+func HistogramSummary(s *Scope, tag Output, values Output) Output {
+	return out(s.Add("HistogramSummary", []Arg{One(tag), One(values)}, nil), 0)
 }
 
 // HostConst: Gives a tensor that is part of the graph, in the memory of the host.
@@ -2349,6 +3072,33 @@ func Imag(s *Scope, input Output, optional ...ImagAttr) Output {
 	return out(s.Add("Imag", []Arg{One(input)}, attrs), 0)
 }
 
+// ImageSummaryAttr is an optional argument of [ImageSummary].
+type ImageSummaryAttr func(opdef.Attrs)
+
+// ImageSummaryMaxImages sets the optional attribute max_images; the default is 3.
+func ImageSummaryMaxImages(value int64) ImageSummaryAttr {
+	return func(a opdef.Attrs) { a["max_images"] = value }
+}
+
+// ImageSummaryBadColor sets the optional attribute bad_color; the default is Tensor<type: uint8 shape: [4] values: 255 0 0...>.
+func ImageSummaryBadColor(value tensor.Tensor) ImageSummaryAttr {
+	return func(a opdef.Attrs) { a["bad_color"] = value }
+}
+
+// ImageSummary: Makes a summary of the first images of a batch [batch, height, width, channels].
+func ImageSummary(s *Scope, tag Output, tensor_ Output, optional ...ImageSummaryAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ImageSummary", []Arg{One(tag), One(tensor_)}, attrs), 0)
+}
+
+// ImportEvent: Writes an Event message.
+func ImportEvent(s *Scope, writer Output, event Output) *graph.Node {
+	return s.Add("ImportEvent", []Arg{One(writer), One(event)}, nil)
+}
+
 // InTopK: Says of each row whether the target class is among the k with the largest predictions; ties count as among them.
 func InTopK(s *Scope, predictions Output, targets Output, k int64) Output {
 	attrs := opdef.Attrs{"k": k}
@@ -2375,12 +3125,29 @@ func InplaceUpdate(s *Scope, x Output, i Output, v Output) Output {
 	return out(s.Add("InplaceUpdate", []Arg{One(x), One(i), One(v)}, nil), 0)
 }
 
+// InterleaveDatasetAttr is an optional argument of [InterleaveDataset].
+type InterleaveDatasetAttr func(opdef.Attrs)
+
+// InterleaveDatasetMetadata sets the optional attribute metadata; the default is "".
+func InterleaveDatasetMetadata(value string) InterleaveDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// InterleaveDataset: Makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+func InterleaveDataset(s *Scope, inputDataset Output, otherArguments []Output, cycleLength Output, blockLength Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...InterleaveDatasetAttr) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("InterleaveDataset", []Arg{One(inputDataset), Many(otherArguments), One(cycleLength), One(blockLength)}, attrs), 0)
+}
+
 // Inv: 1/x for every element.
 func Inv(s *Scope, x Output) Output {
 	return out(s.Add("Inv", []Arg{One(x)}, nil), 0)
 }
 
-// InvGrad: Gradient of Inv: -dy*y².
+// InvGrad: Gradient of Inv: -dy*y², and 0 where dy is.
 func InvGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("InvGrad", []Arg{One(y), One(dy)}, nil), 0)
 }
@@ -2413,6 +3180,90 @@ func IsNan(s *Scope, x Output) Output {
 // IsVariableInitialized: Tells whether a variable has a value.
 func IsVariableInitialized(s *Scope, ref Output) Output {
 	return out(s.Add("IsVariableInitialized", []Arg{One(ref)}, nil), 0)
+}
+
+// Iterator: Gives an iterator, which MakeIterator puts at the beginning of a dataset.
+func Iterator(s *Scope, sharedName string, container string, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"shared_name": sharedName, "container": container, "output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("Iterator", nil, attrs), 0)
+}
+
+// IteratorFromStringHandleAttr is an optional argument of [IteratorFromStringHandle].
+type IteratorFromStringHandleAttr func(opdef.Attrs)
+
+// IteratorFromStringHandleOutputTypes sets the optional attribute output_types; the default is [].
+func IteratorFromStringHandleOutputTypes(value []tensor.DType) IteratorFromStringHandleAttr {
+	return func(a opdef.Attrs) { a["output_types"] = value }
+}
+
+// IteratorFromStringHandleOutputShapes sets the optional attribute output_shapes; the default is [].
+func IteratorFromStringHandleOutputShapes(value []tensor.PartialShape) IteratorFromStringHandleAttr {
+	return func(a opdef.Attrs) { a["output_shapes"] = value }
+}
+
+// IteratorFromStringHandle: Gives the iterator that a string of IteratorToStringHandle names.
+func IteratorFromStringHandle(s *Scope, stringHandle Output, optional ...IteratorFromStringHandleAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("IteratorFromStringHandle", []Arg{One(stringHandle)}, attrs), 0)
+}
+
+// IteratorFromStringHandleV2Attr is an optional argument of [IteratorFromStringHandleV2].
+type IteratorFromStringHandleV2Attr func(opdef.Attrs)
+
+// IteratorFromStringHandleV2OutputTypes sets the optional attribute output_types; the default is [].
+func IteratorFromStringHandleV2OutputTypes(value []tensor.DType) IteratorFromStringHandleV2Attr {
+	return func(a opdef.Attrs) { a["output_types"] = value }
+}
+
+// IteratorFromStringHandleV2OutputShapes sets the optional attribute output_shapes; the default is [].
+func IteratorFromStringHandleV2OutputShapes(value []tensor.PartialShape) IteratorFromStringHandleV2Attr {
+	return func(a opdef.Attrs) { a["output_shapes"] = value }
+}
+
+// IteratorFromStringHandleV2: Gives the iterator that a string of IteratorToStringHandle names.
+func IteratorFromStringHandleV2(s *Scope, stringHandle Output, optional ...IteratorFromStringHandleV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("IteratorFromStringHandleV2", []Arg{One(stringHandle)}, attrs), 0)
+}
+
+// IteratorGetDevice: Gives the name of the device that an iterator is on.
+func IteratorGetDevice(s *Scope, resource Output) Output {
+	return out(s.Add("IteratorGetDevice", []Arg{One(resource)}, nil), 0)
+}
+
+// IteratorGetNext: Takes the next element of an iterator. It waits until there is one.
+func IteratorGetNext(s *Scope, iterator Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) []Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return outArg(s.Add("IteratorGetNext", []Arg{One(iterator)}, attrs), "components")
+}
+
+// IteratorGetNextAsOptional: Takes the next element of an iterator, or nothing at its end.
+func IteratorGetNextAsOptional(s *Scope, iterator Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("IteratorGetNextAsOptional", []Arg{One(iterator)}, attrs), 0)
+}
+
+// IteratorGetNextSync: Takes the next element of an iterator, like IteratorGetNext.
+func IteratorGetNextSync(s *Scope, iterator Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) []Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return outArg(s.Add("IteratorGetNextSync", []Arg{One(iterator)}, attrs), "components")
+}
+
+// IteratorToStringHandle: Gives a string that names an iterator.
+func IteratorToStringHandle(s *Scope, resourceHandle Output) Output {
+	return out(s.Add("IteratorToStringHandle", []Arg{One(resourceHandle)}, nil), 0)
+}
+
+// IteratorV2: Gives an iterator, which MakeIterator puts at the beginning of a dataset.
+func IteratorV2(s *Scope, sharedName string, container string, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"shared_name": sharedName, "container": container, "output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("IteratorV2", nil, attrs), 0)
 }
 
 // L2Loss: Computes half of the sum of the squares of all elements.
@@ -2518,9 +3369,54 @@ func LeakyReluGrad(s *Scope, gradients Output, features Output, optional ...Leak
 	return out(s.Add("LeakyReluGrad", []Arg{One(gradients), One(features)}, attrs), 0)
 }
 
+// LearnedUnigramCandidateSamplerAttr is an optional argument of [LearnedUnigramCandidateSampler].
+type LearnedUnigramCandidateSamplerAttr func(opdef.Attrs)
+
+// LearnedUnigramCandidateSamplerSeed sets the optional attribute seed; the default is 0.
+func LearnedUnigramCandidateSamplerSeed(value int64) LearnedUnigramCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// LearnedUnigramCandidateSamplerSeed2 sets the optional attribute seed2; the default is 0.
+func LearnedUnigramCandidateSamplerSeed2(value int64) LearnedUnigramCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// LearnedUnigramCandidateSampler: Draws num_sampled classes to compare the true ones with, in proportion to how often they have been true so far. Further outputs are how often each true and each drawn class is expected among them.
+func LearnedUnigramCandidateSampler(s *Scope, trueClasses Output, numTrue int64, numSampled int64, unique bool, rangeMax int64, optional ...LearnedUnigramCandidateSamplerAttr) (sampledCandidates Output, trueExpectedCount Output, sampledExpectedCount Output) {
+	attrs := opdef.Attrs{"num_true": numTrue, "num_sampled": numSampled, "unique": unique, "range_max": rangeMax}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("LearnedUnigramCandidateSampler", []Arg{One(trueClasses)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // LeftShift: Shifts the bits of x left by y, kept within the width of the type, with broadcasting.
 func LeftShift(s *Scope, x Output, y Output) Output {
 	return out(s.Add("LeftShift", []Arg{One(x), One(y)}, nil), 0)
+}
+
+// LegacyParallelInterleaveDatasetV2Attr is an optional argument of [LegacyParallelInterleaveDatasetV2].
+type LegacyParallelInterleaveDatasetV2Attr func(opdef.Attrs)
+
+// LegacyParallelInterleaveDatasetV2Deterministic sets the optional attribute deterministic; the default is "default".
+func LegacyParallelInterleaveDatasetV2Deterministic(value string) LegacyParallelInterleaveDatasetV2Attr {
+	return func(a opdef.Attrs) { a["deterministic"] = value }
+}
+
+// LegacyParallelInterleaveDatasetV2Metadata sets the optional attribute metadata; the default is "".
+func LegacyParallelInterleaveDatasetV2Metadata(value string) LegacyParallelInterleaveDatasetV2Attr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// LegacyParallelInterleaveDatasetV2: Makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+func LegacyParallelInterleaveDatasetV2(s *Scope, inputDataset Output, otherArguments []Output, cycleLength Output, blockLength Output, bufferOutputElements Output, prefetchInputElements Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...LegacyParallelInterleaveDatasetV2Attr) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("LegacyParallelInterleaveDatasetV2", []Arg{One(inputDataset), Many(otherArguments), One(cycleLength), One(blockLength), One(bufferOutputElements), One(prefetchInputElements)}, attrs), 0)
 }
 
 // Less: Whether x < y, element by element, with broadcasting.
@@ -2576,6 +3472,29 @@ func LogSoftmax(s *Scope, logits Output) Output {
 	return out(s.Add("LogSoftmax", []Arg{One(logits)}, nil), 0)
 }
 
+// LogUniformCandidateSamplerAttr is an optional argument of [LogUniformCandidateSampler].
+type LogUniformCandidateSamplerAttr func(opdef.Attrs)
+
+// LogUniformCandidateSamplerSeed sets the optional attribute seed; the default is 0.
+func LogUniformCandidateSamplerSeed(value int64) LogUniformCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// LogUniformCandidateSamplerSeed2 sets the optional attribute seed2; the default is 0.
+func LogUniformCandidateSamplerSeed2(value int64) LogUniformCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// LogUniformCandidateSampler: Draws num_sampled classes to compare the true ones with, small numbers more often, in Zipf's manner. Further outputs are how often each true and each drawn class is expected among them.
+func LogUniformCandidateSampler(s *Scope, trueClasses Output, numTrue int64, numSampled int64, unique bool, rangeMax int64, optional ...LogUniformCandidateSamplerAttr) (sampledCandidates Output, trueExpectedCount Output, sampledExpectedCount Output) {
+	attrs := opdef.Attrs{"num_true": numTrue, "num_sampled": numSampled, "unique": unique, "range_max": rangeMax}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("LogUniformCandidateSampler", []Arg{One(trueClasses)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // LogicalAnd: Whether x and y are both true, element by element, with broadcasting.
 func LogicalAnd(s *Scope, x Output, y Output) Output {
 	return out(s.Add("LogicalAnd", []Arg{One(x), One(y)}, nil), 0)
@@ -2611,6 +3530,43 @@ func LowerBound(s *Scope, sortedInputs Output, values Output, optional ...LowerB
 		set(attrs)
 	}
 	return out(s.Add("LowerBound", []Arg{One(sortedInputs), One(values)}, attrs), 0)
+}
+
+// MakeIterator: Puts an iterator at the beginning of a dataset.
+func MakeIterator(s *Scope, dataset Output, iterator Output) *graph.Node {
+	return s.Add("MakeIterator", []Arg{One(dataset), One(iterator)}, nil)
+}
+
+// MapDatasetAttr is an optional argument of [MapDataset].
+type MapDatasetAttr func(opdef.Attrs)
+
+// MapDatasetUseInterOpParallelism sets the optional attribute use_inter_op_parallelism; the default is true.
+func MapDatasetUseInterOpParallelism(value bool) MapDatasetAttr {
+	return func(a opdef.Attrs) { a["use_inter_op_parallelism"] = value }
+}
+
+// MapDatasetPreserveCardinality sets the optional attribute preserve_cardinality; the default is false.
+func MapDatasetPreserveCardinality(value bool) MapDatasetAttr {
+	return func(a opdef.Attrs) { a["preserve_cardinality"] = value }
+}
+
+// MapDatasetForceSynchronous sets the optional attribute force_synchronous; the default is false.
+func MapDatasetForceSynchronous(value bool) MapDatasetAttr {
+	return func(a opdef.Attrs) { a["force_synchronous"] = value }
+}
+
+// MapDatasetMetadata sets the optional attribute metadata; the default is "".
+func MapDatasetMetadata(value string) MapDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// MapDataset: Makes a dataset of what a function makes of the elements of another.
+func MapDataset(s *Scope, inputDataset Output, otherArguments []Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...MapDatasetAttr) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("MapDataset", []Arg{One(inputDataset), Many(otherArguments)}, attrs), 0)
 }
 
 // MatMulAttr is an optional argument of [MatMul].
@@ -2751,6 +3707,12 @@ func Max(s *Scope, input Output, reductionIndices Output, optional ...MaxAttr) O
 		set(attrs)
 	}
 	return out(s.Add("Max", []Arg{One(input), One(reductionIndices)}, attrs), 0)
+}
+
+// MaxIntraOpParallelismDataset: Gives a dataset whose functions use a bounded number of threads.
+func MaxIntraOpParallelismDataset(s *Scope, inputDataset Output, maxIntraOpParallelism Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("MaxIntraOpParallelismDataset", []Arg{One(inputDataset), One(maxIntraOpParallelism)}, attrs), 0)
 }
 
 // MaxPoolAttr is an optional argument of [MaxPool].
@@ -3001,6 +3963,11 @@ func Merge(s *Scope, inputs []Output) (output Output, valueIndex Output) {
 	return out(node, 0), out(node, 1)
 }
 
+// MergeSummary: Makes one summary of several, whose tags must all differ.
+func MergeSummary(s *Scope, inputs []Output) Output {
+	return out(s.Add("MergeSummary", []Arg{Many(inputs)}, nil), 0)
+}
+
 // MergeV2CheckpointsAttr is an optional argument of [MergeV2Checkpoints].
 type MergeV2CheckpointsAttr func(opdef.Attrs)
 
@@ -3060,6 +4027,33 @@ func MirrorPadGrad(s *Scope, input Output, paddings Output, mode string) Output 
 // Mod: Remainder of the division that truncates toward zero: it has the sign of x.
 func Mod(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Mod", []Arg{One(x), One(y)}, nil), 0)
+}
+
+// ModelDatasetAttr is an optional argument of [ModelDataset].
+type ModelDatasetAttr func(opdef.Attrs)
+
+// ModelDatasetAlgorithm sets the optional attribute algorithm; the default is 0.
+func ModelDatasetAlgorithm(value int64) ModelDatasetAttr {
+	return func(a opdef.Attrs) { a["algorithm"] = value }
+}
+
+// ModelDatasetCpuBudget sets the optional attribute cpu_budget; the default is 0.
+func ModelDatasetCpuBudget(value int64) ModelDatasetAttr {
+	return func(a opdef.Attrs) { a["cpu_budget"] = value }
+}
+
+// ModelDatasetRamBudget sets the optional attribute ram_budget; the default is 0.
+func ModelDatasetRamBudget(value int64) ModelDatasetAttr {
+	return func(a opdef.Attrs) { a["ram_budget"] = value }
+}
+
+// ModelDataset: Gives a dataset whose parallelism may be tuned.
+func ModelDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ModelDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ModelDataset", []Arg{One(inputDataset)}, attrs), 0)
 }
 
 // Mul: Multiplies two tensors element by element, with broadcasting.
@@ -3168,6 +4162,12 @@ func NonDeterministicInts(s *Scope, shape Output, optional ...NonDeterministicIn
 	return out(s.Add("NonDeterministicInts", []Arg{One(shape)}, attrs), 0)
 }
 
+// NonSerializableDataset: Gives a dataset whose iterators need not be saved.
+func NonSerializableDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("NonSerializableDataset", []Arg{One(inputDataset)}, attrs), 0)
+}
+
 // NotEqualAttr is an optional argument of [NotEqual].
 type NotEqualAttr func(opdef.Attrs)
 
@@ -3219,9 +4219,69 @@ func OneHot(s *Scope, indices Output, depth Output, onValue Output, offValue Out
 	return out(s.Add("OneHot", []Arg{One(indices), One(depth), One(onValue), One(offValue)}, attrs), 0)
 }
 
+// OneShotIteratorAttr is an optional argument of [OneShotIterator].
+type OneShotIteratorAttr func(opdef.Attrs)
+
+// OneShotIteratorContainer sets the optional attribute container; the default is "".
+func OneShotIteratorContainer(value string) OneShotIteratorAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// OneShotIteratorSharedName sets the optional attribute shared_name; the default is "".
+func OneShotIteratorSharedName(value string) OneShotIteratorAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// OneShotIterator: Gives an iterator at the beginning of the dataset that a function makes, once.
+func OneShotIterator(s *Scope, datasetFactory opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...OneShotIteratorAttr) Output {
+	attrs := opdef.Attrs{"dataset_factory": datasetFactory, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("OneShotIterator", nil, attrs), 0)
+}
+
 // OnesLike: Makes a tensor of ones of the shape of x.
 func OnesLike(s *Scope, x Output) Output {
 	return out(s.Add("OnesLike", []Arg{One(x)}, nil), 0)
+}
+
+// OptionalFromValue: Gives an optional that holds tensors.
+func OptionalFromValue(s *Scope, components []Output) Output {
+	return out(s.Add("OptionalFromValue", []Arg{Many(components)}, nil), 0)
+}
+
+// OptionalGetValue: Gives the tensors that an optional holds.
+func OptionalGetValue(s *Scope, optional_ Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) []Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return outArg(s.Add("OptionalGetValue", []Arg{One(optional_)}, attrs), "components")
+}
+
+// OptionalHasValue: Reports whether an optional holds something.
+func OptionalHasValue(s *Scope, optional_ Output) Output {
+	return out(s.Add("OptionalHasValue", []Arg{One(optional_)}, nil), 0)
+}
+
+// OptionalNone: Gives an optional that holds nothing.
+func OptionalNone(s *Scope) Output {
+	return out(s.Add("OptionalNone", nil, nil), 0)
+}
+
+// OptionsDatasetAttr is an optional argument of [OptionsDataset].
+type OptionsDatasetAttr func(opdef.Attrs)
+
+// OptionsDatasetMetadata sets the optional attribute metadata; the default is "".
+func OptionsDatasetMetadata(value string) OptionsDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// OptionsDataset: Gives a dataset with options for how it is iterated over.
+func OptionsDataset(s *Scope, inputDataset Output, serializedOptions string, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...OptionsDatasetAttr) Output {
+	attrs := opdef.Attrs{"serialized_options": serializedOptions, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("OptionsDataset", []Arg{One(inputDataset)}, attrs), 0)
 }
 
 // PackAttr is an optional argument of [Pack].
@@ -3249,6 +4309,45 @@ func Pad(s *Scope, input Output, paddings Output) Output {
 // PadV2: Adds elements equal to constant_values around a tensor.
 func PadV2(s *Scope, input Output, paddings Output, constantValues Output) Output {
 	return out(s.Add("PadV2", []Arg{One(input), One(paddings), One(constantValues)}, nil), 0)
+}
+
+// PaddedBatchDatasetAttr is an optional argument of [PaddedBatchDataset].
+type PaddedBatchDatasetAttr func(opdef.Attrs)
+
+// PaddedBatchDatasetMetadata sets the optional attribute metadata; the default is "".
+func PaddedBatchDatasetMetadata(value string) PaddedBatchDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// PaddedBatchDataset: Makes a dataset of batches of elements, which are padded to one shape.
+func PaddedBatchDataset(s *Scope, inputDataset Output, batchSize Output, paddedShapes []Output, paddingValues []Output, outputShapes []tensor.PartialShape, optional ...PaddedBatchDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("PaddedBatchDataset", []Arg{One(inputDataset), One(batchSize), Many(paddedShapes), Many(paddingValues)}, attrs), 0)
+}
+
+// PaddedBatchDatasetV2Attr is an optional argument of [PaddedBatchDatasetV2].
+type PaddedBatchDatasetV2Attr func(opdef.Attrs)
+
+// PaddedBatchDatasetV2ParallelCopy sets the optional attribute parallel_copy; the default is false.
+func PaddedBatchDatasetV2ParallelCopy(value bool) PaddedBatchDatasetV2Attr {
+	return func(a opdef.Attrs) { a["parallel_copy"] = value }
+}
+
+// PaddedBatchDatasetV2Metadata sets the optional attribute metadata; the default is "".
+func PaddedBatchDatasetV2Metadata(value string) PaddedBatchDatasetV2Attr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// PaddedBatchDatasetV2: Makes a dataset of batches of elements, which are padded to one shape.
+func PaddedBatchDatasetV2(s *Scope, inputDataset Output, batchSize Output, paddedShapes []Output, paddingValues []Output, dropRemainder Output, outputShapes []tensor.PartialShape, optional ...PaddedBatchDatasetV2Attr) Output {
+	attrs := opdef.Attrs{"output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("PaddedBatchDatasetV2", []Arg{One(inputDataset), One(batchSize), Many(paddedShapes), Many(paddingValues), One(dropRemainder)}, attrs), 0)
 }
 
 // PaddingFIFOQueueAttr is an optional argument of [PaddingFIFOQueue].
@@ -3315,6 +4414,33 @@ func PaddingFIFOQueueV2(s *Scope, componentTypes []tensor.DType, optional ...Pad
 	return out(s.Add("PaddingFIFOQueueV2", nil, attrs), 0)
 }
 
+// ParallelBatchDatasetAttr is an optional argument of [ParallelBatchDataset].
+type ParallelBatchDatasetAttr func(opdef.Attrs)
+
+// ParallelBatchDatasetParallelCopy sets the optional attribute parallel_copy; the default is false.
+func ParallelBatchDatasetParallelCopy(value bool) ParallelBatchDatasetAttr {
+	return func(a opdef.Attrs) { a["parallel_copy"] = value }
+}
+
+// ParallelBatchDatasetDeterministic sets the optional attribute deterministic; the default is "default".
+func ParallelBatchDatasetDeterministic(value string) ParallelBatchDatasetAttr {
+	return func(a opdef.Attrs) { a["deterministic"] = value }
+}
+
+// ParallelBatchDatasetMetadata sets the optional attribute metadata; the default is "".
+func ParallelBatchDatasetMetadata(value string) ParallelBatchDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ParallelBatchDataset: Makes a dataset of batches of elements.
+func ParallelBatchDataset(s *Scope, inputDataset Output, batchSize Output, numParallelCalls Output, dropRemainder Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParallelBatchDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ParallelBatchDataset", []Arg{One(inputDataset), One(batchSize), One(numParallelCalls), One(dropRemainder)}, attrs), 0)
+}
+
 // ParallelConcat: Joins tensors whose first dimension is 1 along that dimension.
 func ParallelConcat(s *Scope, values []Output, shape tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"shape": shape}
@@ -3324,6 +4450,185 @@ func ParallelConcat(s *Scope, values []Output, shape tensor.PartialShape) Output
 // ParallelDynamicStitch: Makes a tensor whose row indices[m][i] is data[m][i]; any of several with one index stands.
 func ParallelDynamicStitch(s *Scope, indices []Output, data []Output) Output {
 	return out(s.Add("ParallelDynamicStitch", []Arg{Many(indices), Many(data)}, nil), 0)
+}
+
+// ParallelFilterDatasetAttr is an optional argument of [ParallelFilterDataset].
+type ParallelFilterDatasetAttr func(opdef.Attrs)
+
+// ParallelFilterDatasetDeterministic sets the optional attribute deterministic; the default is "default".
+func ParallelFilterDatasetDeterministic(value string) ParallelFilterDatasetAttr {
+	return func(a opdef.Attrs) { a["deterministic"] = value }
+}
+
+// ParallelFilterDatasetMetadata sets the optional attribute metadata; the default is "".
+func ParallelFilterDatasetMetadata(value string) ParallelFilterDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ParallelFilterDataset: Makes a dataset of the elements for which a function holds.
+func ParallelFilterDataset(s *Scope, inputDataset Output, otherArguments []Output, numParallelCalls Output, predicate opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParallelFilterDatasetAttr) Output {
+	attrs := opdef.Attrs{"predicate": predicate, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ParallelFilterDataset", []Arg{One(inputDataset), Many(otherArguments), One(numParallelCalls)}, attrs), 0)
+}
+
+// ParallelInterleaveDatasetV2Attr is an optional argument of [ParallelInterleaveDatasetV2].
+type ParallelInterleaveDatasetV2Attr func(opdef.Attrs)
+
+// ParallelInterleaveDatasetV2Sloppy sets the optional attribute sloppy; the default is false.
+func ParallelInterleaveDatasetV2Sloppy(value bool) ParallelInterleaveDatasetV2Attr {
+	return func(a opdef.Attrs) { a["sloppy"] = value }
+}
+
+// ParallelInterleaveDatasetV2Metadata sets the optional attribute metadata; the default is "".
+func ParallelInterleaveDatasetV2Metadata(value string) ParallelInterleaveDatasetV2Attr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ParallelInterleaveDatasetV2: Makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+func ParallelInterleaveDatasetV2(s *Scope, inputDataset Output, otherArguments []Output, cycleLength Output, blockLength Output, numParallelCalls Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParallelInterleaveDatasetV2Attr) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ParallelInterleaveDatasetV2", []Arg{One(inputDataset), Many(otherArguments), One(cycleLength), One(blockLength), One(numParallelCalls)}, attrs), 0)
+}
+
+// ParallelInterleaveDatasetV3Attr is an optional argument of [ParallelInterleaveDatasetV3].
+type ParallelInterleaveDatasetV3Attr func(opdef.Attrs)
+
+// ParallelInterleaveDatasetV3Deterministic sets the optional attribute deterministic; the default is "default".
+func ParallelInterleaveDatasetV3Deterministic(value string) ParallelInterleaveDatasetV3Attr {
+	return func(a opdef.Attrs) { a["deterministic"] = value }
+}
+
+// ParallelInterleaveDatasetV3Metadata sets the optional attribute metadata; the default is "".
+func ParallelInterleaveDatasetV3Metadata(value string) ParallelInterleaveDatasetV3Attr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ParallelInterleaveDatasetV3: Makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+func ParallelInterleaveDatasetV3(s *Scope, inputDataset Output, otherArguments []Output, cycleLength Output, blockLength Output, numParallelCalls Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParallelInterleaveDatasetV3Attr) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ParallelInterleaveDatasetV3", []Arg{One(inputDataset), Many(otherArguments), One(cycleLength), One(blockLength), One(numParallelCalls)}, attrs), 0)
+}
+
+// ParallelInterleaveDatasetV4Attr is an optional argument of [ParallelInterleaveDatasetV4].
+type ParallelInterleaveDatasetV4Attr func(opdef.Attrs)
+
+// ParallelInterleaveDatasetV4Deterministic sets the optional attribute deterministic; the default is "default".
+func ParallelInterleaveDatasetV4Deterministic(value string) ParallelInterleaveDatasetV4Attr {
+	return func(a opdef.Attrs) { a["deterministic"] = value }
+}
+
+// ParallelInterleaveDatasetV4Metadata sets the optional attribute metadata; the default is "".
+func ParallelInterleaveDatasetV4Metadata(value string) ParallelInterleaveDatasetV4Attr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ParallelInterleaveDatasetV4: Makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+func ParallelInterleaveDatasetV4(s *Scope, inputDataset Output, otherArguments []Output, cycleLength Output, blockLength Output, bufferOutputElements Output, prefetchInputElements Output, numParallelCalls Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParallelInterleaveDatasetV4Attr) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ParallelInterleaveDatasetV4", []Arg{One(inputDataset), Many(otherArguments), One(cycleLength), One(blockLength), One(bufferOutputElements), One(prefetchInputElements), One(numParallelCalls)}, attrs), 0)
+}
+
+// ParallelMapDatasetAttr is an optional argument of [ParallelMapDataset].
+type ParallelMapDatasetAttr func(opdef.Attrs)
+
+// ParallelMapDatasetUseInterOpParallelism sets the optional attribute use_inter_op_parallelism; the default is true.
+func ParallelMapDatasetUseInterOpParallelism(value bool) ParallelMapDatasetAttr {
+	return func(a opdef.Attrs) { a["use_inter_op_parallelism"] = value }
+}
+
+// ParallelMapDatasetSloppy sets the optional attribute sloppy; the default is false.
+func ParallelMapDatasetSloppy(value bool) ParallelMapDatasetAttr {
+	return func(a opdef.Attrs) { a["sloppy"] = value }
+}
+
+// ParallelMapDatasetPreserveCardinality sets the optional attribute preserve_cardinality; the default is false.
+func ParallelMapDatasetPreserveCardinality(value bool) ParallelMapDatasetAttr {
+	return func(a opdef.Attrs) { a["preserve_cardinality"] = value }
+}
+
+// ParallelMapDatasetMetadata sets the optional attribute metadata; the default is "".
+func ParallelMapDatasetMetadata(value string) ParallelMapDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ParallelMapDataset: Makes a dataset of what a function makes of the elements of another, calling it for several at once.
+func ParallelMapDataset(s *Scope, inputDataset Output, otherArguments []Output, numParallelCalls Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParallelMapDatasetAttr) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ParallelMapDataset", []Arg{One(inputDataset), Many(otherArguments), One(numParallelCalls)}, attrs), 0)
+}
+
+// ParallelMapDatasetV2Attr is an optional argument of [ParallelMapDatasetV2].
+type ParallelMapDatasetV2Attr func(opdef.Attrs)
+
+// ParallelMapDatasetV2UseInterOpParallelism sets the optional attribute use_inter_op_parallelism; the default is true.
+func ParallelMapDatasetV2UseInterOpParallelism(value bool) ParallelMapDatasetV2Attr {
+	return func(a opdef.Attrs) { a["use_inter_op_parallelism"] = value }
+}
+
+// ParallelMapDatasetV2Deterministic sets the optional attribute deterministic; the default is "default".
+func ParallelMapDatasetV2Deterministic(value string) ParallelMapDatasetV2Attr {
+	return func(a opdef.Attrs) { a["deterministic"] = value }
+}
+
+// ParallelMapDatasetV2PreserveCardinality sets the optional attribute preserve_cardinality; the default is false.
+func ParallelMapDatasetV2PreserveCardinality(value bool) ParallelMapDatasetV2Attr {
+	return func(a opdef.Attrs) { a["preserve_cardinality"] = value }
+}
+
+// ParallelMapDatasetV2UseUnboundedThreadpool sets the optional attribute use_unbounded_threadpool; the default is false.
+func ParallelMapDatasetV2UseUnboundedThreadpool(value bool) ParallelMapDatasetV2Attr {
+	return func(a opdef.Attrs) { a["use_unbounded_threadpool"] = value }
+}
+
+// ParallelMapDatasetV2Metadata sets the optional attribute metadata; the default is "".
+func ParallelMapDatasetV2Metadata(value string) ParallelMapDatasetV2Attr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ParallelMapDatasetV2: Makes a dataset of what a function makes of the elements of another, calling it for several at once.
+func ParallelMapDatasetV2(s *Scope, inputDataset Output, otherArguments []Output, numParallelCalls Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParallelMapDatasetV2Attr) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ParallelMapDatasetV2", []Arg{One(inputDataset), Many(otherArguments), One(numParallelCalls)}, attrs), 0)
+}
+
+// ParameterizedTruncatedNormalAttr is an optional argument of [ParameterizedTruncatedNormal].
+type ParameterizedTruncatedNormalAttr func(opdef.Attrs)
+
+// ParameterizedTruncatedNormalSeed sets the optional attribute seed; the default is 0.
+func ParameterizedTruncatedNormalSeed(value int64) ParameterizedTruncatedNormalAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// ParameterizedTruncatedNormalSeed2 sets the optional attribute seed2; the default is 0.
+func ParameterizedTruncatedNormalSeed2(value int64) ParameterizedTruncatedNormalAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// ParameterizedTruncatedNormal: Draws numbers from normal distributions of given means and deviations, cut to the intervals from minvals to maxvals.
+func ParameterizedTruncatedNormal(s *Scope, shape Output, means Output, stdevs Output, minvals Output, maxvals Output, optional ...ParameterizedTruncatedNormalAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ParameterizedTruncatedNormal", []Arg{One(shape), One(means), One(stdevs), One(minvals), One(maxvals)}, attrs), 0)
 }
 
 // PartitionedCallAttr is an optional argument of [PartitionedCall].
@@ -3397,6 +4702,38 @@ func Pow(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Pow", []Arg{One(x), One(y)}, nil), 0)
 }
 
+// PrefetchDatasetAttr is an optional argument of [PrefetchDataset].
+type PrefetchDatasetAttr func(opdef.Attrs)
+
+// PrefetchDatasetSlackPeriod sets the optional attribute slack_period; the default is 0.
+func PrefetchDatasetSlackPeriod(value int64) PrefetchDatasetAttr {
+	return func(a opdef.Attrs) { a["slack_period"] = value }
+}
+
+// PrefetchDatasetLegacyAutotune sets the optional attribute legacy_autotune; the default is true.
+func PrefetchDatasetLegacyAutotune(value bool) PrefetchDatasetAttr {
+	return func(a opdef.Attrs) { a["legacy_autotune"] = value }
+}
+
+// PrefetchDatasetBufferSizeMin sets the optional attribute buffer_size_min; the default is 0.
+func PrefetchDatasetBufferSizeMin(value int64) PrefetchDatasetAttr {
+	return func(a opdef.Attrs) { a["buffer_size_min"] = value }
+}
+
+// PrefetchDatasetMetadata sets the optional attribute metadata; the default is "".
+func PrefetchDatasetMetadata(value string) PrefetchDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// PrefetchDataset: Gives a dataset whose next elements are made ahead of the requests for them.
+func PrefetchDataset(s *Scope, inputDataset Output, bufferSize Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...PrefetchDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("PrefetchDataset", []Arg{One(inputDataset), One(bufferSize)}, attrs), 0)
+}
+
 // PreventGradientAttr is an optional argument of [PreventGradient].
 type PreventGradientAttr func(opdef.Attrs)
 
@@ -3412,6 +4749,55 @@ func PreventGradient(s *Scope, input Output, optional ...PreventGradientAttr) Ou
 		set(attrs)
 	}
 	return out(s.Add("PreventGradient", []Arg{One(input)}, attrs), 0)
+}
+
+// PrintAttr is an optional argument of [Print].
+type PrintAttr func(opdef.Attrs)
+
+// PrintMessage sets the optional attribute message; the default is "".
+func PrintMessage(value string) PrintAttr {
+	return func(a opdef.Attrs) { a["message"] = value }
+}
+
+// PrintFirstN sets the optional attribute first_n; the default is -1.
+func PrintFirstN(value int64) PrintAttr {
+	return func(a opdef.Attrs) { a["first_n"] = value }
+}
+
+// PrintSummarize sets the optional attribute summarize; the default is 3.
+func PrintSummarize(value int64) PrintAttr {
+	return func(a opdef.Attrs) { a["summarize"] = value }
+}
+
+// Print: Passes its input on and prints the values of data to the standard error of its task.
+func Print(s *Scope, input Output, data []Output, optional ...PrintAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Print", []Arg{One(input), Many(data)}, attrs), 0)
+}
+
+// PrintV2Attr is an optional argument of [PrintV2].
+type PrintV2Attr func(opdef.Attrs)
+
+// PrintV2OutputStream sets the optional attribute output_stream; the default is "stderr".
+func PrintV2OutputStream(value string) PrintV2Attr {
+	return func(a opdef.Attrs) { a["output_stream"] = value }
+}
+
+// PrintV2End sets the optional attribute end; the default is "\n".
+func PrintV2End(value string) PrintV2Attr {
+	return func(a opdef.Attrs) { a["end"] = value }
+}
+
+// PrintV2: Prints a string where its task writes to, or appends it to a file given as "file://PATH".
+func PrintV2(s *Scope, input Output, optional ...PrintV2Attr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("PrintV2", []Arg{One(input)}, attrs)
 }
 
 // PriorityQueueAttr is an optional argument of [PriorityQueue].
@@ -3476,6 +4862,12 @@ func PriorityQueueV2(s *Scope, shapes []tensor.PartialShape, optional ...Priorit
 		set(attrs)
 	}
 	return out(s.Add("PriorityQueueV2", nil, attrs), 0)
+}
+
+// PrivateThreadPoolDataset: Gives a dataset whose functions use threads of their own.
+func PrivateThreadPoolDataset(s *Scope, inputDataset Output, numThreads Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("PrivateThreadPoolDataset", []Arg{One(inputDataset), One(numThreads)}, attrs), 0)
 }
 
 // ProdAttr is an optional argument of [Prod].
@@ -3736,6 +5128,45 @@ func RaggedBincount(s *Scope, splits Output, values Output, size Output, weights
 	return out(s.Add("RaggedBincount", []Arg{One(splits), One(values), One(size), One(weights)}, attrs), 0)
 }
 
+// RandomDatasetAttr is an optional argument of [RandomDataset].
+type RandomDatasetAttr func(opdef.Attrs)
+
+// RandomDatasetMetadata sets the optional attribute metadata; the default is "".
+func RandomDatasetMetadata(value string) RandomDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// RandomDataset: Makes a dataset of random numbers of 32 bits, without an end.
+func RandomDataset(s *Scope, seed Output, seed2 Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...RandomDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RandomDataset", []Arg{One(seed), One(seed2)}, attrs), 0)
+}
+
+// RandomDatasetV2Attr is an optional argument of [RandomDatasetV2].
+type RandomDatasetV2Attr func(opdef.Attrs)
+
+// RandomDatasetV2RerandomizeEachIteration sets the optional attribute rerandomize_each_iteration; the default is false.
+func RandomDatasetV2RerandomizeEachIteration(value bool) RandomDatasetV2Attr {
+	return func(a opdef.Attrs) { a["rerandomize_each_iteration"] = value }
+}
+
+// RandomDatasetV2Metadata sets the optional attribute metadata; the default is "".
+func RandomDatasetV2Metadata(value string) RandomDatasetV2Attr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// RandomDatasetV2: Makes a dataset of random numbers of 32 bits, without an end.
+func RandomDatasetV2(s *Scope, seed Output, seed2 Output, seedGenerator Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...RandomDatasetV2Attr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RandomDatasetV2", []Arg{One(seed), One(seed2), One(seedGenerator)}, attrs), 0)
+}
+
 // RandomGammaAttr is an optional argument of [RandomGamma].
 type RandomGammaAttr func(opdef.Attrs)
 
@@ -3756,6 +5187,11 @@ func RandomGamma(s *Scope, shape Output, alpha Output, optional ...RandomGammaAt
 		set(attrs)
 	}
 	return out(s.Add("RandomGamma", []Arg{One(shape), One(alpha)}, attrs), 0)
+}
+
+// RandomGammaGrad: The derivative of a sample of a gamma distribution by the shape alpha.
+func RandomGammaGrad(s *Scope, alpha Output, sample Output) Output {
+	return out(s.Add("RandomGammaGrad", []Arg{One(alpha), One(sample)}, nil), 0)
 }
 
 // RandomIndexShuffleAttr is an optional argument of [RandomIndexShuffle].
@@ -4011,6 +5447,28 @@ func Range(s *Scope, start Output, limit Output, delta Output) Output {
 	return out(s.Add("Range", []Arg{One(start), One(limit), One(delta)}, nil), 0)
 }
 
+// RangeDatasetAttr is an optional argument of [RangeDataset].
+type RangeDatasetAttr func(opdef.Attrs)
+
+// RangeDatasetMetadata sets the optional attribute metadata; the default is "".
+func RangeDatasetMetadata(value string) RangeDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// RangeDatasetReplicateOnSplit sets the optional attribute replicate_on_split; the default is false.
+func RangeDatasetReplicateOnSplit(value bool) RangeDatasetAttr {
+	return func(a opdef.Attrs) { a["replicate_on_split"] = value }
+}
+
+// RangeDataset: Makes a dataset of the numbers from start up to stop, which is not one of them.
+func RangeDataset(s *Scope, start Output, stop Output, step Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...RangeDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RangeDataset", []Arg{One(start), One(stop), One(step)}, attrs), 0)
+}
+
 // Rank: Gives the number of dimensions of its input.
 func Rank(s *Scope, input Output) Output {
 	return out(s.Add("Rank", []Arg{One(input)}, nil), 0)
@@ -4054,7 +5512,7 @@ func Reciprocal(s *Scope, x Output) Output {
 	return out(s.Add("Reciprocal", []Arg{One(x)}, nil), 0)
 }
 
-// ReciprocalGrad: Gradient of Reciprocal: -dy*y².
+// ReciprocalGrad: Gradient of Reciprocal: -dy*y², and 0 where dy is.
 func ReciprocalGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("ReciprocalGrad", []Arg{One(y), One(dy)}, nil), 0)
 }
@@ -4074,6 +5532,28 @@ func Recv(s *Scope, tensorType tensor.DType, tensorName string, sendDevice strin
 		set(attrs)
 	}
 	return out(s.Add("Recv", nil, attrs), 0)
+}
+
+// ReduceDatasetAttr is an optional argument of [ReduceDataset].
+type ReduceDatasetAttr func(opdef.Attrs)
+
+// ReduceDatasetUseInterOpParallelism sets the optional attribute use_inter_op_parallelism; the default is true.
+func ReduceDatasetUseInterOpParallelism(value bool) ReduceDatasetAttr {
+	return func(a opdef.Attrs) { a["use_inter_op_parallelism"] = value }
+}
+
+// ReduceDatasetMetadata sets the optional attribute metadata; the default is "".
+func ReduceDatasetMetadata(value string) ReduceDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ReduceDataset: Calls a function with the state that the call before gave and each element of a dataset, and gives the last state.
+func ReduceDataset(s *Scope, inputDataset Output, initialState []Output, otherArguments []Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ReduceDatasetAttr) []Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("ReduceDataset", []Arg{One(inputDataset), Many(initialState), Many(otherArguments)}, attrs), "components")
 }
 
 // RefEnterAttr is an optional argument of [RefEnter].
@@ -4155,9 +5635,47 @@ func ReluGrad(s *Scope, gradients Output, features Output) Output {
 	return out(s.Add("ReluGrad", []Arg{One(gradients), One(features)}, nil), 0)
 }
 
+// RepeatDatasetAttr is an optional argument of [RepeatDataset].
+type RepeatDatasetAttr func(opdef.Attrs)
+
+// RepeatDatasetMetadata sets the optional attribute metadata; the default is "".
+func RepeatDatasetMetadata(value string) RepeatDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// RepeatDataset: Makes a dataset of the elements of another, count times, or for ever if count is negative.
+func RepeatDataset(s *Scope, inputDataset Output, count Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...RepeatDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RepeatDataset", []Arg{One(inputDataset), One(count)}, attrs), 0)
+}
+
 // Reshape: Gives the elements of tensor the shape that input shape names; one size may be -1 and is then inferred.
 func Reshape(s *Scope, tensor_ Output, shape Output) Output {
 	return out(s.Add("Reshape", []Arg{One(tensor_), One(shape)}, nil), 0)
+}
+
+// ResourceAccumulatorApplyGradient: Adds a gradient to an accumulator, unless it was computed in an earlier step.
+func ResourceAccumulatorApplyGradient(s *Scope, handle Output, localStep Output, gradient Output) *graph.Node {
+	return s.Add("ResourceAccumulatorApplyGradient", []Arg{One(handle), One(localStep), One(gradient)}, nil)
+}
+
+// ResourceAccumulatorNumAccumulated: Counts the gradients that an accumulator has added up since its sum was taken last.
+func ResourceAccumulatorNumAccumulated(s *Scope, handle Output) Output {
+	return out(s.Add("ResourceAccumulatorNumAccumulated", []Arg{One(handle)}, nil), 0)
+}
+
+// ResourceAccumulatorSetGlobalStep: Sets the step of training of an accumulator, which drops gradients of earlier steps.
+func ResourceAccumulatorSetGlobalStep(s *Scope, handle Output, newGlobalStep Output) *graph.Node {
+	return s.Add("ResourceAccumulatorSetGlobalStep", []Arg{One(handle), One(newGlobalStep)}, nil)
+}
+
+// ResourceAccumulatorTakeGradient: Waits until an accumulator has a number of gradients, and gives their mean or sum.
+func ResourceAccumulatorTakeGradient(s *Scope, handle Output, numRequired Output, dtype tensor.DType) Output {
+	attrs := opdef.Attrs{"dtype": dtype}
+	return out(s.Add("ResourceAccumulatorTakeGradient", []Arg{One(handle), One(numRequired)}, attrs), 0)
 }
 
 // ResourceApplyAdaMaxAttr is an optional argument of [ResourceApplyAdaMax].
@@ -4499,6 +6017,33 @@ func ResourceApplyRMSProp(s *Scope, var_ Output, ms Output, mom Output, lr Outpu
 		set(attrs)
 	}
 	return s.Add("ResourceApplyRMSProp", []Arg{One(var_), One(ms), One(mom), One(lr), One(rho), One(momentum), One(epsilon), One(grad)}, attrs)
+}
+
+// ResourceConditionalAccumulatorAttr is an optional argument of [ResourceConditionalAccumulator].
+type ResourceConditionalAccumulatorAttr func(opdef.Attrs)
+
+// ResourceConditionalAccumulatorContainer sets the optional attribute container; the default is "".
+func ResourceConditionalAccumulatorContainer(value string) ResourceConditionalAccumulatorAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// ResourceConditionalAccumulatorSharedName sets the optional attribute shared_name; the default is "".
+func ResourceConditionalAccumulatorSharedName(value string) ResourceConditionalAccumulatorAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// ResourceConditionalAccumulatorReductionType sets the optional attribute reduction_type; the default is "MEAN".
+func ResourceConditionalAccumulatorReductionType(value string) ResourceConditionalAccumulatorAttr {
+	return func(a opdef.Attrs) { a["reduction_type"] = value }
+}
+
+// ResourceConditionalAccumulator: Gives an accumulator of gradients.
+func ResourceConditionalAccumulator(s *Scope, dtype tensor.DType, shape tensor.PartialShape, optional ...ResourceConditionalAccumulatorAttr) Output {
+	attrs := opdef.Attrs{"dtype": dtype, "shape": shape}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ResourceConditionalAccumulator", nil, attrs), 0)
 }
 
 // ResourceCountUpTo: Adds one to a variable and gives its old value, until that reaches the limit.
@@ -5053,7 +6598,7 @@ func Rsqrt(s *Scope, x Output) Output {
 	return out(s.Add("Rsqrt", []Arg{One(x)}, nil), 0)
 }
 
-// RsqrtGrad: Gradient of Rsqrt: -dy*y³/2.
+// RsqrtGrad: Gradient of Rsqrt: -dy*y³/2, and 0 where dy is.
 func RsqrtGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("RsqrtGrad", []Arg{One(y), One(dy)}, nil), 0)
 }
@@ -5071,6 +6616,38 @@ func SaveSlices(s *Scope, filename Output, tensorNames Output, shapesAndSlices O
 // SaveV2: Writes tensors, or slices of larger ones, to a checkpoint. Once it is done they are on disk.
 func SaveV2(s *Scope, prefix Output, tensorNames Output, shapeAndSlices Output, tensors []Output) *graph.Node {
 	return s.Add("SaveV2", []Arg{One(prefix), One(tensorNames), One(shapeAndSlices), Many(tensors)}, nil)
+}
+
+// ScalarSummary: Makes a summary of numbers, each under the tag at the same place.
+func ScalarSummary(s *Scope, tags Output, values Output) Output {
+	return out(s.Add("ScalarSummary", []Arg{One(tags), One(values)}, nil), 0)
+}
+
+// ScanDatasetAttr is an optional argument of [ScanDataset].
+type ScanDatasetAttr func(opdef.Attrs)
+
+// ScanDatasetPreserveCardinality sets the optional attribute preserve_cardinality; the default is false.
+func ScanDatasetPreserveCardinality(value bool) ScanDatasetAttr {
+	return func(a opdef.Attrs) { a["preserve_cardinality"] = value }
+}
+
+// ScanDatasetUseDefaultDevice sets the optional attribute use_default_device; the default is true.
+func ScanDatasetUseDefaultDevice(value bool) ScanDatasetAttr {
+	return func(a opdef.Attrs) { a["use_default_device"] = value }
+}
+
+// ScanDatasetMetadata sets the optional attribute metadata; the default is "".
+func ScanDatasetMetadata(value string) ScanDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ScanDataset: Makes a dataset of what a function makes of the elements of another and the state that the call before gave.
+func ScanDataset(s *Scope, inputDataset Output, initialState []Output, otherArguments []Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ScanDatasetAttr) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ScanDataset", []Arg{One(inputDataset), Many(initialState), Many(otherArguments)}, attrs), 0)
 }
 
 // ScatterAddAttr is an optional argument of [ScatterAdd].
@@ -5398,6 +6975,74 @@ func Send(s *Scope, tensor_ Output, tensorName string, sendDevice string, sendDe
 	return s.Add("Send", []Arg{One(tensor_)}, attrs)
 }
 
+// SerializeIteratorAttr is an optional argument of [SerializeIterator].
+type SerializeIteratorAttr func(opdef.Attrs)
+
+// SerializeIteratorExternalStatePolicy sets the optional attribute external_state_policy; the default is 0.
+func SerializeIteratorExternalStatePolicy(value int64) SerializeIteratorAttr {
+	return func(a opdef.Attrs) { a["external_state_policy"] = value }
+}
+
+// SerializeIterator: Gives the place of an iterator, for DeserializeIterator.
+func SerializeIterator(s *Scope, resourceHandle Output, optional ...SerializeIteratorAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SerializeIterator", []Arg{One(resourceHandle)}, attrs), 0)
+}
+
+// SerializeManySparseAttr is an optional argument of [SerializeManySparse].
+type SerializeManySparseAttr func(opdef.Attrs)
+
+// SerializeManySparseOutType sets the optional attribute out_type; the default is DT_STRING.
+func SerializeManySparseOutType(value tensor.DType) SerializeManySparseAttr {
+	return func(a opdef.Attrs) { a["out_type"] = value }
+}
+
+// SerializeManySparse: Packs every row of a sparse tensor into three strings or variants.
+func SerializeManySparse(s *Scope, sparseIndices Output, sparseValues Output, sparseShape Output, optional ...SerializeManySparseAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SerializeManySparse", []Arg{One(sparseIndices), One(sparseValues), One(sparseShape)}, attrs), 0)
+}
+
+// SerializeSparseAttr is an optional argument of [SerializeSparse].
+type SerializeSparseAttr func(opdef.Attrs)
+
+// SerializeSparseOutType sets the optional attribute out_type; the default is DT_STRING.
+func SerializeSparseOutType(value tensor.DType) SerializeSparseAttr {
+	return func(a opdef.Attrs) { a["out_type"] = value }
+}
+
+// SerializeSparse: Packs a sparse tensor into a vector of three strings or variants.
+func SerializeSparse(s *Scope, sparseIndices Output, sparseValues Output, sparseShape Output, optional ...SerializeSparseAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SerializeSparse", []Arg{One(sparseIndices), One(sparseValues), One(sparseShape)}, attrs), 0)
+}
+
+// SetSizeAttr is an optional argument of [SetSize].
+type SetSizeAttr func(opdef.Attrs)
+
+// SetSizeValidateIndices sets the optional attribute validate_indices; the default is true.
+func SetSizeValidateIndices(value bool) SetSizeAttr {
+	return func(a opdef.Attrs) { a["validate_indices"] = value }
+}
+
+// SetSize: Counts the distinct elements in the last dimension of a sparse tensor.
+func SetSize(s *Scope, setIndices Output, setValues Output, setShape Output, optional ...SetSizeAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SetSize", []Arg{One(setIndices), One(setValues), One(setShape)}, attrs), 0)
+}
+
 // ShapeAttr is an optional argument of [Shape].
 type ShapeAttr func(opdef.Attrs)
 
@@ -5432,6 +7077,28 @@ func ShapeN(s *Scope, input []Output, optional ...ShapeNAttr) []Output {
 	return outArg(s.Add("ShapeN", []Arg{Many(input)}, attrs), "output")
 }
 
+// ShardDatasetAttr is an optional argument of [ShardDataset].
+type ShardDatasetAttr func(opdef.Attrs)
+
+// ShardDatasetRequireNonEmpty sets the optional attribute require_non_empty; the default is false.
+func ShardDatasetRequireNonEmpty(value bool) ShardDatasetAttr {
+	return func(a opdef.Attrs) { a["require_non_empty"] = value }
+}
+
+// ShardDatasetMetadata sets the optional attribute metadata; the default is "".
+func ShardDatasetMetadata(value string) ShardDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ShardDataset: Makes a dataset of one in num_shards elements of another, from that at index on.
+func ShardDataset(s *Scope, inputDataset Output, numShards Output, index Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ShardDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ShardDataset", []Arg{One(inputDataset), One(numShards), One(index)}, attrs), 0)
+}
+
 // ShardedFilename: Gives the name of one of several files that belong together.
 func ShardedFilename(s *Scope, basename Output, shard Output, numShards Output) Output {
 	return out(s.Add("ShardedFilename", []Arg{One(basename), One(shard), One(numShards)}, nil), 0)
@@ -5440,6 +7107,67 @@ func ShardedFilename(s *Scope, basename Output, shard Output, numShards Output) 
 // ShardedFilespec: Gives the pattern that matches the names of all files that belong together.
 func ShardedFilespec(s *Scope, basename Output, numShards Output) Output {
 	return out(s.Add("ShardedFilespec", []Arg{One(basename), One(numShards)}, nil), 0)
+}
+
+// ShuffleDatasetAttr is an optional argument of [ShuffleDataset].
+type ShuffleDatasetAttr func(opdef.Attrs)
+
+// ShuffleDatasetReshuffleEachIteration sets the optional attribute reshuffle_each_iteration; the default is true.
+func ShuffleDatasetReshuffleEachIteration(value bool) ShuffleDatasetAttr {
+	return func(a opdef.Attrs) { a["reshuffle_each_iteration"] = value }
+}
+
+// ShuffleDatasetMetadata sets the optional attribute metadata; the default is "".
+func ShuffleDatasetMetadata(value string) ShuffleDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ShuffleDataset: Makes a dataset of the elements of another in random order.
+func ShuffleDataset(s *Scope, inputDataset Output, bufferSize Output, seed Output, seed2 Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ShuffleDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ShuffleDataset", []Arg{One(inputDataset), One(bufferSize), One(seed), One(seed2)}, attrs), 0)
+}
+
+// ShuffleDatasetV2Attr is an optional argument of [ShuffleDatasetV2].
+type ShuffleDatasetV2Attr func(opdef.Attrs)
+
+// ShuffleDatasetV2Metadata sets the optional attribute metadata; the default is "".
+func ShuffleDatasetV2Metadata(value string) ShuffleDatasetV2Attr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ShuffleDatasetV2: Makes a dataset of the elements of another in random order.
+func ShuffleDatasetV2(s *Scope, inputDataset Output, bufferSize Output, seedGenerator Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ShuffleDatasetV2Attr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ShuffleDatasetV2", []Arg{One(inputDataset), One(bufferSize), One(seedGenerator)}, attrs), 0)
+}
+
+// ShuffleDatasetV3Attr is an optional argument of [ShuffleDatasetV3].
+type ShuffleDatasetV3Attr func(opdef.Attrs)
+
+// ShuffleDatasetV3ReshuffleEachIteration sets the optional attribute reshuffle_each_iteration; the default is true.
+func ShuffleDatasetV3ReshuffleEachIteration(value bool) ShuffleDatasetV3Attr {
+	return func(a opdef.Attrs) { a["reshuffle_each_iteration"] = value }
+}
+
+// ShuffleDatasetV3Metadata sets the optional attribute metadata; the default is "".
+func ShuffleDatasetV3Metadata(value string) ShuffleDatasetV3Attr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ShuffleDatasetV3: Makes a dataset of the elements of another in random order.
+func ShuffleDatasetV3(s *Scope, inputDataset Output, bufferSize Output, seed Output, seed2 Output, seedGenerator Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ShuffleDatasetV3Attr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ShuffleDatasetV3", []Arg{One(inputDataset), One(bufferSize), One(seed), One(seed2), One(seedGenerator)}, attrs), 0)
 }
 
 // Sigmoid: 1/(1+exp(-x)) for every element.
@@ -5482,6 +7210,23 @@ func Size(s *Scope, input Output, optional ...SizeAttr) Output {
 		set(attrs)
 	}
 	return out(s.Add("Size", []Arg{One(input)}, attrs), 0)
+}
+
+// SkipDatasetAttr is an optional argument of [SkipDataset].
+type SkipDatasetAttr func(opdef.Attrs)
+
+// SkipDatasetMetadata sets the optional attribute metadata; the default is "".
+func SkipDatasetMetadata(value string) SkipDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// SkipDataset: Makes a dataset of the elements of another without the first, or of none if count is negative.
+func SkipDataset(s *Scope, inputDataset Output, count Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...SkipDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SkipDataset", []Arg{One(inputDataset), One(count)}, attrs), 0)
 }
 
 // Slice: Takes size[i] indices from begin[i] on of every dimension; a size of -1 takes the rest.
@@ -5551,6 +7296,19 @@ func SpaceToDepth(s *Scope, input Output, blockSize int64, optional ...SpaceToDe
 		set(attrs)
 	}
 	return out(s.Add("SpaceToDepth", []Arg{One(input)}, attrs), 0)
+}
+
+// SparseAccumulatorApplyGradient: Adds rows of a gradient to an accumulator, unless it was computed in an earlier step.
+func SparseAccumulatorApplyGradient(s *Scope, handle Output, localStep Output, gradientIndices Output, gradientValues Output, gradientShape Output, hasKnownShape bool) *graph.Node {
+	attrs := opdef.Attrs{"has_known_shape": hasKnownShape}
+	return s.Add("SparseAccumulatorApplyGradient", []Arg{One(handle), One(localStep), One(gradientIndices), One(gradientValues), One(gradientShape)}, attrs)
+}
+
+// SparseAccumulatorTakeGradient: Waits until an accumulator has a number of gradients, and gives the mean or sum of their rows.
+func SparseAccumulatorTakeGradient(s *Scope, handle Output, numRequired Output, dtype tensor.DType) (indices Output, values Output, shape Output) {
+	attrs := opdef.Attrs{"dtype": dtype}
+	node := s.Add("SparseAccumulatorTakeGradient", []Arg{One(handle), One(numRequired)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
 }
 
 // SparseApplyAdadeltaAttr is an optional argument of [SparseApplyAdadelta].
@@ -5782,6 +7540,40 @@ func SparseBincount(s *Scope, indices Output, values Output, denseShape Output, 
 	return out(s.Add("SparseBincount", []Arg{One(indices), One(values), One(denseShape), One(size), One(weights)}, attrs), 0)
 }
 
+// SparseConcat: Concatenates sparse tensors along a dimension.
+func SparseConcat(s *Scope, indices []Output, values []Output, shapes []Output, concatDim int64) (outputIndices Output, outputValues Output, outputShape Output) {
+	attrs := opdef.Attrs{"concat_dim": concatDim}
+	node := s.Add("SparseConcat", []Arg{Many(indices), Many(values), Many(shapes)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// SparseConditionalAccumulatorAttr is an optional argument of [SparseConditionalAccumulator].
+type SparseConditionalAccumulatorAttr func(opdef.Attrs)
+
+// SparseConditionalAccumulatorContainer sets the optional attribute container; the default is "".
+func SparseConditionalAccumulatorContainer(value string) SparseConditionalAccumulatorAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// SparseConditionalAccumulatorSharedName sets the optional attribute shared_name; the default is "".
+func SparseConditionalAccumulatorSharedName(value string) SparseConditionalAccumulatorAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// SparseConditionalAccumulatorReductionType sets the optional attribute reduction_type; the default is "MEAN".
+func SparseConditionalAccumulatorReductionType(value string) SparseConditionalAccumulatorAttr {
+	return func(a opdef.Attrs) { a["reduction_type"] = value }
+}
+
+// SparseConditionalAccumulator: Gives an accumulator of gradients of which each has some rows.
+func SparseConditionalAccumulator(s *Scope, dtype tensor.DType, shape tensor.PartialShape, optional ...SparseConditionalAccumulatorAttr) Output {
+	attrs := opdef.Attrs{"dtype": dtype, "shape": shape}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseConditionalAccumulator", nil, attrs), 0)
+}
+
 // SparseMatMulAttr is an optional argument of [SparseMatMul].
 type SparseMatMulAttr func(opdef.Attrs)
 
@@ -5812,6 +7604,18 @@ func SparseMatMul(s *Scope, a Output, b Output, optional ...SparseMatMulAttr) Ou
 		set(attrs)
 	}
 	return out(s.Add("SparseMatMul", []Arg{One(a), One(b)}, attrs), 0)
+}
+
+// SparseReorder: Puts the elements of a sparse tensor into row-major order.
+func SparseReorder(s *Scope, inputIndices Output, inputValues Output, inputShape Output) (outputIndices Output, outputValues Output) {
+	node := s.Add("SparseReorder", []Arg{One(inputIndices), One(inputValues), One(inputShape)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// SparseReshape: Gives a sparse tensor another dense shape of as many elements.
+func SparseReshape(s *Scope, inputIndices Output, inputShape Output, newShape Output) (outputIndices Output, outputShape Output) {
+	node := s.Add("SparseReshape", []Arg{One(inputIndices), One(inputShape), One(newShape)}, nil)
+	return out(node, 0), out(node, 1)
 }
 
 // SparseSegmentMeanAttr is an optional argument of [SparseSegmentMean].
@@ -5949,10 +7753,80 @@ func SparseSegmentSumWithNumSegments(s *Scope, data Output, indices Output, segm
 	return out(s.Add("SparseSegmentSumWithNumSegments", []Arg{One(data), One(indices), One(segmentIds), One(numSegments)}, attrs), 0)
 }
 
+// SparseSlice: Takes a block of a sparse tensor, cut off where it reaches beyond the dense shape.
+func SparseSlice(s *Scope, indices Output, values Output, shape Output, start Output, size Output) (outputIndices Output, outputValues Output, outputShape Output) {
+	node := s.Add("SparseSlice", []Arg{One(indices), One(values), One(shape), One(start), One(size)}, nil)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // SparseSoftmaxCrossEntropyWithLogits: Computes the cross entropy of softmax(features) and labels, a class per row, and its gradient by the features.
 func SparseSoftmaxCrossEntropyWithLogits(s *Scope, features Output, labels Output) (loss Output, backprop Output) {
 	node := s.Add("SparseSoftmaxCrossEntropyWithLogits", []Arg{One(features), One(labels)}, nil)
 	return out(node, 0), out(node, 1)
+}
+
+// SparseSplit: Cuts a sparse tensor along a dimension; the first parts are larger by one where it does not divide evenly.
+func SparseSplit(s *Scope, splitDim Output, indices Output, values Output, shape Output, numSplit int64) (outputIndices []Output, outputValues []Output, outputShape []Output) {
+	attrs := opdef.Attrs{"num_split": numSplit}
+	node := s.Add("SparseSplit", []Arg{One(splitDim), One(indices), One(values), One(shape)}, attrs)
+	return outArg(node, "output_indices"), outArg(node, "output_values"), outArg(node, "output_shape")
+}
+
+// SparseTensorDenseMatMulAttr is an optional argument of [SparseTensorDenseMatMul].
+type SparseTensorDenseMatMulAttr func(opdef.Attrs)
+
+// SparseTensorDenseMatMulAdjointA sets the optional attribute adjoint_a; the default is false.
+func SparseTensorDenseMatMulAdjointA(value bool) SparseTensorDenseMatMulAttr {
+	return func(a opdef.Attrs) { a["adjoint_a"] = value }
+}
+
+// SparseTensorDenseMatMulAdjointB sets the optional attribute adjoint_b; the default is false.
+func SparseTensorDenseMatMulAdjointB(value bool) SparseTensorDenseMatMulAttr {
+	return func(a opdef.Attrs) { a["adjoint_b"] = value }
+}
+
+// SparseTensorDenseMatMul: Multiplies a sparse matrix by a dense one.
+func SparseTensorDenseMatMul(s *Scope, aIndices Output, aValues Output, aShape Output, b Output, optional ...SparseTensorDenseMatMulAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseTensorDenseMatMul", []Arg{One(aIndices), One(aValues), One(aShape), One(b)}, attrs), 0)
+}
+
+// SparseToDenseAttr is an optional argument of [SparseToDense].
+type SparseToDenseAttr func(opdef.Attrs)
+
+// SparseToDenseValidateIndices sets the optional attribute validate_indices; the default is true.
+func SparseToDenseValidateIndices(value bool) SparseToDenseAttr {
+	return func(a opdef.Attrs) { a["validate_indices"] = value }
+}
+
+// SparseToDense: Makes a dense tensor of a sparse one, with a default for the missing elements.
+func SparseToDense(s *Scope, sparseIndices Output, outputShape Output, sparseValues Output, defaultValue Output, optional ...SparseToDenseAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseToDense", []Arg{One(sparseIndices), One(outputShape), One(sparseValues), One(defaultValue)}, attrs), 0)
+}
+
+// SparseToSparseSetOperationAttr is an optional argument of [SparseToSparseSetOperation].
+type SparseToSparseSetOperationAttr func(opdef.Attrs)
+
+// SparseToSparseSetOperationValidateIndices sets the optional attribute validate_indices; the default is true.
+func SparseToSparseSetOperationValidateIndices(value bool) SparseToSparseSetOperationAttr {
+	return func(a opdef.Attrs) { a["validate_indices"] = value }
+}
+
+// SparseToSparseSetOperation: Combines the sets in the last dimension of two sparse tensors.
+func SparseToSparseSetOperation(s *Scope, set1Indices Output, set1Values Output, set1Shape Output, set2Indices Output, set2Values Output, set2Shape Output, setOperation string, optional ...SparseToSparseSetOperationAttr) (resultIndices Output, resultValues Output, resultShape Output) {
+	attrs := opdef.Attrs{"set_operation": setOperation}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("SparseToSparseSetOperation", []Arg{One(set1Indices), One(set1Values), One(set1Shape), One(set2Indices), One(set2Values), One(set2Shape)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
 }
 
 // Spence: Spence's integral, the dilogarithm of 1-x.
@@ -5977,7 +7851,7 @@ func Sqrt(s *Scope, x Output) Output {
 	return out(s.Add("Sqrt", []Arg{One(x)}, nil), 0)
 }
 
-// SqrtGrad: Gradient of Sqrt: dy/(2y).
+// SqrtGrad: Gradient of Sqrt: dy/(2y), and 0 where dy is.
 func SqrtGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("SqrtGrad", []Arg{One(y), One(dy)}, nil), 0)
 }
@@ -6007,6 +7881,96 @@ func Squeeze(s *Scope, input Output, optional ...SqueezeAttr) Output {
 		set(attrs)
 	}
 	return out(s.Add("Squeeze", []Arg{One(input)}, attrs), 0)
+}
+
+// StackAttr is an optional argument of [Stack].
+type StackAttr func(opdef.Attrs)
+
+// StackStackName sets the optional attribute stack_name; the default is "".
+func StackStackName(value string) StackAttr {
+	return func(a opdef.Attrs) { a["stack_name"] = value }
+}
+
+// Stack: Makes a stack of tensors, which goes with its step.
+func Stack(s *Scope, elemType tensor.DType, optional ...StackAttr) Output {
+	attrs := opdef.Attrs{"elem_type": elemType}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Stack", nil, attrs), 0)
+}
+
+// StackClose: Drops the tensors of a stack, which cannot be used any more.
+func StackClose(s *Scope, handle Output) *graph.Node {
+	return s.Add("StackClose", []Arg{One(handle)}, nil)
+}
+
+// StackCloseV2: Drops the tensors of a stack, which cannot be used any more.
+func StackCloseV2(s *Scope, handle Output) *graph.Node {
+	return s.Add("StackCloseV2", []Arg{One(handle)}, nil)
+}
+
+// StackPop: Takes the tensor from a stack that was put on it last.
+func StackPop(s *Scope, handle Output, elemType tensor.DType) Output {
+	attrs := opdef.Attrs{"elem_type": elemType}
+	return out(s.Add("StackPop", []Arg{One(handle)}, attrs), 0)
+}
+
+// StackPopV2: Takes the tensor from a stack that was put on it last.
+func StackPopV2(s *Scope, handle Output, elemType tensor.DType) Output {
+	attrs := opdef.Attrs{"elem_type": elemType}
+	return out(s.Add("StackPopV2", []Arg{One(handle)}, attrs), 0)
+}
+
+// StackPushAttr is an optional argument of [StackPush].
+type StackPushAttr func(opdef.Attrs)
+
+// StackPushSwapMemory sets the optional attribute swap_memory; the default is false.
+func StackPushSwapMemory(value bool) StackPushAttr {
+	return func(a opdef.Attrs) { a["swap_memory"] = value }
+}
+
+// StackPush: Puts a tensor on a stack and passes it on.
+func StackPush(s *Scope, handle Output, elem Output, optional ...StackPushAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StackPush", []Arg{One(handle), One(elem)}, attrs), 0)
+}
+
+// StackPushV2Attr is an optional argument of [StackPushV2].
+type StackPushV2Attr func(opdef.Attrs)
+
+// StackPushV2SwapMemory sets the optional attribute swap_memory; the default is false.
+func StackPushV2SwapMemory(value bool) StackPushV2Attr {
+	return func(a opdef.Attrs) { a["swap_memory"] = value }
+}
+
+// StackPushV2: Puts a tensor on a stack and passes it on.
+func StackPushV2(s *Scope, handle Output, elem Output, optional ...StackPushV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StackPushV2", []Arg{One(handle), One(elem)}, attrs), 0)
+}
+
+// StackV2Attr is an optional argument of [StackV2].
+type StackV2Attr func(opdef.Attrs)
+
+// StackV2StackName sets the optional attribute stack_name; the default is "".
+func StackV2StackName(value string) StackV2Attr {
+	return func(a opdef.Attrs) { a["stack_name"] = value }
+}
+
+// StackV2: Makes a stack of tensors, which goes with its step.
+func StackV2(s *Scope, maxSize Output, elemType tensor.DType, optional ...StackV2Attr) Output {
+	attrs := opdef.Attrs{"elem_type": elemType}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StackV2", []Arg{One(maxSize)}, attrs), 0)
 }
 
 // StatefulPartitionedCallAttr is an optional argument of [StatefulPartitionedCall].
@@ -6192,6 +8156,11 @@ func StatelessMultinomial(s *Scope, logits Output, numSamples Output, seed Outpu
 		set(attrs)
 	}
 	return out(s.Add("StatelessMultinomial", []Arg{One(logits), One(numSamples), One(seed)}, attrs), 0)
+}
+
+// StatelessParameterizedTruncatedNormal: Draws numbers from normal distributions of given means and deviations, cut to the intervals from minvals to maxvals. The generator is given by inputs.
+func StatelessParameterizedTruncatedNormal(s *Scope, shape Output, seed Output, means Output, stddevs Output, minvals Output, maxvals Output) Output {
+	return out(s.Add("StatelessParameterizedTruncatedNormal", []Arg{One(shape), One(seed), One(means), One(stddevs), One(minvals), One(maxvals)}, nil), 0)
 }
 
 // StatelessRandomBinomialAttr is an optional argument of [StatelessRandomBinomial].
@@ -6578,10 +8547,95 @@ func Sum(s *Scope, input Output, reductionIndices Output, optional ...SumAttr) O
 	return out(s.Add("Sum", []Arg{One(input), One(reductionIndices)}, attrs), 0)
 }
 
+// SummaryWriterAttr is an optional argument of [SummaryWriter].
+type SummaryWriterAttr func(opdef.Attrs)
+
+// SummaryWriterSharedName sets the optional attribute shared_name; the default is "".
+func SummaryWriterSharedName(value string) SummaryWriterAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// SummaryWriterContainer sets the optional attribute container; the default is "".
+func SummaryWriterContainer(value string) SummaryWriterAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// SummaryWriter: Gives a handle to a writer of summaries, which CreateSummaryFileWriter makes.
+func SummaryWriter(s *Scope, optional ...SummaryWriterAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SummaryWriter", nil, attrs), 0)
+}
+
 // Switch: Forwards data to output_true if pred holds and to output_false otherwise. The other output is dead.
 func Switch(s *Scope, data Output, pred Output) (outputFalse Output, outputTrue Output) {
 	node := s.Add("Switch", []Arg{One(data), One(pred)}, nil)
 	return out(node, 0), out(node, 1)
+}
+
+// SymbolicGradient: Calls the gradient of the function f: for (y…) = f(x…), it computes the derivatives of all y, weighted by dy…, with respect to x… from (x…, dy…).
+func SymbolicGradient(s *Scope, input []Output, tout []tensor.DType, f opdef.Func) []Output {
+	attrs := opdef.Attrs{"Tout": tout, "f": f}
+	return outArg(s.Add("SymbolicGradient", []Arg{Many(input)}, attrs), "output")
+}
+
+// TakeDatasetAttr is an optional argument of [TakeDataset].
+type TakeDatasetAttr func(opdef.Attrs)
+
+// TakeDatasetMetadata sets the optional attribute metadata; the default is "".
+func TakeDatasetMetadata(value string) TakeDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// TakeDataset: Makes a dataset of the first elements of another, or of all if count is negative.
+func TakeDataset(s *Scope, inputDataset Output, count Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...TakeDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TakeDataset", []Arg{One(inputDataset), One(count)}, attrs), 0)
+}
+
+// TakeManySparseFromTensorsMapAttr is an optional argument of [TakeManySparseFromTensorsMap].
+type TakeManySparseFromTensorsMapAttr func(opdef.Attrs)
+
+// TakeManySparseFromTensorsMapContainer sets the optional attribute container; the default is "".
+func TakeManySparseFromTensorsMapContainer(value string) TakeManySparseFromTensorsMapAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// TakeManySparseFromTensorsMapSharedName sets the optional attribute shared_name; the default is "".
+func TakeManySparseFromTensorsMapSharedName(value string) TakeManySparseFromTensorsMapAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// TakeManySparseFromTensorsMap: Takes stored sparse tensors out and stacks them along a new first dimension.
+func TakeManySparseFromTensorsMap(s *Scope, sparseHandles Output, dtype tensor.DType, optional ...TakeManySparseFromTensorsMapAttr) (sparseIndices Output, sparseValues Output, sparseShape Output) {
+	attrs := opdef.Attrs{"dtype": dtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("TakeManySparseFromTensorsMap", []Arg{One(sparseHandles)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// TakeWhileDatasetAttr is an optional argument of [TakeWhileDataset].
+type TakeWhileDatasetAttr func(opdef.Attrs)
+
+// TakeWhileDatasetMetadata sets the optional attribute metadata; the default is "".
+func TakeWhileDatasetMetadata(value string) TakeWhileDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// TakeWhileDataset: Makes a dataset of the elements before the first for which a function does not hold.
+func TakeWhileDataset(s *Scope, inputDataset Output, otherArguments []Output, predicate opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...TakeWhileDatasetAttr) Output {
+	attrs := opdef.Attrs{"predicate": predicate, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TakeWhileDataset", []Arg{One(inputDataset), Many(otherArguments)}, attrs), 0)
 }
 
 // Tan: The tangent of every element, in radians.
@@ -6614,6 +8668,371 @@ func TemporaryVariable(s *Scope, shape tensor.PartialShape, dtype tensor.DType, 
 		set(attrs)
 	}
 	return out(s.Add("TemporaryVariable", nil, attrs), 0)
+}
+
+// TensorArrayAttr is an optional argument of [TensorArray].
+type TensorArrayAttr func(opdef.Attrs)
+
+// TensorArrayDynamicSize sets the optional attribute dynamic_size; the default is false.
+func TensorArrayDynamicSize(value bool) TensorArrayAttr {
+	return func(a opdef.Attrs) { a["dynamic_size"] = value }
+}
+
+// TensorArrayClearAfterRead sets the optional attribute clear_after_read; the default is true.
+func TensorArrayClearAfterRead(value bool) TensorArrayAttr {
+	return func(a opdef.Attrs) { a["clear_after_read"] = value }
+}
+
+// TensorArrayTensorArrayName sets the optional attribute tensor_array_name; the default is "".
+func TensorArrayTensorArrayName(value string) TensorArrayAttr {
+	return func(a opdef.Attrs) { a["tensor_array_name"] = value }
+}
+
+// TensorArrayElementShape sets the optional attribute element_shape; the default is <unknown>.
+func TensorArrayElementShape(value tensor.PartialShape) TensorArrayAttr {
+	return func(a opdef.Attrs) { a["element_shape"] = value }
+}
+
+// TensorArray: Makes a tensor array of the given size, which goes with its step.
+func TensorArray(s *Scope, size Output, dtype tensor.DType, optional ...TensorArrayAttr) Output {
+	attrs := opdef.Attrs{"dtype": dtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TensorArray", []Arg{One(size)}, attrs), 0)
+}
+
+// TensorArrayClose: Drops the elements of a tensor array, which cannot be used any more.
+func TensorArrayClose(s *Scope, handle Output) *graph.Node {
+	return s.Add("TensorArrayClose", []Arg{One(handle)}, nil)
+}
+
+// TensorArrayCloseV2: Drops the elements of a tensor array, which cannot be used any more.
+func TensorArrayCloseV2(s *Scope, handle Output) *graph.Node {
+	return s.Add("TensorArrayCloseV2", []Arg{One(handle)}, nil)
+}
+
+// TensorArrayCloseV3: Drops the elements of a tensor array, which cannot be used any more.
+func TensorArrayCloseV3(s *Scope, handle Output) *graph.Node {
+	return s.Add("TensorArrayCloseV3", []Arg{One(handle)}, nil)
+}
+
+// TensorArrayConcatAttr is an optional argument of [TensorArrayConcat].
+type TensorArrayConcatAttr func(opdef.Attrs)
+
+// TensorArrayConcatElementShapeExcept0 sets the optional attribute element_shape_except0; the default is <unknown>.
+func TensorArrayConcatElementShapeExcept0(value tensor.PartialShape) TensorArrayConcatAttr {
+	return func(a opdef.Attrs) { a["element_shape_except0"] = value }
+}
+
+// TensorArrayConcat: Puts all elements of a tensor array together along their first dimension, and gives their lengths in it.
+func TensorArrayConcat(s *Scope, handle Output, flowIn Output, dtype tensor.DType, optional ...TensorArrayConcatAttr) (value Output, lengths Output) {
+	attrs := opdef.Attrs{"dtype": dtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("TensorArrayConcat", []Arg{One(handle), One(flowIn)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// TensorArrayConcatV2Attr is an optional argument of [TensorArrayConcatV2].
+type TensorArrayConcatV2Attr func(opdef.Attrs)
+
+// TensorArrayConcatV2ElementShapeExcept0 sets the optional attribute element_shape_except0; the default is <unknown>.
+func TensorArrayConcatV2ElementShapeExcept0(value tensor.PartialShape) TensorArrayConcatV2Attr {
+	return func(a opdef.Attrs) { a["element_shape_except0"] = value }
+}
+
+// TensorArrayConcatV2: Puts all elements of a tensor array together along their first dimension, and gives their lengths in it.
+func TensorArrayConcatV2(s *Scope, handle Output, flowIn Output, dtype tensor.DType, optional ...TensorArrayConcatV2Attr) (value Output, lengths Output) {
+	attrs := opdef.Attrs{"dtype": dtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("TensorArrayConcatV2", []Arg{One(handle), One(flowIn)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// TensorArrayConcatV3Attr is an optional argument of [TensorArrayConcatV3].
+type TensorArrayConcatV3Attr func(opdef.Attrs)
+
+// TensorArrayConcatV3ElementShapeExcept0 sets the optional attribute element_shape_except0; the default is <unknown>.
+func TensorArrayConcatV3ElementShapeExcept0(value tensor.PartialShape) TensorArrayConcatV3Attr {
+	return func(a opdef.Attrs) { a["element_shape_except0"] = value }
+}
+
+// TensorArrayConcatV3: Puts all elements of a tensor array together along their first dimension, and gives their lengths in it.
+func TensorArrayConcatV3(s *Scope, handle Output, flowIn Output, dtype tensor.DType, optional ...TensorArrayConcatV3Attr) (value Output, lengths Output) {
+	attrs := opdef.Attrs{"dtype": dtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("TensorArrayConcatV3", []Arg{One(handle), One(flowIn)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// TensorArrayGatherAttr is an optional argument of [TensorArrayGather].
+type TensorArrayGatherAttr func(opdef.Attrs)
+
+// TensorArrayGatherElementShape sets the optional attribute element_shape; the default is <unknown>.
+func TensorArrayGatherElementShape(value tensor.PartialShape) TensorArrayGatherAttr {
+	return func(a opdef.Attrs) { a["element_shape"] = value }
+}
+
+// TensorArrayGather: Puts elements of a tensor array together along a new first dimension.
+func TensorArrayGather(s *Scope, handle Output, indices Output, flowIn Output, dtype tensor.DType, optional ...TensorArrayGatherAttr) Output {
+	attrs := opdef.Attrs{"dtype": dtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TensorArrayGather", []Arg{One(handle), One(indices), One(flowIn)}, attrs), 0)
+}
+
+// TensorArrayGatherV2Attr is an optional argument of [TensorArrayGatherV2].
+type TensorArrayGatherV2Attr func(opdef.Attrs)
+
+// TensorArrayGatherV2ElementShape sets the optional attribute element_shape; the default is <unknown>.
+func TensorArrayGatherV2ElementShape(value tensor.PartialShape) TensorArrayGatherV2Attr {
+	return func(a opdef.Attrs) { a["element_shape"] = value }
+}
+
+// TensorArrayGatherV2: Puts elements of a tensor array together along a new first dimension.
+func TensorArrayGatherV2(s *Scope, handle Output, indices Output, flowIn Output, dtype tensor.DType, optional ...TensorArrayGatherV2Attr) Output {
+	attrs := opdef.Attrs{"dtype": dtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TensorArrayGatherV2", []Arg{One(handle), One(indices), One(flowIn)}, attrs), 0)
+}
+
+// TensorArrayGatherV3Attr is an optional argument of [TensorArrayGatherV3].
+type TensorArrayGatherV3Attr func(opdef.Attrs)
+
+// TensorArrayGatherV3ElementShape sets the optional attribute element_shape; the default is <unknown>.
+func TensorArrayGatherV3ElementShape(value tensor.PartialShape) TensorArrayGatherV3Attr {
+	return func(a opdef.Attrs) { a["element_shape"] = value }
+}
+
+// TensorArrayGatherV3: Puts elements of a tensor array together along a new first dimension.
+func TensorArrayGatherV3(s *Scope, handle Output, indices Output, flowIn Output, dtype tensor.DType, optional ...TensorArrayGatherV3Attr) Output {
+	attrs := opdef.Attrs{"dtype": dtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TensorArrayGatherV3", []Arg{One(handle), One(indices), One(flowIn)}, attrs), 0)
+}
+
+// TensorArrayGrad: Gives the tensor array for the gradients of another one, one for each source.
+func TensorArrayGrad(s *Scope, handle Output, flowIn Output, source string) Output {
+	attrs := opdef.Attrs{"source": source}
+	return out(s.Add("TensorArrayGrad", []Arg{One(handle), One(flowIn)}, attrs), 0)
+}
+
+// TensorArrayGradV2: Gives the tensor array for the gradients of another one, one for each source.
+func TensorArrayGradV2(s *Scope, handle Output, flowIn Output, source string) Output {
+	attrs := opdef.Attrs{"source": source}
+	return out(s.Add("TensorArrayGradV2", []Arg{One(handle), One(flowIn)}, attrs), 0)
+}
+
+// TensorArrayGradV3: Gives the tensor array for the gradients of another one, one for each source.
+func TensorArrayGradV3(s *Scope, handle Output, flowIn Output, source string) (gradHandle Output, flowOut Output) {
+	attrs := opdef.Attrs{"source": source}
+	node := s.Add("TensorArrayGradV3", []Arg{One(handle), One(flowIn)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// TensorArrayGradWithShape: Gives the tensor array for the gradients of another one, one for each source.
+func TensorArrayGradWithShape(s *Scope, handle Output, flowIn Output, shapeToPrepend Output, source string) (gradHandle Output, flowOut Output) {
+	attrs := opdef.Attrs{"source": source}
+	node := s.Add("TensorArrayGradWithShape", []Arg{One(handle), One(flowIn), One(shapeToPrepend)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// TensorArrayPackAttr is an optional argument of [TensorArrayPack].
+type TensorArrayPackAttr func(opdef.Attrs)
+
+// TensorArrayPackElementShape sets the optional attribute element_shape; the default is <unknown>.
+func TensorArrayPackElementShape(value tensor.PartialShape) TensorArrayPackAttr {
+	return func(a opdef.Attrs) { a["element_shape"] = value }
+}
+
+// TensorArrayPack: Puts all elements of a tensor array together along a new first dimension.
+func TensorArrayPack(s *Scope, handle Output, flowIn Output, dtype tensor.DType, optional ...TensorArrayPackAttr) Output {
+	attrs := opdef.Attrs{"dtype": dtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TensorArrayPack", []Arg{One(handle), One(flowIn)}, attrs), 0)
+}
+
+// TensorArrayRead: Reads an element of a tensor array.
+func TensorArrayRead(s *Scope, handle Output, index Output, flowIn Output, dtype tensor.DType) Output {
+	attrs := opdef.Attrs{"dtype": dtype}
+	return out(s.Add("TensorArrayRead", []Arg{One(handle), One(index), One(flowIn)}, attrs), 0)
+}
+
+// TensorArrayReadV2: Reads an element of a tensor array.
+func TensorArrayReadV2(s *Scope, handle Output, index Output, flowIn Output, dtype tensor.DType) Output {
+	attrs := opdef.Attrs{"dtype": dtype}
+	return out(s.Add("TensorArrayReadV2", []Arg{One(handle), One(index), One(flowIn)}, attrs), 0)
+}
+
+// TensorArrayReadV3: Reads an element of a tensor array.
+func TensorArrayReadV3(s *Scope, handle Output, index Output, flowIn Output, dtype tensor.DType) Output {
+	attrs := opdef.Attrs{"dtype": dtype}
+	return out(s.Add("TensorArrayReadV3", []Arg{One(handle), One(index), One(flowIn)}, attrs), 0)
+}
+
+// TensorArrayScatter: Writes the rows of a tensor to places of a tensor array.
+func TensorArrayScatter(s *Scope, handle Output, indices Output, value Output, flowIn Output) Output {
+	return out(s.Add("TensorArrayScatter", []Arg{One(handle), One(indices), One(value), One(flowIn)}, nil), 0)
+}
+
+// TensorArrayScatterV2: Writes the rows of a tensor to places of a tensor array.
+func TensorArrayScatterV2(s *Scope, handle Output, indices Output, value Output, flowIn Output) Output {
+	return out(s.Add("TensorArrayScatterV2", []Arg{One(handle), One(indices), One(value), One(flowIn)}, nil), 0)
+}
+
+// TensorArrayScatterV3: Writes the rows of a tensor to places of a tensor array.
+func TensorArrayScatterV3(s *Scope, handle Output, indices Output, value Output, flowIn Output) Output {
+	return out(s.Add("TensorArrayScatterV3", []Arg{One(handle), One(indices), One(value), One(flowIn)}, nil), 0)
+}
+
+// TensorArraySize: Gives the number of places of a tensor array.
+func TensorArraySize(s *Scope, handle Output, flowIn Output) Output {
+	return out(s.Add("TensorArraySize", []Arg{One(handle), One(flowIn)}, nil), 0)
+}
+
+// TensorArraySizeV2: Gives the number of places of a tensor array.
+func TensorArraySizeV2(s *Scope, handle Output, flowIn Output) Output {
+	return out(s.Add("TensorArraySizeV2", []Arg{One(handle), One(flowIn)}, nil), 0)
+}
+
+// TensorArraySizeV3: Gives the number of places of a tensor array.
+func TensorArraySizeV3(s *Scope, handle Output, flowIn Output) Output {
+	return out(s.Add("TensorArraySizeV3", []Arg{One(handle), One(flowIn)}, nil), 0)
+}
+
+// TensorArraySplit: Cuts a tensor along its first dimension and writes the pieces to all places of a tensor array.
+func TensorArraySplit(s *Scope, handle Output, value Output, lengths Output, flowIn Output) Output {
+	return out(s.Add("TensorArraySplit", []Arg{One(handle), One(value), One(lengths), One(flowIn)}, nil), 0)
+}
+
+// TensorArraySplitV2: Cuts a tensor along its first dimension and writes the pieces to all places of a tensor array.
+func TensorArraySplitV2(s *Scope, handle Output, value Output, lengths Output, flowIn Output) Output {
+	return out(s.Add("TensorArraySplitV2", []Arg{One(handle), One(value), One(lengths), One(flowIn)}, nil), 0)
+}
+
+// TensorArraySplitV3: Cuts a tensor along its first dimension and writes the pieces to all places of a tensor array.
+func TensorArraySplitV3(s *Scope, handle Output, value Output, lengths Output, flowIn Output) Output {
+	return out(s.Add("TensorArraySplitV3", []Arg{One(handle), One(value), One(lengths), One(flowIn)}, nil), 0)
+}
+
+// TensorArrayUnpack: Writes the rows of a tensor to all places of a tensor array.
+func TensorArrayUnpack(s *Scope, handle Output, value Output, flowIn Output) Output {
+	return out(s.Add("TensorArrayUnpack", []Arg{One(handle), One(value), One(flowIn)}, nil), 0)
+}
+
+// TensorArrayV2Attr is an optional argument of [TensorArrayV2].
+type TensorArrayV2Attr func(opdef.Attrs)
+
+// TensorArrayV2ElementShape sets the optional attribute element_shape; the default is <unknown>.
+func TensorArrayV2ElementShape(value tensor.PartialShape) TensorArrayV2Attr {
+	return func(a opdef.Attrs) { a["element_shape"] = value }
+}
+
+// TensorArrayV2DynamicSize sets the optional attribute dynamic_size; the default is false.
+func TensorArrayV2DynamicSize(value bool) TensorArrayV2Attr {
+	return func(a opdef.Attrs) { a["dynamic_size"] = value }
+}
+
+// TensorArrayV2ClearAfterRead sets the optional attribute clear_after_read; the default is true.
+func TensorArrayV2ClearAfterRead(value bool) TensorArrayV2Attr {
+	return func(a opdef.Attrs) { a["clear_after_read"] = value }
+}
+
+// TensorArrayV2TensorArrayName sets the optional attribute tensor_array_name; the default is "".
+func TensorArrayV2TensorArrayName(value string) TensorArrayV2Attr {
+	return func(a opdef.Attrs) { a["tensor_array_name"] = value }
+}
+
+// TensorArrayV2: Makes a tensor array of the given size, which goes with its step.
+func TensorArrayV2(s *Scope, size Output, dtype tensor.DType, optional ...TensorArrayV2Attr) Output {
+	attrs := opdef.Attrs{"dtype": dtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TensorArrayV2", []Arg{One(size)}, attrs), 0)
+}
+
+// TensorArrayV3Attr is an optional argument of [TensorArrayV3].
+type TensorArrayV3Attr func(opdef.Attrs)
+
+// TensorArrayV3ElementShape sets the optional attribute element_shape; the default is <unknown>.
+func TensorArrayV3ElementShape(value tensor.PartialShape) TensorArrayV3Attr {
+	return func(a opdef.Attrs) { a["element_shape"] = value }
+}
+
+// TensorArrayV3DynamicSize sets the optional attribute dynamic_size; the default is false.
+func TensorArrayV3DynamicSize(value bool) TensorArrayV3Attr {
+	return func(a opdef.Attrs) { a["dynamic_size"] = value }
+}
+
+// TensorArrayV3ClearAfterRead sets the optional attribute clear_after_read; the default is true.
+func TensorArrayV3ClearAfterRead(value bool) TensorArrayV3Attr {
+	return func(a opdef.Attrs) { a["clear_after_read"] = value }
+}
+
+// TensorArrayV3IdenticalElementShapes sets the optional attribute identical_element_shapes; the default is false.
+func TensorArrayV3IdenticalElementShapes(value bool) TensorArrayV3Attr {
+	return func(a opdef.Attrs) { a["identical_element_shapes"] = value }
+}
+
+// TensorArrayV3TensorArrayName sets the optional attribute tensor_array_name; the default is "".
+func TensorArrayV3TensorArrayName(value string) TensorArrayV3Attr {
+	return func(a opdef.Attrs) { a["tensor_array_name"] = value }
+}
+
+// TensorArrayV3: Makes a tensor array of the given size, which goes with its step.
+func TensorArrayV3(s *Scope, size Output, dtype tensor.DType, optional ...TensorArrayV3Attr) (handle Output, flow Output) {
+	attrs := opdef.Attrs{"dtype": dtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("TensorArrayV3", []Arg{One(size)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// TensorArrayWrite: Writes an element of a tensor array.
+func TensorArrayWrite(s *Scope, handle Output, index Output, value Output, flowIn Output) Output {
+	return out(s.Add("TensorArrayWrite", []Arg{One(handle), One(index), One(value), One(flowIn)}, nil), 0)
+}
+
+// TensorArrayWriteV2: Writes an element of a tensor array.
+func TensorArrayWriteV2(s *Scope, handle Output, index Output, value Output, flowIn Output) Output {
+	return out(s.Add("TensorArrayWriteV2", []Arg{One(handle), One(index), One(value), One(flowIn)}, nil), 0)
+}
+
+// TensorArrayWriteV3: Writes an element of a tensor array.
+func TensorArrayWriteV3(s *Scope, handle Output, index Output, value Output, flowIn Output) Output {
+	return out(s.Add("TensorArrayWriteV3", []Arg{One(handle), One(index), One(value), One(flowIn)}, nil), 0)
+}
+
+// TensorDatasetAttr is an optional argument of [TensorDataset].
+type TensorDatasetAttr func(opdef.Attrs)
+
+// TensorDatasetMetadata sets the optional attribute metadata; the default is "".
+func TensorDatasetMetadata(value string) TensorDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// TensorDataset: Makes a dataset of one element.
+func TensorDataset(s *Scope, components []Output, outputShapes []tensor.PartialShape, optional ...TensorDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TensorDataset", []Arg{Many(components)}, attrs), 0)
 }
 
 // TensorScatterAddAttr is an optional argument of [TensorScatterAdd].
@@ -6701,6 +9120,33 @@ func TensorScatterUpdate(s *Scope, tensor_ Output, indices Output, updates Outpu
 	return out(s.Add("TensorScatterUpdate", []Arg{One(tensor_), One(indices), One(updates)}, attrs), 0)
 }
 
+// TensorSliceDatasetAttr is an optional argument of [TensorSliceDataset].
+type TensorSliceDatasetAttr func(opdef.Attrs)
+
+// TensorSliceDatasetIsFiles sets the optional attribute is_files; the default is false.
+func TensorSliceDatasetIsFiles(value bool) TensorSliceDatasetAttr {
+	return func(a opdef.Attrs) { a["is_files"] = value }
+}
+
+// TensorSliceDatasetMetadata sets the optional attribute metadata; the default is "".
+func TensorSliceDatasetMetadata(value string) TensorSliceDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// TensorSliceDatasetReplicateOnSplit sets the optional attribute replicate_on_split; the default is false.
+func TensorSliceDatasetReplicateOnSplit(value bool) TensorSliceDatasetAttr {
+	return func(a opdef.Attrs) { a["replicate_on_split"] = value }
+}
+
+// TensorSliceDataset: Makes a dataset of the rows of tensors.
+func TensorSliceDataset(s *Scope, components []Output, outputShapes []tensor.PartialShape, optional ...TensorSliceDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TensorSliceDataset", []Arg{Many(components)}, attrs), 0)
+}
+
 // TensorStridedSliceUpdateAttr is an optional argument of [TensorStridedSliceUpdate].
 type TensorStridedSliceUpdateAttr func(opdef.Attrs)
 
@@ -6738,9 +9184,69 @@ func TensorStridedSliceUpdate(s *Scope, input Output, begin Output, end Output, 
 	return out(s.Add("TensorStridedSliceUpdate", []Arg{One(input), One(begin), One(end), One(strides), One(value)}, attrs), 0)
 }
 
+// TensorSummaryAttr is an optional argument of [TensorSummary].
+type TensorSummaryAttr func(opdef.Attrs)
+
+// TensorSummaryDescription sets the optional attribute description; the default is "".
+func TensorSummaryDescription(value string) TensorSummaryAttr {
+	return func(a opdef.Attrs) { a["description"] = value }
+}
+
+// TensorSummaryLabels sets the optional attribute labels; the default is [].
+func TensorSummaryLabels(value []string) TensorSummaryAttr {
+	return func(a opdef.Attrs) { a["labels"] = value }
+}
+
+// TensorSummaryDisplayName sets the optional attribute display_name; the default is "".
+func TensorSummaryDisplayName(value string) TensorSummaryAttr {
+	return func(a opdef.Attrs) { a["display_name"] = value }
+}
+
+// TensorSummary: Makes a summary of a tensor under the name of the node.
+func TensorSummary(s *Scope, tensor_ Output, optional ...TensorSummaryAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TensorSummary", []Arg{One(tensor_)}, attrs), 0)
+}
+
+// TensorSummaryV2: Makes a summary of a tensor, with what the part of TensorBoard that shows it wants to know.
+func TensorSummaryV2(s *Scope, tag Output, tensor_ Output, serializedSummaryMetadata Output) Output {
+	return out(s.Add("TensorSummaryV2", []Arg{One(tag), One(tensor_), One(serializedSummaryMetadata)}, nil), 0)
+}
+
+// ThreadUnsafeUnigramCandidateSamplerAttr is an optional argument of [ThreadUnsafeUnigramCandidateSampler].
+type ThreadUnsafeUnigramCandidateSamplerAttr func(opdef.Attrs)
+
+// ThreadUnsafeUnigramCandidateSamplerSeed sets the optional attribute seed; the default is 0.
+func ThreadUnsafeUnigramCandidateSamplerSeed(value int64) ThreadUnsafeUnigramCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// ThreadUnsafeUnigramCandidateSamplerSeed2 sets the optional attribute seed2; the default is 0.
+func ThreadUnsafeUnigramCandidateSamplerSeed2(value int64) ThreadUnsafeUnigramCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// ThreadUnsafeUnigramCandidateSampler: Draws num_sampled classes to compare the true ones with, in proportion to how often they have been true so far. Further outputs are how often each true and each drawn class is expected among them.
+func ThreadUnsafeUnigramCandidateSampler(s *Scope, trueClasses Output, numTrue int64, numSampled int64, unique bool, rangeMax int64, optional ...ThreadUnsafeUnigramCandidateSamplerAttr) (sampledCandidates Output, trueExpectedCount Output, sampledExpectedCount Output) {
+	attrs := opdef.Attrs{"num_true": numTrue, "num_sampled": numSampled, "unique": unique, "range_max": rangeMax}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("ThreadUnsafeUnigramCandidateSampler", []Arg{One(trueClasses)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // Tile: Repeats a tensor multiples[i] times along each dimension i.
 func Tile(s *Scope, input Output, multiples Output) Output {
 	return out(s.Add("Tile", []Arg{One(input), One(multiples)}, nil), 0)
+}
+
+// Timestamp: Gives the time in seconds since 1970.
+func Timestamp(s *Scope) Output {
+	return out(s.Add("Timestamp", nil, nil), 0)
 }
 
 // ToBool: What input stands for as a condition: a scalar that is not zero or empty, any other tensor with elements.
@@ -6824,6 +9330,46 @@ func TruncatedNormal(s *Scope, shape Output, dtype tensor.DType, optional ...Tru
 		set(attrs)
 	}
 	return out(s.Add("TruncatedNormal", []Arg{One(shape)}, attrs), 0)
+}
+
+// UnbatchDatasetAttr is an optional argument of [UnbatchDataset].
+type UnbatchDatasetAttr func(opdef.Attrs)
+
+// UnbatchDatasetMetadata sets the optional attribute metadata; the default is "".
+func UnbatchDatasetMetadata(value string) UnbatchDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// UnbatchDataset: Makes a dataset of the rows of elements.
+func UnbatchDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...UnbatchDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("UnbatchDataset", []Arg{One(inputDataset)}, attrs), 0)
+}
+
+// UniformCandidateSamplerAttr is an optional argument of [UniformCandidateSampler].
+type UniformCandidateSamplerAttr func(opdef.Attrs)
+
+// UniformCandidateSamplerSeed sets the optional attribute seed; the default is 0.
+func UniformCandidateSamplerSeed(value int64) UniformCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// UniformCandidateSamplerSeed2 sets the optional attribute seed2; the default is 0.
+func UniformCandidateSamplerSeed2(value int64) UniformCandidateSamplerAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// UniformCandidateSampler: Draws num_sampled classes to compare the true ones with, each with the same probability. Further outputs are how often each true and each drawn class is expected among them.
+func UniformCandidateSampler(s *Scope, trueClasses Output, numTrue int64, numSampled int64, unique bool, rangeMax int64, optional ...UniformCandidateSamplerAttr) (sampledCandidates Output, trueExpectedCount Output, sampledExpectedCount Output) {
+	attrs := opdef.Attrs{"num_true": numTrue, "num_sampled": numSampled, "unique": unique, "range_max": rangeMax}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("UniformCandidateSampler", []Arg{One(trueClasses)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
 }
 
 // UniqueAttr is an optional argument of [Unique].
@@ -7082,9 +9628,85 @@ func While(s *Scope, input []Output, cond opdef.Func, body opdef.Func, optional 
 	return outArg(s.Add("While", []Arg{Many(input)}, attrs), "output")
 }
 
+// WindowDatasetAttr is an optional argument of [WindowDataset].
+type WindowDatasetAttr func(opdef.Attrs)
+
+// WindowDatasetMetadata sets the optional attribute metadata; the default is "".
+func WindowDatasetMetadata(value string) WindowDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// WindowDataset: Makes a dataset of windows of elements, which are datasets.
+func WindowDataset(s *Scope, inputDataset Output, size Output, shift Output, stride Output, dropRemainder Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...WindowDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("WindowDataset", []Arg{One(inputDataset), One(size), One(shift), One(stride), One(dropRemainder)}, attrs), 0)
+}
+
+// WriteAudioSummaryAttr is an optional argument of [WriteAudioSummary].
+type WriteAudioSummaryAttr func(opdef.Attrs)
+
+// WriteAudioSummaryMaxOutputs sets the optional attribute max_outputs; the default is 3.
+func WriteAudioSummaryMaxOutputs(value int64) WriteAudioSummaryAttr {
+	return func(a opdef.Attrs) { a["max_outputs"] = value }
+}
+
+// WriteAudioSummary: Writes the first sounds of a batch [batch, frames] or [batch, frames, channels].
+func WriteAudioSummary(s *Scope, writer Output, step Output, tag Output, tensor_ Output, sampleRate Output, optional ...WriteAudioSummaryAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("WriteAudioSummary", []Arg{One(writer), One(step), One(tag), One(tensor_), One(sampleRate)}, attrs)
+}
+
 // WriteFile: Writes a file, which appears whole; folders that do not exist are made.
 func WriteFile(s *Scope, filename Output, contents Output) *graph.Node {
 	return s.Add("WriteFile", []Arg{One(filename), One(contents)}, nil)
+}
+
+// WriteGraphSummary: Writes a graph, a GraphDef message.
+func WriteGraphSummary(s *Scope, writer Output, step Output, tensor_ Output) *graph.Node {
+	return s.Add("WriteGraphSummary", []Arg{One(writer), One(step), One(tensor_)}, nil)
+}
+
+// WriteHistogramSummary: Writes how numbers are distributed.
+func WriteHistogramSummary(s *Scope, writer Output, step Output, tag Output, values Output) *graph.Node {
+	return s.Add("WriteHistogramSummary", []Arg{One(writer), One(step), One(tag), One(values)}, nil)
+}
+
+// WriteImageSummaryAttr is an optional argument of [WriteImageSummary].
+type WriteImageSummaryAttr func(opdef.Attrs)
+
+// WriteImageSummaryMaxImages sets the optional attribute max_images; the default is 3.
+func WriteImageSummaryMaxImages(value int64) WriteImageSummaryAttr {
+	return func(a opdef.Attrs) { a["max_images"] = value }
+}
+
+// WriteImageSummary: Writes the first images of a batch [batch, height, width, channels].
+func WriteImageSummary(s *Scope, writer Output, step Output, tag Output, tensor_ Output, badColor Output, optional ...WriteImageSummaryAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("WriteImageSummary", []Arg{One(writer), One(step), One(tag), One(tensor_), One(badColor)}, attrs)
+}
+
+// WriteRawProtoSummary: Writes Summary messages as one event.
+func WriteRawProtoSummary(s *Scope, writer Output, step Output, tensor_ Output) *graph.Node {
+	return s.Add("WriteRawProtoSummary", []Arg{One(writer), One(step), One(tensor_)}, nil)
+}
+
+// WriteScalarSummary: Writes a number under a tag.
+func WriteScalarSummary(s *Scope, writer Output, step Output, tag Output, value Output) *graph.Node {
+	return s.Add("WriteScalarSummary", []Arg{One(writer), One(step), One(tag), One(value)}, nil)
+}
+
+// WriteSummary: Writes a tensor under a tag, with what the part of TensorBoard that shows it wants to know.
+func WriteSummary(s *Scope, writer Output, step Output, tensor_ Output, tag Output, summaryMetadata Output) *graph.Node {
+	return s.Add("WriteSummary", []Arg{One(writer), One(step), One(tensor_), One(tag), One(summaryMetadata)}, nil)
 }
 
 // Xdivy: x/y, and zero where x is zero.
@@ -7110,4 +9732,29 @@ func ZerosLike(s *Scope, x Output) Output {
 // Zeta: The Hurwitz zeta function.
 func Zeta(s *Scope, x Output, q Output) Output {
 	return out(s.Add("Zeta", []Arg{One(x), One(q)}, nil), 0)
+}
+
+// ZipDatasetAttr is an optional argument of [ZipDataset].
+type ZipDatasetAttr func(opdef.Attrs)
+
+// ZipDatasetMetadata sets the optional attribute metadata; the default is "".
+func ZipDatasetMetadata(value string) ZipDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ZipDataset: Makes a dataset whose elements have the components of one element of each of several datasets.
+func ZipDataset(s *Scope, inputDatasets []Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ZipDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ZipDataset", []Arg{Many(inputDatasets)}, attrs), 0)
+}
+
+// firstOf returns the first of outputs, or the zero Output if there is none.
+func firstOf(outs []Output) Output {
+	if len(outs) == 0 {
+		return Output{}
+	}
+	return outs[0]
 }

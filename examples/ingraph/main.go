@@ -20,7 +20,6 @@ import (
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/examples/digits"
-	"github.com/weft-ml/weft/gradients"
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
@@ -122,30 +121,15 @@ func (c *config) build(s *op.Scope, towers []*tower, step *train.Variable) (func
 		}
 		return func(ctx context.Context, sess *weft.Session) error { return c.driveEach(ctx, sess, towers, updates) }, nil
 	case "sync":
-		update := train.ApplyGradients(s.WithDevice("/job:ps/task:0"), opt, average(s, towers), step)
+		all := make([][]train.GradientVariable, len(towers))
+		for i, t := range towers {
+			all[i] = train.ComputeGradients(s.WithDevice(fmt.Sprintf("/job:worker/task:%d", i)), t.loss)
+		}
+		ps := s.WithDevice("/job:ps/task:0")
+		update := train.ApplyGradients(ps, opt, train.AverageGradients(ps, all...), step)
 		return func(ctx context.Context, sess *weft.Session) error { return c.drive(ctx, sess, towers, update) }, nil
 	}
 	return nil, fmt.Errorf("--mode=%s: it is async or sync", c.mode)
-}
-
-// average returns the means of the towers' gradients.
-func average(s *op.Scope, towers []*tower) []train.GradientVariable {
-	var all [][]train.GradientVariable
-	for i, t := range towers {
-		all = append(all, train.ComputeGradients(s.WithDevice(fmt.Sprintf("/job:worker/task:%d", i)), t.loss))
-	}
-	ps := s.WithDevice("/job:ps/task:0")
-	means := make([]train.GradientVariable, len(all[0]))
-	for v := range means {
-		var parts []gradients.Grad
-		for _, grads := range all {
-			parts = append(parts, grads[v].Grad)
-		}
-		n := op.Const(ps, float32(len(towers)))
-		mean := gradients.Sum(ps, parts).Map(func(sum op.Output) op.Output { return op.RealDiv(ps, sum, n) })
-		means[v] = train.GradientVariable{Grad: mean, Var: all[0][v].Var}
-	}
-	return means
 }
 
 // driveEach runs the steps of each tower, all towers at the same time.

@@ -1,0 +1,92 @@
+package train
+
+import (
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// MovingAverages keeps running means of variables, which often make a better model than the variables themselves: each mean
+// goes a part 1 - Decay of the way to its variable with each update. The means are variables named "v/ExponentialMovingAverage".
+type MovingAverages struct {
+	Decay float64
+	// Updates is the number of updates so far, such as the global step. Where it is given, the decay is smaller at the start:
+	// at most (1 + updates) / (10 + updates).
+	Updates op.Output
+
+	means map[*Variable]*Variable
+}
+
+const averageName = "ExponentialMovingAverage"
+
+// MovingAverageVariables is the collection of the variables that means are kept of.
+const MovingAverageVariables = "moving_average_variables"
+
+// Apply adds the means of variables and a node that updates them; without any, of all trainable variables. To update them
+// after each step of training, give it a scope that runs after the training step.
+func (a *MovingAverages) Apply(s *op.Scope, vars ...*Variable) *graph.Node {
+	if len(vars) == 0 {
+		vars = Variables(s, TrainableVariables)
+	}
+	if a.means == nil {
+		a.means = map[*Variable]*Variable{}
+	}
+	for _, v := range vars {
+		switch {
+		case !v.DType.IsFloating():
+			s.Fail(status.InvalidArgumentf("The variables must be half, float, or double: %s", v.Name))
+			return nil
+		case a.means[v] == nil:
+			a.means[v] = NewSlot(s, v, averageName, func(*op.Scope, tensor.Shape, tensor.DType) op.Output { return v.Initial })
+			s.AddToCollection(MovingAverageVariables, v)
+		}
+	}
+	inner, result := s.Composite(averageName)
+	decay := hyper(inner, "decay", a.Decay)
+	if a.Updates.Node != nil {
+		n := castTo(inner, a.Updates, tensor.Float32)
+		least := op.RealDiv(inner, op.AddV2(inner, number(inner, 1), n), op.AddV2(inner, number(inner, 10), n))
+		decay = op.Minimum(inner, decay, least)
+	}
+	updates := make([]*graph.Node, len(vars))
+	for i, v := range vars {
+		updates[i] = a.update(inner, v, decay)
+	}
+	return Group(result, "", updates...)
+}
+
+func (a *MovingAverages) update(s *op.Scope, v *Variable, decay op.Output) *graph.Node {
+	mean := a.means[v]
+	s, _ = s.ColocateWith(mean.Handle.Node).Composite("AssignMovingAvg")
+	step := castTo(s, op.Sub(s, number(s, 1), decay), v.DType)
+	return AssignSub(s, mean, op.Mul(s, op.Sub(s, mean.Read(s), v.Read(s)), step))
+}
+
+// Average returns the variable that keeps the mean of v; nil if none does.
+func (a *MovingAverages) Average(v *Variable) *Variable { return a.means[v] }
+
+// Restore returns what a saver restores to use the means in the place of the variables, by the names in the checkpoint:
+// variables with means from these, and all others from themselves. It may be called in a graph that keeps no means.
+func (a *MovingAverages) Restore(s *op.Scope) map[string]*Variable {
+	averaged := map[*Variable]bool{}
+	for _, list := range [][]*Variable{Variables(s, TrainableVariables), Variables(s, MovingAverageVariables)} {
+		for _, v := range list {
+			averaged[v] = true
+		}
+	}
+	names := map[string]*Variable{}
+	for v := range averaged {
+		name := v.Name + "/" + averageName
+		if mean := a.means[v]; mean != nil {
+			name = mean.Name
+		}
+		names[name] = v
+	}
+	for _, v := range Variables(s, GlobalVariables) {
+		if !averaged[v] && names[v.Name] == nil {
+			names[v.Name] = v
+		}
+	}
+	return names
+}
