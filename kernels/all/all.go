@@ -8,6 +8,7 @@ import (
 	_ "github.com/weft-ml/weft/kernels/data"     // registers
 	_ "github.com/weft-ml/weft/kernels/function" // registers
 	_ "github.com/weft-ml/weft/kernels/io"       // registers
+	_ "github.com/weft-ml/weft/kernels/linalg"   // registers
 	_ "github.com/weft-ml/weft/kernels/list"     // registers
 	_ "github.com/weft-ml/weft/kernels/logging"  // registers
 	_ "github.com/weft-ml/weft/kernels/math"     // registers

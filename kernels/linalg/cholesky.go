@@ -1,0 +1,91 @@
+package linalg
+
+import (
+	"math"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	register("Cholesky", "Factors positive definite matrices as L*L^H; only the lower triangles are read.",
+		[]string{"input: T"}, []string{"output: T"}, []string{anyTypes}, squareShape, table(choleskyOp[float64](), choleskyOp[complex128](), full...))
+	register("BatchCholesky", "Is Cholesky for real matrices.", []string{"input: T"}, []string{"output: T"}, []string{realTypes},
+		squareShape, table(choleskyOp[float64](), choleskyOp[complex128](), single...))
+	grad := family[float64]{choleskyGradSize, choleskyGrad}
+	register("CholeskyGrad", "Computes the gradient of Cholesky from its result and the gradient of that.",
+		[]string{"l: T", "grad: T"}, []string{"output: T"}, []string{"T: {float16, float32, float64}"}, squareShape,
+		table(grad, family[complex128]{}, single...))
+	register("BatchCholeskyGrad", "Is CholeskyGrad.", []string{"l: T", "grad: T"}, []string{"output: T"}, []string{"T: {float32, float64}"},
+		squareShape, table(grad, family[complex128]{}, single...))
+}
+
+func choleskyOp[S scalar]() family[S] {
+	return family[S]{alike, func(_ *kernel.Construction, in []matrix[S]) ([][]S, error) {
+		l, ok := cholesky(in[0])
+		if !ok {
+			// The answer that programs look for, rather than an error.
+			l.fill(math.NaN())
+			l = lowerPart(l)
+		}
+		return [][]S{l.a}, nil
+	}}
+}
+
+// cholesky returns the lower factor of a, and false if a is not positive definite.
+func cholesky[S scalar](a matrix[S]) (matrix[S], bool) {
+	l := newMatrix[S](a.rows, a.rows)
+	for i := range a.rows {
+		for j := range i + 1 {
+			sum := a.at(i, j)
+			for k, x := range l.row(i)[:j] {
+				sum -= x * conj(l.at(j, k))
+			}
+			if i != j {
+				l.set(i, j, sum/l.at(j, j))
+				continue
+			}
+			d := re(sum)
+			if !(d > 0) {
+				return l, false
+			}
+			l.set(i, i, of[S](math.Sqrt(d)))
+		}
+	}
+	return l, true
+}
+
+func choleskyGradSize(_ *kernel.Construction, in []size) ([][]int64, error) {
+	if in[0] != in[1] || in[0].rows != in[0].cols {
+		return nil, status.InvalidArgumentf("Inputs must be square matrices of the same shape.")
+	}
+	return [][]int64{{int64(in[0].rows), int64(in[0].cols)}}, nil
+}
+
+// choleskyGrad computes L^-H * sym(L^H * grad) * L^-1, where sym halves the diagonal of the lower triangle and mirrors it,
+// and halves the result (Murray, Differentiation of the Cholesky decomposition, 2016).
+func choleskyGrad(_ *kernel.Construction, in []matrix[float64]) ([][]float64, error) {
+	l := lowerPart(in[0])
+	p := l.adjoint().times(lowerPart(in[1]))
+	for i := range p.rows {
+		for j := range i {
+			p.set(j, i, p.at(i, j))
+		}
+	}
+	upper := l.adjoint()
+	substitute(upper, p, false, false)
+	p = p.adjoint()
+	substitute(upper, p, false, false)
+	for i := range p.a {
+		p.a[i] /= 2
+	}
+	return [][]float64{p.a}, nil
+}
+
+func lowerPart[S scalar](m matrix[S]) matrix[S] {
+	l := m.clone()
+	for i := range l.rows {
+		clear(l.row(i)[i+1:])
+	}
+	return l
+}
