@@ -82,7 +82,14 @@ func (s *State) Write(dir, file string, relative bool) error {
 
 func quote(s string) string { return `"` + tensor.Escape(s, true) + `"` }
 
-func seconds(t float64) string { return strconv.FormatFloat(t, 'f', -1, 64) }
+// seconds prints a time as Python does.
+func seconds(t float64) string {
+	s := strconv.FormatFloat(t, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}
 
 // Exists reports whether there is a checkpoint, in either format, with the given prefix.
 func Exists(prefix string) bool {

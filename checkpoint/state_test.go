@@ -1,0 +1,81 @@
+package checkpoint
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// TestStateText holds what TensorFlow writes.
+func TestStateText(t *testing.T) {
+	dir := t.TempDir()
+	for _, test := range []struct {
+		s        State
+		relative bool
+		want     string
+	}{
+		{State{
+			Latest: "/tmp/s/ck-2", All: []string{"/tmp/s/ck-1", "/tmp/s/ck-2"}, Times: []float64{1700000000.25, 1700000001.5},
+			LastPreserved: 1699999999,
+		}, true, `model_checkpoint_path: "/tmp/s/ck-2"
+all_model_checkpoint_paths: "/tmp/s/ck-1"
+all_model_checkpoint_paths: "/tmp/s/ck-2"
+all_model_checkpoint_timestamps: 1700000000.25
+all_model_checkpoint_timestamps: 1700000001.5
+last_preserved_timestamp: 1699999999.0
+`},
+		{State{Latest: filepath.Join(dir, "ck-\"2\né"), All: []string{filepath.Join(dir, "ck-1")}}, true, `model_checkpoint_path: "ck-\"2\né"
+all_model_checkpoint_paths: "ck-1"
+`},
+	} {
+		if err := test.s.Write(dir, StateFile, test.relative); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(dir, StateFile))
+		if err != nil || string(b) != test.want {
+			t.Errorf("got  %s\nwant %s, %v", b, test.want, err)
+		}
+		got, err := ReadState(dir, StateFile)
+		if err != nil || !reflect.DeepEqual(*got, test.s) {
+			t.Errorf("got  %v\nwant %v, %v", got, test.s, err)
+		}
+	}
+}
+
+func TestLatest(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := ReadState(dir, StateFile); status.CodeOf(err) != status.NotFound {
+		t.Errorf("no state: %v", err)
+	}
+	prefix := filepath.Join(dir, "ck-1")
+	s := State{Latest: prefix, All: []string{prefix}}
+	if err := s.Write(dir, StateFile, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := Latest(dir); got != "" {
+		t.Errorf("a checkpoint that does not exist is the latest: %s", got)
+	}
+	write(t, prefix, named{name: "x", t: tensor.Scalar(true)})
+	if got := Latest(dir); got != prefix {
+		t.Errorf("the latest is %q", got)
+	}
+	if err := Remove(prefix); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(prefix); err != nil {
+		t.Errorf("removing again: %v", err)
+	}
+	if names := list(t, dir); len(names) != 1 {
+		t.Errorf("left are %q", names)
+	}
+	if err := os.WriteFile(filepath.Join(dir, StateFile), []byte("no state"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadState(dir, StateFile); status.CodeOf(err) != status.DataLoss {
+		t.Errorf("a damaged state: %v", err)
+	}
+}
