@@ -150,7 +150,7 @@ func (d *decoder) compute(ctx *kernel.Context) error {
 			return f.decode(d, ctx, data)
 		}
 	}
-	return status.InvalidArgumentf("Unknown image file format. One of JPEG, PNG, GIF, BMP, WebP required.")
+	return status.InvalidArgumentf("Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP required.")
 }
 
 // refuse says why the node cannot take a format, which a better operation would.

@@ -150,18 +150,17 @@ func (h *pngHeader) samples(img image.Image, channels int, put func(uint16)) {
 	}
 }
 
-// gray returns the brightness of a color with the weights of ITU-R BT.601, rounded to the depth of the file.
+// gray returns the brightness of a color with the weights of ITU-R BT.601, in the depth of the file: rounded
+// for 16 bits, cut off for fewer, as libpng has it.
 func (h *pngHeader) gray(c color.NRGBA64) uint16 {
 	if c.R == c.G && c.G == c.B {
 		return c.R
 	}
-	weigh := func(r, g, b uint16) uint16 {
-		return uint16((9797*uint32(r) + 19234*uint32(g) + 3737*uint32(b) + 1<<14) >> 15)
-	}
+	weigh := func(r, g, b uint16) uint32 { return 9797*uint32(r) + 19234*uint32(g) + 3737*uint32(b) }
 	if h.depth == 16 {
-		return weigh(c.R, c.G, c.B)
+		return uint16((weigh(c.R, c.G, c.B) + 1<<14) >> 15)
 	}
-	return weigh(c.R>>8, c.G>>8, c.B>>8) * 0x101
+	return uint16(weigh(c.R>>8, c.G>>8, c.B>>8)>>15) * 0x101
 }
 
 // straight returns a pixel whose color is not multiplied by its opacity.
