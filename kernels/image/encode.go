@@ -1,0 +1,169 @@
+package image
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"hash/crc32"
+	"image"
+	"image/jpeg"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerNew(opdef.Def{
+		Name: "EncodePng", Doc: "Encodes images of 8 or 16 bits as PNG.",
+		In: []string{"image: T"}, Out: []string{"contents: string"},
+		Attrs: []string{"compression: int = -1", "T: {uint8, uint16} = uint8"},
+		Shape: func(c *opdef.ShapeContext) error {
+			in, err := opdef.WithRankAtLeast(c.In[0], 3)
+			c.Out[0] = shapes.Sub(in, 0, -3)
+			return err
+		},
+	}, newEncodePNG)
+	register(opdef.Def{
+		Name: "EncodeJpegVariableQuality", Doc: "Encodes an image as JPEG with the quality that an input gives.",
+		In: []string{"images: uint8", "quality: int32"}, Out: []string{"contents: string"},
+		Shape: func(c *opdef.ShapeContext) error {
+			_, err := opdef.WithRank(c.In[0], 3)
+			c.Out[0] = shapes.Of()
+			return err
+		},
+	}, encodeJPEG)
+}
+
+func newEncodePNG(c *kernel.Construction) (kernel.Kernel, error) {
+	level := c.Attrs.Int("compression")
+	if level < -1 || level > 9 {
+		return nil, status.InvalidArgumentf("compression should be in [-1,9], got %d", level)
+	}
+	return kernel.Func(func(ctx *kernel.Context) error {
+		in := ctx.Input(0)
+		if in.Rank() < 3 {
+			return status.InvalidArgumentf("images must be at least rank 3%v", in.Shape())
+		}
+		batch := in.Rank() - 3
+		height, width, channels := in.Dim(batch), in.Dim(batch+1), in.Dim(batch+2)
+		switch {
+		case in.NumElements() >= math.MaxInt32:
+			return status.InvalidArgumentf("image cannot have >= int32 max elements")
+		case width*channels >= math.MaxInt32/2:
+			return status.InvalidArgumentf("image too wide to encode")
+		case channels < 1 || channels > 4:
+			return status.InvalidArgumentf("image must have 1, 2, 3, or 4 channels, got %d", channels)
+		}
+		out, err := ctx.Allocate(0, in.Shape()[:batch])
+		if err != nil {
+			return err
+		}
+		var bad []string
+		size := height * width * channels * in.DType().Size()
+		for i := range out.NumElements() {
+			if size == 0 {
+				bad = append(bad, strconv.Itoa(i))
+				continue
+			}
+			text, err := encodePNG(in.Bytes()[i*size:(i+1)*size], height, width, channels, in.DType().Size(), level)
+			if err != nil {
+				return err
+			}
+			tensor.Values[string](out)[i] = text
+		}
+		if bad != nil {
+			return status.Internalf("PNG encoding failed at the following flattened batch indices: %s", strings.Join(bad, ", "))
+		}
+		return nil
+	}), nil
+}
+
+// encodePNG encodes samples of one or two bytes. Rows are stored as differences from the row above.
+func encodePNG(pix []byte, height, width, channels, bytesPer, level int) (string, error) {
+	var data bytes.Buffer
+	z, err := zlib.NewWriterLevel(&data, level)
+	if err != nil {
+		return "", err
+	}
+	size := width * channels * bytesPer
+	above, row, line := make([]byte, size), make([]byte, size), make([]byte, size+1)
+	const up = 2
+	line[0] = up
+	for y := range height {
+		copy(row, pix[y*size:])
+		for i := 0; bytesPer == 2 && i < size; i += 2 {
+			row[i], row[i+1] = row[i+1], row[i] // samples are stored with the high byte first
+		}
+		for i, v := range row {
+			line[i+1] = v - above[i]
+		}
+		z.Write(line)
+		above, row = row, above
+	}
+	z.Close()
+	head := binary.BigEndian.AppendUint32(nil, uint32(width))
+	head = binary.BigEndian.AppendUint32(head, uint32(height))
+	head = append(head, byte(8*bytesPer), []byte{0, 0, 4, 2, 6}[channels], 0, 0, 0)
+	out := []byte("\x89PNG\r\n\x1a\n")
+	out = appendChunk(out, "IHDR", head)
+	out = appendChunk(out, "IDAT", data.Bytes())
+	return string(appendChunk(out, "IEND", nil)), nil
+}
+
+func appendChunk(out []byte, name string, body []byte) []byte {
+	out = binary.BigEndian.AppendUint32(out, uint32(len(body)))
+	start := len(out)
+	out = append(append(out, name...), body...)
+	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[start:]))
+}
+
+func encodeJPEG(ctx *kernel.Context) error {
+	in, quality := ctx.Input(0), ctx.Input(1)
+	switch {
+	case in.Rank() != 3:
+		return status.InvalidArgumentf("image must be 3-dimensional%v", in.Shape())
+	case in.NumElements() >= math.MaxInt32:
+		return status.InvalidArgumentf("Cannot encode images with >= max int32 elements")
+	case quality.Rank() != 0:
+		return status.InvalidArgumentf("quality must be scalar: %v", quality.Shape())
+	}
+	q := int(tensor.Value[int32](quality))
+	if q < 0 || q > 100 {
+		return status.InvalidArgumentf("quality must be in [0,100], got %d", q)
+	}
+	channels := in.Dim(2)
+	if channels != 1 && channels != 3 {
+		return status.InvalidArgumentf("image must have 1 or 3 channels, got %v", in.Shape())
+	}
+	text, err := jpegOf(tensor.Values[uint8](in), in.Dim(0), in.Dim(1), channels, q)
+	if err != nil {
+		return status.Internalf("JPEG encoding failed")
+	}
+	ctx.SetOutput(0, tensor.Scalar(text))
+	return nil
+}
+
+func jpegOf(pix []uint8, height, width, channels, quality int) (string, error) {
+	bounds := image.Rect(0, 0, width, height)
+	var img image.Image = &image.Gray{Pix: pix, Stride: width, Rect: bounds}
+	if channels == 3 {
+		rgba := image.NewRGBA(bounds)
+		for i := range height * width {
+			copy(rgba.Pix[4*i:], pix[3*i:3*i+3])
+			rgba.Pix[4*i+3] = math.MaxUint8
+		}
+		img = rgba
+	}
+	if height == 0 || width == 0 {
+		return "", status.InvalidArgumentf("an image without pixels")
+	}
+	var out bytes.Buffer
+	err := jpeg.Encode(&out, img, &jpeg.Options{Quality: max(quality, 1)})
+	return out.String(), err
+}
