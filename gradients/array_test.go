@@ -172,6 +172,9 @@ func TestScatters(t *testing.T) {
 		{"ParallelDynamicStitch", []input{in(2, 2), in(3, 2)}, all(func(s *op.Scope, x []op.Output) op.Output {
 			return op.ParallelDynamicStitch(s, []op.Output{ints(s, 0, 2), ints(s, 4, 3, 1)}, x)
 		})},
+		{"DynamicPartition", []input{in(2, 2, 3)}, func(s *op.Scope, x []op.Output) []op.Output {
+			return op.DynamicPartition(s, x[0], op.Const(s, [][]int32{{2, 0}, {0, 2}}), 3)
+		}},
 		{"TopK", []input{in(2, 3, 5)}, one(func(s *op.Scope, x op.Output) op.Output {
 			values, _ := op.TopK(s, x, 2)
 			return values

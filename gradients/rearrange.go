@@ -32,6 +32,20 @@ func init() {
 	}, "DynamicStitch", "ParallelDynamicStitch")
 }
 
+func init() {
+	Register(func(c *Call) []Grad {
+		s, shape := c.S, op.Shape(c.S, c.In(1))
+		places := op.Range(s, op.Const(s, int32(0)), op.Size(s, c.In(1)), op.Const(s, int32(1)))
+		n := int64(c.Node.Attrs.Int("num_partitions"))
+		at := op.DynamicPartition(s, op.Reshape(s, places, shape), c.In(1), n)
+		parts := make([]op.Output, n)
+		for i := range parts {
+			parts[i] = c.DY(i)
+		}
+		return c.first(op.Reshape(s, op.ParallelDynamicStitch(s, at, parts), op.Shape(s, c.In(0))))
+	}, "DynamicPartition")
+}
+
 // Diagonals of matrices, which are set in zeros or set to zero.
 func init() {
 	for _, version := range []string{"V2", "V3"} {

@@ -136,6 +136,21 @@ func AddV2(s *Scope, x Output, y Output) Output {
 	return out(s.Add("AddV2", []Arg{One(x), One(y)}, nil), 0)
 }
 
+// AdjustContrastv2: Moves pixels away from the mean of their channel in the image by a factor.
+func AdjustContrastv2(s *Scope, images Output, contrastFactor Output) Output {
+	return out(s.Add("AdjustContrastv2", []Arg{One(images), One(contrastFactor)}, nil), 0)
+}
+
+// AdjustHue: Turns the hue of pixels by a fraction of the full circle.
+func AdjustHue(s *Scope, images Output, delta Output) Output {
+	return out(s.Add("AdjustHue", []Arg{One(images), One(delta)}, nil), 0)
+}
+
+// AdjustSaturation: Multiplies the saturation of pixels.
+func AdjustSaturation(s *Scope, images Output, scale Output) Output {
+	return out(s.Add("AdjustSaturation", []Arg{One(images), One(scale)}, nil), 0)
+}
+
 // AllAttr is an optional argument of [All].
 type AllAttr func(opdef.Attrs)
 
@@ -852,6 +867,38 @@ func AvgPoolGrad(s *Scope, origInputShape Output, grad Output, ksize []int64, st
 	return out(s.Add("AvgPoolGrad", []Arg{One(origInputShape), One(grad)}, attrs), 0)
 }
 
+// BandedTriangularSolveAttr is an optional argument of [BandedTriangularSolve].
+type BandedTriangularSolveAttr func(opdef.Attrs)
+
+// BandedTriangularSolveLower sets the optional attribute lower; the default is true.
+func BandedTriangularSolveLower(value bool) BandedTriangularSolveAttr {
+	return func(a opdef.Attrs) { a["lower"] = value }
+}
+
+// BandedTriangularSolveAdjoint sets the optional attribute adjoint; the default is false.
+func BandedTriangularSolveAdjoint(value bool) BandedTriangularSolveAttr {
+	return func(a opdef.Attrs) { a["adjoint"] = value }
+}
+
+// BandedTriangularSolve: Solves systems with triangular matrices given by their diagonals.
+func BandedTriangularSolve(s *Scope, matrix Output, rhs Output, optional ...BandedTriangularSolveAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("BandedTriangularSolve", []Arg{One(matrix), One(rhs)}, attrs), 0)
+}
+
+// BatchCholesky: Is Cholesky for real matrices.
+func BatchCholesky(s *Scope, input Output) Output {
+	return out(s.Add("BatchCholesky", []Arg{One(input)}, nil), 0)
+}
+
+// BatchCholeskyGrad: Is CholeskyGrad.
+func BatchCholeskyGrad(s *Scope, l Output, grad Output) Output {
+	return out(s.Add("BatchCholeskyGrad", []Arg{One(l), One(grad)}, nil), 0)
+}
+
 // BatchDatasetAttr is an optional argument of [BatchDataset].
 type BatchDatasetAttr func(opdef.Attrs)
 
@@ -1315,6 +1362,16 @@ func CheckNumerics(s *Scope, tensor_ Output, message string) Output {
 func CheckNumericsV2(s *Scope, tensor_ Output, message string) Output {
 	attrs := opdef.Attrs{"message": message}
 	return out(s.Add("CheckNumericsV2", []Arg{One(tensor_)}, attrs), 0)
+}
+
+// Cholesky: Factors positive definite matrices as L*L^H; only the lower triangles are read.
+func Cholesky(s *Scope, input Output) Output {
+	return out(s.Add("Cholesky", []Arg{One(input)}, nil), 0)
+}
+
+// CholeskyGrad: Computes the gradient of Cholesky from its result and the gradient of that.
+func CholeskyGrad(s *Scope, l Output, grad Output) Output {
+	return out(s.Add("CholeskyGrad", []Arg{One(l), One(grad)}, nil), 0)
 }
 
 // ClipByValue: Moves elements outside of [clip_value_min, clip_value_max] to the nearer bound; bounds are scalars or have the shape of t.
@@ -1781,6 +1838,62 @@ func CreateSummaryFileWriter(s *Scope, writer Output, logdir Output, maxQueue Ou
 	return s.Add("CreateSummaryFileWriter", []Arg{One(writer), One(logdir), One(maxQueue), One(flushMillis), One(filenameSuffix)}, nil)
 }
 
+// CropAndResizeAttr is an optional argument of [CropAndResize].
+type CropAndResizeAttr func(opdef.Attrs)
+
+// CropAndResizeMethod sets the optional attribute method; the default is "bilinear".
+func CropAndResizeMethod(value string) CropAndResizeAttr {
+	return func(a opdef.Attrs) { a["method"] = value }
+}
+
+// CropAndResizeExtrapolationValue sets the optional attribute extrapolation_value; the default is 0.
+func CropAndResizeExtrapolationValue(value float32) CropAndResizeAttr {
+	return func(a opdef.Attrs) { a["extrapolation_value"] = value }
+}
+
+// CropAndResize: Cuts boxes, given by their corners from 0 to 1, out of images and resizes them to one size.
+func CropAndResize(s *Scope, image Output, boxes Output, boxInd Output, cropSize Output, optional ...CropAndResizeAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CropAndResize", []Arg{One(image), One(boxes), One(boxInd), One(cropSize)}, attrs), 0)
+}
+
+// CropAndResizeGradBoxesAttr is an optional argument of [CropAndResizeGradBoxes].
+type CropAndResizeGradBoxesAttr func(opdef.Attrs)
+
+// CropAndResizeGradBoxesMethod sets the optional attribute method; the default is "bilinear".
+func CropAndResizeGradBoxesMethod(value string) CropAndResizeGradBoxesAttr {
+	return func(a opdef.Attrs) { a["method"] = value }
+}
+
+// CropAndResizeGradBoxes: Computes the gradient of CropAndResize with respect to the boxes.
+func CropAndResizeGradBoxes(s *Scope, grads Output, image Output, boxes Output, boxInd Output, optional ...CropAndResizeGradBoxesAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CropAndResizeGradBoxes", []Arg{One(grads), One(image), One(boxes), One(boxInd)}, attrs), 0)
+}
+
+// CropAndResizeGradImageAttr is an optional argument of [CropAndResizeGradImage].
+type CropAndResizeGradImageAttr func(opdef.Attrs)
+
+// CropAndResizeGradImageMethod sets the optional attribute method; the default is "bilinear".
+func CropAndResizeGradImageMethod(value string) CropAndResizeGradImageAttr {
+	return func(a opdef.Attrs) { a["method"] = value }
+}
+
+// CropAndResizeGradImage: Computes the gradient of CropAndResize with respect to the images.
+func CropAndResizeGradImage(s *Scope, grads Output, boxes Output, boxInd Output, imageSize Output, t tensor.DType, optional ...CropAndResizeGradImageAttr) Output {
+	attrs := opdef.Attrs{"T": t}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CropAndResizeGradImage", []Arg{One(grads), One(boxes), One(boxInd), One(imageSize)}, attrs), 0)
+}
+
 // Cross: The cross product of the vectors in the last dimension of a and b, which has size 3.
 func Cross(s *Scope, a Output, b Output) Output {
 	return out(s.Add("Cross", []Arg{One(a), One(b)}, nil), 0)
@@ -1945,6 +2058,161 @@ func DebugGradientRefIdentity(s *Scope, input Output) Output {
 	return out(s.Add("DebugGradientRefIdentity", []Arg{One(input)}, nil), 0)
 }
 
+// DecodeAndCropJpegAttr is an optional argument of [DecodeAndCropJpeg].
+type DecodeAndCropJpegAttr func(opdef.Attrs)
+
+// DecodeAndCropJpegChannels sets the optional attribute channels; the default is 0.
+func DecodeAndCropJpegChannels(value int64) DecodeAndCropJpegAttr {
+	return func(a opdef.Attrs) { a["channels"] = value }
+}
+
+// DecodeAndCropJpegRatio sets the optional attribute ratio; the default is 1.
+func DecodeAndCropJpegRatio(value int64) DecodeAndCropJpegAttr {
+	return func(a opdef.Attrs) { a["ratio"] = value }
+}
+
+// DecodeAndCropJpegFancyUpscaling sets the optional attribute fancy_upscaling; the default is true.
+func DecodeAndCropJpegFancyUpscaling(value bool) DecodeAndCropJpegAttr {
+	return func(a opdef.Attrs) { a["fancy_upscaling"] = value }
+}
+
+// DecodeAndCropJpegTryRecoverTruncated sets the optional attribute try_recover_truncated; the default is false.
+func DecodeAndCropJpegTryRecoverTruncated(value bool) DecodeAndCropJpegAttr {
+	return func(a opdef.Attrs) { a["try_recover_truncated"] = value }
+}
+
+// DecodeAndCropJpegAcceptableFraction sets the optional attribute acceptable_fraction; the default is 1.
+func DecodeAndCropJpegAcceptableFraction(value float32) DecodeAndCropJpegAttr {
+	return func(a opdef.Attrs) { a["acceptable_fraction"] = value }
+}
+
+// DecodeAndCropJpegDctMethod sets the optional attribute dct_method; the default is "".
+func DecodeAndCropJpegDctMethod(value string) DecodeAndCropJpegAttr {
+	return func(a opdef.Attrs) { a["dct_method"] = value }
+}
+
+// DecodeAndCropJpeg: Decodes a part of a JPEG image: from y, x on, of a height and a width.
+func DecodeAndCropJpeg(s *Scope, contents Output, cropWindow Output, optional ...DecodeAndCropJpegAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DecodeAndCropJpeg", []Arg{One(contents), One(cropWindow)}, attrs), 0)
+}
+
+// DecodeBmpAttr is an optional argument of [DecodeBmp].
+type DecodeBmpAttr func(opdef.Attrs)
+
+// DecodeBmpChannels sets the optional attribute channels; the default is 0.
+func DecodeBmpChannels(value int64) DecodeBmpAttr {
+	return func(a opdef.Attrs) { a["channels"] = value }
+}
+
+// DecodeBmp: Decodes the first frame of a BMP image.
+func DecodeBmp(s *Scope, contents Output, optional ...DecodeBmpAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DecodeBmp", []Arg{One(contents)}, attrs), 0)
+}
+
+// DecodeGif: Decodes the frames of a GIF image.
+func DecodeGif(s *Scope, contents Output) Output {
+	return out(s.Add("DecodeGif", []Arg{One(contents)}, nil), 0)
+}
+
+// DecodeImageAttr is an optional argument of [DecodeImage].
+type DecodeImageAttr func(opdef.Attrs)
+
+// DecodeImageChannels sets the optional attribute channels; the default is 0.
+func DecodeImageChannels(value int64) DecodeImageAttr {
+	return func(a opdef.Attrs) { a["channels"] = value }
+}
+
+// DecodeImageDtype sets the optional attribute dtype; the default is DT_UINT8.
+func DecodeImageDtype(value tensor.DType) DecodeImageAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// DecodeImageExpandAnimations sets the optional attribute expand_animations; the default is true.
+func DecodeImageExpandAnimations(value bool) DecodeImageAttr {
+	return func(a opdef.Attrs) { a["expand_animations"] = value }
+}
+
+// DecodeImage: Decodes an image of any of the formats BMP, GIF, JPEG and PNG.
+func DecodeImage(s *Scope, contents Output, optional ...DecodeImageAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DecodeImage", []Arg{One(contents)}, attrs), 0)
+}
+
+// DecodeJpegAttr is an optional argument of [DecodeJpeg].
+type DecodeJpegAttr func(opdef.Attrs)
+
+// DecodeJpegChannels sets the optional attribute channels; the default is 0.
+func DecodeJpegChannels(value int64) DecodeJpegAttr {
+	return func(a opdef.Attrs) { a["channels"] = value }
+}
+
+// DecodeJpegRatio sets the optional attribute ratio; the default is 1.
+func DecodeJpegRatio(value int64) DecodeJpegAttr {
+	return func(a opdef.Attrs) { a["ratio"] = value }
+}
+
+// DecodeJpegFancyUpscaling sets the optional attribute fancy_upscaling; the default is true.
+func DecodeJpegFancyUpscaling(value bool) DecodeJpegAttr {
+	return func(a opdef.Attrs) { a["fancy_upscaling"] = value }
+}
+
+// DecodeJpegTryRecoverTruncated sets the optional attribute try_recover_truncated; the default is false.
+func DecodeJpegTryRecoverTruncated(value bool) DecodeJpegAttr {
+	return func(a opdef.Attrs) { a["try_recover_truncated"] = value }
+}
+
+// DecodeJpegAcceptableFraction sets the optional attribute acceptable_fraction; the default is 1.
+func DecodeJpegAcceptableFraction(value float32) DecodeJpegAttr {
+	return func(a opdef.Attrs) { a["acceptable_fraction"] = value }
+}
+
+// DecodeJpegDctMethod sets the optional attribute dct_method; the default is "".
+func DecodeJpegDctMethod(value string) DecodeJpegAttr {
+	return func(a opdef.Attrs) { a["dct_method"] = value }
+}
+
+// DecodeJpeg: Decodes a JPEG image.
+func DecodeJpeg(s *Scope, contents Output, optional ...DecodeJpegAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DecodeJpeg", []Arg{One(contents)}, attrs), 0)
+}
+
+// DecodePngAttr is an optional argument of [DecodePng].
+type DecodePngAttr func(opdef.Attrs)
+
+// DecodePngChannels sets the optional attribute channels; the default is 0.
+func DecodePngChannels(value int64) DecodePngAttr {
+	return func(a opdef.Attrs) { a["channels"] = value }
+}
+
+// DecodePngDtype sets the optional attribute dtype; the default is DT_UINT8.
+func DecodePngDtype(value tensor.DType) DecodePngAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// DecodePng: Decodes a PNG image.
+func DecodePng(s *Scope, contents Output, optional ...DecodePngAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DecodePng", []Arg{One(contents)}, attrs), 0)
+}
+
 // DeepCopy: Copies its input to memory of its own.
 func DeepCopy(s *Scope, x Output) Output {
 	return out(s.Add("DeepCopy", []Arg{One(x)}, nil), 0)
@@ -2003,6 +2271,12 @@ func DenseToDenseSetOperation(s *Scope, set1 Output, set2 Output, setOperation s
 	}
 	node := s.Add("DenseToDenseSetOperation", []Arg{One(set1), One(set2)}, attrs)
 	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// DenseToSparseBatchDataset: Makes a dataset of batches of elements, which are sparse tensors: indices, values and shape.
+func DenseToSparseBatchDataset(s *Scope, inputDataset Output, batchSize Output, rowShape Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("DenseToSparseBatchDataset", []Arg{One(inputDataset), One(batchSize), One(rowShape)}, attrs), 0)
 }
 
 // DenseToSparseSetOperationAttr is an optional argument of [DenseToSparseSetOperation].
@@ -2217,6 +2491,16 @@ func DivNoNan(s *Scope, x Output, y Output) Output {
 	return out(s.Add("DivNoNan", []Arg{One(x), One(y)}, nil), 0)
 }
 
+// DrawBoundingBoxes: Draws the outlines of boxes, given by their corners from 0 to 1, on images.
+func DrawBoundingBoxes(s *Scope, images Output, boxes Output) Output {
+	return out(s.Add("DrawBoundingBoxes", []Arg{One(images), One(boxes)}, nil), 0)
+}
+
+// DrawBoundingBoxesV2: Draws the outlines of boxes on images, in the given colors by turns.
+func DrawBoundingBoxesV2(s *Scope, images Output, boxes Output, colors Output) Output {
+	return out(s.Add("DrawBoundingBoxesV2", []Arg{One(images), One(boxes), One(colors)}, nil), 0)
+}
+
 // DummyIterationCounter: Stands for a counter of iterations where there is none.
 func DummyIterationCounter(s *Scope) Output {
 	return out(s.Add("DummyIterationCounter", nil, nil), 0)
@@ -2230,6 +2514,12 @@ func DummyMemoryCache(s *Scope) Output {
 // DummySeedGenerator: Stands for a generator of seeds where there is none.
 func DummySeedGenerator(s *Scope) Output {
 	return out(s.Add("DummySeedGenerator", nil, nil), 0)
+}
+
+// DynamicPartition: Deals rows out to several tensors: row i of data goes to the end of output partitions[i].
+func DynamicPartition(s *Scope, data Output, partitions Output, numPartitions int64) []Output {
+	attrs := opdef.Attrs{"num_partitions": numPartitions}
+	return outArg(s.Add("DynamicPartition", []Arg{One(data), One(partitions)}, attrs), "outputs")
 }
 
 // DynamicStitch: Makes a tensor whose row indices[m][i] is data[m][i]; of several with one index, the last stands.
@@ -2371,10 +2661,91 @@ func Expm1(s *Scope, x Output) Output {
 	return out(s.Add("Expm1", []Arg{One(x)}, nil), 0)
 }
 
+// ExtractGlimpseAttr is an optional argument of [ExtractGlimpse].
+type ExtractGlimpseAttr func(opdef.Attrs)
+
+// ExtractGlimpseCentered sets the optional attribute centered; the default is true.
+func ExtractGlimpseCentered(value bool) ExtractGlimpseAttr {
+	return func(a opdef.Attrs) { a["centered"] = value }
+}
+
+// ExtractGlimpseNormalized sets the optional attribute normalized; the default is true.
+func ExtractGlimpseNormalized(value bool) ExtractGlimpseAttr {
+	return func(a opdef.Attrs) { a["normalized"] = value }
+}
+
+// ExtractGlimpseUniformNoise sets the optional attribute uniform_noise; the default is true.
+func ExtractGlimpseUniformNoise(value bool) ExtractGlimpseAttr {
+	return func(a opdef.Attrs) { a["uniform_noise"] = value }
+}
+
+// ExtractGlimpseNoise sets the optional attribute noise; the default is "uniform".
+func ExtractGlimpseNoise(value string) ExtractGlimpseAttr {
+	return func(a opdef.Attrs) { a["noise"] = value }
+}
+
+// ExtractGlimpse: Cuts a window of one size out of each image, at its own place; what lies outside is noise.
+func ExtractGlimpse(s *Scope, input Output, size Output, offsets Output, optional ...ExtractGlimpseAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ExtractGlimpse", []Arg{One(input), One(size), One(offsets)}, attrs), 0)
+}
+
+// ExtractGlimpseV2Attr is an optional argument of [ExtractGlimpseV2].
+type ExtractGlimpseV2Attr func(opdef.Attrs)
+
+// ExtractGlimpseV2Centered sets the optional attribute centered; the default is true.
+func ExtractGlimpseV2Centered(value bool) ExtractGlimpseV2Attr {
+	return func(a opdef.Attrs) { a["centered"] = value }
+}
+
+// ExtractGlimpseV2Normalized sets the optional attribute normalized; the default is true.
+func ExtractGlimpseV2Normalized(value bool) ExtractGlimpseV2Attr {
+	return func(a opdef.Attrs) { a["normalized"] = value }
+}
+
+// ExtractGlimpseV2UniformNoise sets the optional attribute uniform_noise; the default is true.
+func ExtractGlimpseV2UniformNoise(value bool) ExtractGlimpseV2Attr {
+	return func(a opdef.Attrs) { a["uniform_noise"] = value }
+}
+
+// ExtractGlimpseV2Noise sets the optional attribute noise; the default is "uniform".
+func ExtractGlimpseV2Noise(value string) ExtractGlimpseV2Attr {
+	return func(a opdef.Attrs) { a["noise"] = value }
+}
+
+// ExtractGlimpseV2: Cuts a window of one size out of each image, at its own place; what lies outside is noise.
+func ExtractGlimpseV2(s *Scope, input Output, size Output, offsets Output, optional ...ExtractGlimpseV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ExtractGlimpseV2", []Arg{One(input), One(size), One(offsets)}, attrs), 0)
+}
+
 // ExtractImagePatches: Puts the patch of an image around each place in the depth of that place.
 func ExtractImagePatches(s *Scope, images Output, ksizes []int64, strides []int64, rates []int64, padding string) Output {
 	attrs := opdef.Attrs{"ksizes": ksizes, "strides": strides, "rates": rates, "padding": padding}
 	return out(s.Add("ExtractImagePatches", []Arg{One(images)}, attrs), 0)
+}
+
+// ExtractJpegShapeAttr is an optional argument of [ExtractJpegShape].
+type ExtractJpegShapeAttr func(opdef.Attrs)
+
+// ExtractJpegShapeOutputType sets the optional attribute output_type; the default is DT_INT32.
+func ExtractJpegShapeOutputType(value tensor.DType) ExtractJpegShapeAttr {
+	return func(a opdef.Attrs) { a["output_type"] = value }
+}
+
+// ExtractJpegShape: Reads the height, width and channels of a JPEG image from its header.
+func ExtractJpegShape(s *Scope, contents Output, optional ...ExtractJpegShapeAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ExtractJpegShape", []Arg{One(contents)}, attrs), 0)
 }
 
 // ExtractVolumePatches: Puts the patch of a volume around each place in the depth of that place.
@@ -2495,6 +2866,40 @@ func FinalizeDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, 
 		set(attrs)
 	}
 	return out(s.Add("FinalizeDataset", []Arg{One(inputDataset)}, attrs), 0)
+}
+
+// FixedLengthRecordDatasetAttr is an optional argument of [FixedLengthRecordDataset].
+type FixedLengthRecordDatasetAttr func(opdef.Attrs)
+
+// FixedLengthRecordDatasetMetadata sets the optional attribute metadata; the default is "".
+func FixedLengthRecordDatasetMetadata(value string) FixedLengthRecordDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// FixedLengthRecordDataset: Makes a dataset of the records of one size in files, each without its header and its footer.
+func FixedLengthRecordDataset(s *Scope, filenames Output, headerBytes Output, recordBytes Output, footerBytes Output, bufferSize Output, optional ...FixedLengthRecordDatasetAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FixedLengthRecordDataset", []Arg{One(filenames), One(headerBytes), One(recordBytes), One(footerBytes), One(bufferSize)}, attrs), 0)
+}
+
+// FixedLengthRecordDatasetV2Attr is an optional argument of [FixedLengthRecordDatasetV2].
+type FixedLengthRecordDatasetV2Attr func(opdef.Attrs)
+
+// FixedLengthRecordDatasetV2Metadata sets the optional attribute metadata; the default is "".
+func FixedLengthRecordDatasetV2Metadata(value string) FixedLengthRecordDatasetV2Attr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// FixedLengthRecordDatasetV2: Makes a dataset of the records of one size in files, each without its header and its footer.
+func FixedLengthRecordDatasetV2(s *Scope, filenames Output, headerBytes Output, recordBytes Output, footerBytes Output, bufferSize Output, compressionType Output, optional ...FixedLengthRecordDatasetV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FixedLengthRecordDatasetV2", []Arg{One(filenames), One(headerBytes), One(recordBytes), One(footerBytes), One(bufferSize), One(compressionType)}, attrs), 0)
 }
 
 // FixedUnigramCandidateSamplerAttr is an optional argument of [FixedUnigramCandidateSampler].
@@ -2896,6 +3301,29 @@ func FusedBatchNormV3(s *Scope, x Output, scale Output, offset Output, mean Outp
 	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4), out(node, 5)
 }
 
+// FusedPadConv2D: Is MirrorPad of images followed by Conv2D.
+func FusedPadConv2D(s *Scope, input Output, paddings Output, filter Output, mode string, strides []int64, padding string) Output {
+	attrs := opdef.Attrs{"mode": mode, "strides": strides, "padding": padding}
+	return out(s.Add("FusedPadConv2D", []Arg{One(input), One(paddings), One(filter)}, attrs), 0)
+}
+
+// FusedResizeAndPadConv2DAttr is an optional argument of [FusedResizeAndPadConv2D].
+type FusedResizeAndPadConv2DAttr func(opdef.Attrs)
+
+// FusedResizeAndPadConv2DResizeAlignCorners sets the optional attribute resize_align_corners; the default is false.
+func FusedResizeAndPadConv2DResizeAlignCorners(value bool) FusedResizeAndPadConv2DAttr {
+	return func(a opdef.Attrs) { a["resize_align_corners"] = value }
+}
+
+// FusedResizeAndPadConv2D: Is ResizeBilinear of images followed by MirrorPad and Conv2D.
+func FusedResizeAndPadConv2D(s *Scope, input Output, size Output, paddings Output, filter Output, mode string, strides []int64, padding string, optional ...FusedResizeAndPadConv2DAttr) Output {
+	attrs := opdef.Attrs{"mode": mode, "strides": strides, "padding": padding}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FusedResizeAndPadConv2D", []Arg{One(input), One(size), One(paddings), One(filter)}, attrs), 0)
+}
+
 // GatherAttr is an optional argument of [Gather].
 type GatherAttr func(opdef.Attrs)
 
@@ -2983,6 +3411,11 @@ func GroupByWindowDataset(s *Scope, inputDataset Output, keyFuncOtherArguments [
 // GuaranteeConst: Passes its input on and promises that it never changes.
 func GuaranteeConst(s *Scope, input Output) Output {
 	return out(s.Add("GuaranteeConst", []Arg{One(input)}, nil), 0)
+}
+
+// HSVToRGB: Converts pixels from hue, saturation, value to red, green, blue, all from 0 to 1.
+func HSVToRGB(s *Scope, images Output) Output {
+	return out(s.Add("HSVToRGB", []Arg{One(images)}, nil), 0)
 }
 
 // HistogramFixedWidthAttr is an optional argument of [HistogramFixedWidth].
@@ -3467,6 +3900,12 @@ func Log1p(s *Scope, x Output) Output {
 	return out(s.Add("Log1p", []Arg{One(x)}, nil), 0)
 }
 
+// LogMatrixDeterminant: Computes sign and logarithm of the absolute value of the determinants of square matrices.
+func LogMatrixDeterminant(s *Scope, input Output) (sign Output, logAbsDeterminant Output) {
+	node := s.Add("LogMatrixDeterminant", []Arg{One(input)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
 // LogSoftmax: Computes logits minus the logarithm of the sum of exp(logits), over the last dimension.
 func LogSoftmax(s *Scope, logits Output) Output {
 	return out(s.Add("LogSoftmax", []Arg{One(logits)}, nil), 0)
@@ -3530,6 +3969,24 @@ func LowerBound(s *Scope, sortedInputs Output, values Output, optional ...LowerB
 		set(attrs)
 	}
 	return out(s.Add("LowerBound", []Arg{One(sortedInputs), One(values)}, attrs), 0)
+}
+
+// LuAttr is an optional argument of [Lu].
+type LuAttr func(opdef.Attrs)
+
+// LuOutputIdxType sets the optional attribute output_idx_type; the default is DT_INT32.
+func LuOutputIdxType(value tensor.DType) LuAttr {
+	return func(a opdef.Attrs) { a["output_idx_type"] = value }
+}
+
+// Lu: Factors square matrices as P*A = L*U, by rows with partial pivoting; L and U share one matrix.
+func Lu(s *Scope, input Output, optional ...LuAttr) (lu Output, p Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("Lu", []Arg{One(input)}, attrs)
+	return out(node, 0), out(node, 1)
 }
 
 // MakeIterator: Puts an iterator at the beginning of a dataset.
@@ -3611,6 +4068,11 @@ func MatrixBandPart(s *Scope, input Output, numLower Output, numUpper Output) Ou
 	return out(s.Add("MatrixBandPart", []Arg{One(input), One(numLower), One(numUpper)}, nil), 0)
 }
 
+// MatrixDeterminant: Computes the determinants of square matrices.
+func MatrixDeterminant(s *Scope, input Output) Output {
+	return out(s.Add("MatrixDeterminant", []Arg{One(input)}, nil), 0)
+}
+
 // MatrixDiag: Makes square matrices with the given diagonals.
 func MatrixDiag(s *Scope, diagonal Output) Output {
 	return out(s.Add("MatrixDiag", []Arg{One(diagonal)}, nil), 0)
@@ -3665,6 +4127,23 @@ func MatrixDiagV3(s *Scope, diagonal Output, k Output, numRows Output, numCols O
 	return out(s.Add("MatrixDiagV3", []Arg{One(diagonal), One(k), One(numRows), One(numCols), One(paddingValue)}, attrs), 0)
 }
 
+// MatrixInverseAttr is an optional argument of [MatrixInverse].
+type MatrixInverseAttr func(opdef.Attrs)
+
+// MatrixInverseAdjoint sets the optional attribute adjoint; the default is false.
+func MatrixInverseAdjoint(value bool) MatrixInverseAttr {
+	return func(a opdef.Attrs) { a["adjoint"] = value }
+}
+
+// MatrixInverse: Inverts square matrices, or their adjoints.
+func MatrixInverse(s *Scope, input Output, optional ...MatrixInverseAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("MatrixInverse", []Arg{One(input)}, attrs), 0)
+}
+
 // MatrixSetDiag: Replaces the main diagonals of matrices.
 func MatrixSetDiag(s *Scope, input Output, diagonal Output) Output {
 	return out(s.Add("MatrixSetDiag", []Arg{One(input), One(diagonal)}, nil), 0)
@@ -3690,6 +4169,45 @@ func MatrixSetDiagV3(s *Scope, input Output, diagonal Output, k Output, optional
 		set(attrs)
 	}
 	return out(s.Add("MatrixSetDiagV3", []Arg{One(input), One(diagonal), One(k)}, attrs), 0)
+}
+
+// MatrixSolveAttr is an optional argument of [MatrixSolve].
+type MatrixSolveAttr func(opdef.Attrs)
+
+// MatrixSolveAdjoint sets the optional attribute adjoint; the default is false.
+func MatrixSolveAdjoint(value bool) MatrixSolveAttr {
+	return func(a opdef.Attrs) { a["adjoint"] = value }
+}
+
+// MatrixSolve: Solves systems of linear equations with square matrices, or their adjoints.
+func MatrixSolve(s *Scope, matrix Output, rhs Output, optional ...MatrixSolveAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("MatrixSolve", []Arg{One(matrix), One(rhs)}, attrs), 0)
+}
+
+// MatrixTriangularSolveAttr is an optional argument of [MatrixTriangularSolve].
+type MatrixTriangularSolveAttr func(opdef.Attrs)
+
+// MatrixTriangularSolveLower sets the optional attribute lower; the default is true.
+func MatrixTriangularSolveLower(value bool) MatrixTriangularSolveAttr {
+	return func(a opdef.Attrs) { a["lower"] = value }
+}
+
+// MatrixTriangularSolveAdjoint sets the optional attribute adjoint; the default is false.
+func MatrixTriangularSolveAdjoint(value bool) MatrixTriangularSolveAttr {
+	return func(a opdef.Attrs) { a["adjoint"] = value }
+}
+
+// MatrixTriangularSolve: Solves systems of linear equations with triangular matrices; the other half is not read.
+func MatrixTriangularSolve(s *Scope, matrix Output, rhs Output, optional ...MatrixTriangularSolveAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("MatrixTriangularSolve", []Arg{One(matrix), One(rhs)}, attrs), 0)
 }
 
 // MaxAttr is an optional argument of [Max].
@@ -4160,6 +4678,74 @@ func NonDeterministicInts(s *Scope, shape Output, optional ...NonDeterministicIn
 		set(attrs)
 	}
 	return out(s.Add("NonDeterministicInts", []Arg{One(shape)}, attrs), 0)
+}
+
+// NonMaxSuppressionAttr is an optional argument of [NonMaxSuppression].
+type NonMaxSuppressionAttr func(opdef.Attrs)
+
+// NonMaxSuppressionIouThreshold sets the optional attribute iou_threshold; the default is 0.5.
+func NonMaxSuppressionIouThreshold(value float32) NonMaxSuppressionAttr {
+	return func(a opdef.Attrs) { a["iou_threshold"] = value }
+}
+
+// NonMaxSuppression: Selects boxes, best scores first, that overlap little with those selected before.
+func NonMaxSuppression(s *Scope, boxes Output, scores Output, maxOutputSize Output, optional ...NonMaxSuppressionAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("NonMaxSuppression", []Arg{One(boxes), One(scores), One(maxOutputSize)}, attrs), 0)
+}
+
+// NonMaxSuppressionV2: Selects boxes, best scores first, that overlap little with those selected before.
+func NonMaxSuppressionV2(s *Scope, boxes Output, scores Output, maxOutputSize Output, iouThreshold Output) Output {
+	return out(s.Add("NonMaxSuppressionV2", []Arg{One(boxes), One(scores), One(maxOutputSize), One(iouThreshold)}, nil), 0)
+}
+
+// NonMaxSuppressionV3: Selects boxes, best scores first, that overlap little with those selected before.
+func NonMaxSuppressionV3(s *Scope, boxes Output, scores Output, maxOutputSize Output, iouThreshold Output, scoreThreshold Output) Output {
+	return out(s.Add("NonMaxSuppressionV3", []Arg{One(boxes), One(scores), One(maxOutputSize), One(iouThreshold), One(scoreThreshold)}, nil), 0)
+}
+
+// NonMaxSuppressionV4Attr is an optional argument of [NonMaxSuppressionV4].
+type NonMaxSuppressionV4Attr func(opdef.Attrs)
+
+// NonMaxSuppressionV4PadToMaxOutputSize sets the optional attribute pad_to_max_output_size; the default is false.
+func NonMaxSuppressionV4PadToMaxOutputSize(value bool) NonMaxSuppressionV4Attr {
+	return func(a opdef.Attrs) { a["pad_to_max_output_size"] = value }
+}
+
+// NonMaxSuppressionV4: Selects boxes, best scores first, that overlap little with those selected before.
+func NonMaxSuppressionV4(s *Scope, boxes Output, scores Output, maxOutputSize Output, iouThreshold Output, scoreThreshold Output, optional ...NonMaxSuppressionV4Attr) (selectedIndices Output, validOutputs Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("NonMaxSuppressionV4", []Arg{One(boxes), One(scores), One(maxOutputSize), One(iouThreshold), One(scoreThreshold)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// NonMaxSuppressionV5Attr is an optional argument of [NonMaxSuppressionV5].
+type NonMaxSuppressionV5Attr func(opdef.Attrs)
+
+// NonMaxSuppressionV5PadToMaxOutputSize sets the optional attribute pad_to_max_output_size; the default is false.
+func NonMaxSuppressionV5PadToMaxOutputSize(value bool) NonMaxSuppressionV5Attr {
+	return func(a opdef.Attrs) { a["pad_to_max_output_size"] = value }
+}
+
+// NonMaxSuppressionV5: Selects boxes, best scores first, that overlap little with those selected before.
+func NonMaxSuppressionV5(s *Scope, boxes Output, scores Output, maxOutputSize Output, iouThreshold Output, scoreThreshold Output, softNmsSigma Output, optional ...NonMaxSuppressionV5Attr) (selectedIndices Output, selectedScores Output, validOutputs Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("NonMaxSuppressionV5", []Arg{One(boxes), One(scores), One(maxOutputSize), One(iouThreshold), One(scoreThreshold), One(softNmsSigma)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// NonMaxSuppressionWithOverlaps: Selects boxes, best scores first, that overlap little with those selected before.
+func NonMaxSuppressionWithOverlaps(s *Scope, overlaps Output, scores Output, maxOutputSize Output, overlapThreshold Output, scoreThreshold Output) Output {
+	return out(s.Add("NonMaxSuppressionWithOverlaps", []Arg{One(overlaps), One(scores), One(maxOutputSize), One(overlapThreshold), One(scoreThreshold)}, nil), 0)
 }
 
 // NonSerializableDataset: Gives a dataset whose iterators need not be saved.
@@ -4887,6 +5473,24 @@ func Prod(s *Scope, input Output, reductionIndices Output, optional ...ProdAttr)
 	return out(s.Add("Prod", []Arg{One(input), One(reductionIndices)}, attrs), 0)
 }
 
+// QrAttr is an optional argument of [Qr].
+type QrAttr func(opdef.Attrs)
+
+// QrFullMatrices sets the optional attribute full_matrices; the default is false.
+func QrFullMatrices(value bool) QrAttr {
+	return func(a opdef.Attrs) { a["full_matrices"] = value }
+}
+
+// Qr: Factors matrices as A = Q*R with Q unitary and R upper triangular.
+func Qr(s *Scope, input Output, optional ...QrAttr) (q Output, r Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("Qr", []Arg{One(input)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
 // QueueCloseAttr is an optional argument of [QueueClose].
 type QueueCloseAttr func(opdef.Attrs)
 
@@ -5109,6 +5713,11 @@ func QueueSize(s *Scope, handle Output) Output {
 // QueueSizeV2: Counts the elements in a queue.
 func QueueSizeV2(s *Scope, handle Output) Output {
 	return out(s.Add("QueueSizeV2", []Arg{One(handle)}, nil), 0)
+}
+
+// RGBToHSV: Converts pixels from red, green, blue to hue, saturation, value, all from 0 to 1.
+func RGBToHSV(s *Scope, images Output) Output {
+	return out(s.Add("RGBToHSV", []Arg{One(images)}, nil), 0)
 }
 
 // RaggedBincountAttr is an optional argument of [RaggedBincount].
@@ -5655,6 +6264,155 @@ func RepeatDataset(s *Scope, inputDataset Output, count Output, outputTypes []te
 // Reshape: Gives the elements of tensor the shape that input shape names; one size may be -1 and is then inferred.
 func Reshape(s *Scope, tensor_ Output, shape Output) Output {
 	return out(s.Add("Reshape", []Arg{One(tensor_), One(shape)}, nil), 0)
+}
+
+// ResizeAreaAttr is an optional argument of [ResizeArea].
+type ResizeAreaAttr func(opdef.Attrs)
+
+// ResizeAreaAlignCorners sets the optional attribute align_corners; the default is false.
+func ResizeAreaAlignCorners(value bool) ResizeAreaAttr {
+	return func(a opdef.Attrs) { a["align_corners"] = value }
+}
+
+// ResizeArea: Resizes images; a pixel is the mean of the area that it covers.
+func ResizeArea(s *Scope, images Output, size Output, optional ...ResizeAreaAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ResizeArea", []Arg{One(images), One(size)}, attrs), 0)
+}
+
+// ResizeBicubicAttr is an optional argument of [ResizeBicubic].
+type ResizeBicubicAttr func(opdef.Attrs)
+
+// ResizeBicubicAlignCorners sets the optional attribute align_corners; the default is false.
+func ResizeBicubicAlignCorners(value bool) ResizeBicubicAttr {
+	return func(a opdef.Attrs) { a["align_corners"] = value }
+}
+
+// ResizeBicubicHalfPixelCenters sets the optional attribute half_pixel_centers; the default is false.
+func ResizeBicubicHalfPixelCenters(value bool) ResizeBicubicAttr {
+	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
+}
+
+// ResizeBicubic: Resizes images; a pixel is interpolated by cubic polynomials through the sixteen around it.
+func ResizeBicubic(s *Scope, images Output, size Output, optional ...ResizeBicubicAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ResizeBicubic", []Arg{One(images), One(size)}, attrs), 0)
+}
+
+// ResizeBicubicGradAttr is an optional argument of [ResizeBicubicGrad].
+type ResizeBicubicGradAttr func(opdef.Attrs)
+
+// ResizeBicubicGradAlignCorners sets the optional attribute align_corners; the default is false.
+func ResizeBicubicGradAlignCorners(value bool) ResizeBicubicGradAttr {
+	return func(a opdef.Attrs) { a["align_corners"] = value }
+}
+
+// ResizeBicubicGradHalfPixelCenters sets the optional attribute half_pixel_centers; the default is false.
+func ResizeBicubicGradHalfPixelCenters(value bool) ResizeBicubicGradAttr {
+	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
+}
+
+// ResizeBicubicGrad: Computes the gradient of ResizeBicubic.
+func ResizeBicubicGrad(s *Scope, grads Output, originalImage Output, optional ...ResizeBicubicGradAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ResizeBicubicGrad", []Arg{One(grads), One(originalImage)}, attrs), 0)
+}
+
+// ResizeBilinearAttr is an optional argument of [ResizeBilinear].
+type ResizeBilinearAttr func(opdef.Attrs)
+
+// ResizeBilinearAlignCorners sets the optional attribute align_corners; the default is false.
+func ResizeBilinearAlignCorners(value bool) ResizeBilinearAttr {
+	return func(a opdef.Attrs) { a["align_corners"] = value }
+}
+
+// ResizeBilinearHalfPixelCenters sets the optional attribute half_pixel_centers; the default is false.
+func ResizeBilinearHalfPixelCenters(value bool) ResizeBilinearAttr {
+	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
+}
+
+// ResizeBilinear: Resizes images; a pixel is interpolated linearly between the four around it.
+func ResizeBilinear(s *Scope, images Output, size Output, optional ...ResizeBilinearAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ResizeBilinear", []Arg{One(images), One(size)}, attrs), 0)
+}
+
+// ResizeBilinearGradAttr is an optional argument of [ResizeBilinearGrad].
+type ResizeBilinearGradAttr func(opdef.Attrs)
+
+// ResizeBilinearGradAlignCorners sets the optional attribute align_corners; the default is false.
+func ResizeBilinearGradAlignCorners(value bool) ResizeBilinearGradAttr {
+	return func(a opdef.Attrs) { a["align_corners"] = value }
+}
+
+// ResizeBilinearGradHalfPixelCenters sets the optional attribute half_pixel_centers; the default is false.
+func ResizeBilinearGradHalfPixelCenters(value bool) ResizeBilinearGradAttr {
+	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
+}
+
+// ResizeBilinearGrad: Computes the gradient of ResizeBilinear.
+func ResizeBilinearGrad(s *Scope, grads Output, originalImage Output, optional ...ResizeBilinearGradAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ResizeBilinearGrad", []Arg{One(grads), One(originalImage)}, attrs), 0)
+}
+
+// ResizeNearestNeighborAttr is an optional argument of [ResizeNearestNeighbor].
+type ResizeNearestNeighborAttr func(opdef.Attrs)
+
+// ResizeNearestNeighborAlignCorners sets the optional attribute align_corners; the default is false.
+func ResizeNearestNeighborAlignCorners(value bool) ResizeNearestNeighborAttr {
+	return func(a opdef.Attrs) { a["align_corners"] = value }
+}
+
+// ResizeNearestNeighborHalfPixelCenters sets the optional attribute half_pixel_centers; the default is false.
+func ResizeNearestNeighborHalfPixelCenters(value bool) ResizeNearestNeighborAttr {
+	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
+}
+
+// ResizeNearestNeighbor: Resizes images; a pixel is the nearest one of the original.
+func ResizeNearestNeighbor(s *Scope, images Output, size Output, optional ...ResizeNearestNeighborAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ResizeNearestNeighbor", []Arg{One(images), One(size)}, attrs), 0)
+}
+
+// ResizeNearestNeighborGradAttr is an optional argument of [ResizeNearestNeighborGrad].
+type ResizeNearestNeighborGradAttr func(opdef.Attrs)
+
+// ResizeNearestNeighborGradAlignCorners sets the optional attribute align_corners; the default is false.
+func ResizeNearestNeighborGradAlignCorners(value bool) ResizeNearestNeighborGradAttr {
+	return func(a opdef.Attrs) { a["align_corners"] = value }
+}
+
+// ResizeNearestNeighborGradHalfPixelCenters sets the optional attribute half_pixel_centers; the default is false.
+func ResizeNearestNeighborGradHalfPixelCenters(value bool) ResizeNearestNeighborGradAttr {
+	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
+}
+
+// ResizeNearestNeighborGrad: Computes the gradient of ResizeNearestNeighbor; size is that of the original images.
+func ResizeNearestNeighborGrad(s *Scope, grads Output, size Output, optional ...ResizeNearestNeighborGradAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ResizeNearestNeighborGrad", []Arg{One(grads), One(size)}, attrs), 0)
 }
 
 // ResourceAccumulatorApplyGradient: Adds a gradient to an accumulator, unless it was computed in an earlier step.
@@ -6623,6 +7381,50 @@ func ScalarSummary(s *Scope, tags Output, values Output) Output {
 	return out(s.Add("ScalarSummary", []Arg{One(tags), One(values)}, nil), 0)
 }
 
+// ScaleAndTranslateAttr is an optional argument of [ScaleAndTranslate].
+type ScaleAndTranslateAttr func(opdef.Attrs)
+
+// ScaleAndTranslateKernelType sets the optional attribute kernel_type; the default is "lanczos3".
+func ScaleAndTranslateKernelType(value string) ScaleAndTranslateAttr {
+	return func(a opdef.Attrs) { a["kernel_type"] = value }
+}
+
+// ScaleAndTranslateAntialias sets the optional attribute antialias; the default is true.
+func ScaleAndTranslateAntialias(value bool) ScaleAndTranslateAttr {
+	return func(a opdef.Attrs) { a["antialias"] = value }
+}
+
+// ScaleAndTranslate: Scales and then moves images, sampled with a kernel of the given type.
+func ScaleAndTranslate(s *Scope, images Output, size Output, scale Output, translation Output, optional ...ScaleAndTranslateAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ScaleAndTranslate", []Arg{One(images), One(size), One(scale), One(translation)}, attrs), 0)
+}
+
+// ScaleAndTranslateGradAttr is an optional argument of [ScaleAndTranslateGrad].
+type ScaleAndTranslateGradAttr func(opdef.Attrs)
+
+// ScaleAndTranslateGradKernelType sets the optional attribute kernel_type; the default is "lanczos3".
+func ScaleAndTranslateGradKernelType(value string) ScaleAndTranslateGradAttr {
+	return func(a opdef.Attrs) { a["kernel_type"] = value }
+}
+
+// ScaleAndTranslateGradAntialias sets the optional attribute antialias; the default is true.
+func ScaleAndTranslateGradAntialias(value bool) ScaleAndTranslateGradAttr {
+	return func(a opdef.Attrs) { a["antialias"] = value }
+}
+
+// ScaleAndTranslateGrad: Computes the gradient of ScaleAndTranslate.
+func ScaleAndTranslateGrad(s *Scope, grads Output, originalImage Output, scale Output, translation Output, optional ...ScaleAndTranslateGradAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ScaleAndTranslateGrad", []Arg{One(grads), One(originalImage), One(scale), One(translation)}, attrs), 0)
+}
+
 // ScanDatasetAttr is an optional argument of [ScanDataset].
 type ScanDatasetAttr func(opdef.Attrs)
 
@@ -7311,6 +8113,12 @@ func SparseAccumulatorTakeGradient(s *Scope, handle Output, numRequired Output, 
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
+// SparseAdd: Adds sparse tensors; sums of two elements that are smaller than a threshold are left out.
+func SparseAdd(s *Scope, aIndices Output, aValues Output, aShape Output, bIndices Output, bValues Output, bShape Output, thresh Output) (sumIndices Output, sumValues Output, sumShape Output) {
+	node := s.Add("SparseAdd", []Arg{One(aIndices), One(aValues), One(aShape), One(bIndices), One(bValues), One(bShape), One(thresh)}, nil)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // SparseApplyAdadeltaAttr is an optional argument of [SparseApplyAdadelta].
 type SparseApplyAdadeltaAttr func(opdef.Attrs)
 
@@ -7574,6 +8382,18 @@ func SparseConditionalAccumulator(s *Scope, dtype tensor.DType, shape tensor.Par
 	return out(s.Add("SparseConditionalAccumulator", nil, attrs), 0)
 }
 
+// SparseFillEmptyRows: Puts a default at the start of every row that has no element.
+func SparseFillEmptyRows(s *Scope, indices Output, values Output, denseShape Output, defaultValue Output) (outputIndices Output, outputValues Output, emptyRowIndicator Output, reverseIndexMap Output) {
+	node := s.Add("SparseFillEmptyRows", []Arg{One(indices), One(values), One(denseShape), One(defaultValue)}, nil)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3)
+}
+
+// SparseFillEmptyRowsGrad: Computes the gradients of SparseFillEmptyRows with respect to values and default.
+func SparseFillEmptyRowsGrad(s *Scope, reverseIndexMap Output, gradValues Output) (dValues Output, dDefaultValue Output) {
+	node := s.Add("SparseFillEmptyRowsGrad", []Arg{One(reverseIndexMap), One(gradValues)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
 // SparseMatMulAttr is an optional argument of [SparseMatMul].
 type SparseMatMulAttr func(opdef.Attrs)
 
@@ -7792,6 +8612,11 @@ func SparseTensorDenseMatMul(s *Scope, aIndices Output, aValues Output, aShape O
 		set(attrs)
 	}
 	return out(s.Add("SparseTensorDenseMatMul", []Arg{One(aIndices), One(aValues), One(aShape), One(b)}, attrs), 0)
+}
+
+// SparseTensorSliceDataset: Makes a dataset of the rows of a sparse tensor: their indices, values and shape.
+func SparseTensorSliceDataset(s *Scope, indices Output, values Output, denseShape Output) Output {
+	return out(s.Add("SparseTensorSliceDataset", []Arg{One(indices), One(values), One(denseShape)}, nil), 0)
 }
 
 // SparseToDenseAttr is an optional argument of [SparseToDense].
@@ -8569,6 +9394,29 @@ func SummaryWriter(s *Scope, optional ...SummaryWriterAttr) Output {
 	return out(s.Add("SummaryWriter", nil, attrs), 0)
 }
 
+// SvdAttr is an optional argument of [Svd].
+type SvdAttr func(opdef.Attrs)
+
+// SvdComputeUv sets the optional attribute compute_uv; the default is true.
+func SvdComputeUv(value bool) SvdAttr {
+	return func(a opdef.Attrs) { a["compute_uv"] = value }
+}
+
+// SvdFullMatrices sets the optional attribute full_matrices; the default is false.
+func SvdFullMatrices(value bool) SvdAttr {
+	return func(a opdef.Attrs) { a["full_matrices"] = value }
+}
+
+// Svd: Factors matrices as A = U*diag(S)*V^H with S in descending order.
+func Svd(s *Scope, input Output, optional ...SvdAttr) (s_ Output, u Output, v Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("Svd", []Arg{One(input)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // Switch: Forwards data to output_true if pred holds and to output_false otherwise. The other output is dead.
 func Switch(s *Scope, data Output, pred Output) (outputFalse Output, outputTrue Output) {
 	node := s.Add("Switch", []Arg{One(data), One(pred)}, nil)
@@ -8579,6 +9427,40 @@ func Switch(s *Scope, data Output, pred Output) (outputFalse Output, outputTrue 
 func SymbolicGradient(s *Scope, input []Output, tout []tensor.DType, f opdef.Func) []Output {
 	attrs := opdef.Attrs{"Tout": tout, "f": f}
 	return outArg(s.Add("SymbolicGradient", []Arg{Many(input)}, attrs), "output")
+}
+
+// TFRecordDatasetAttr is an optional argument of [TFRecordDataset].
+type TFRecordDatasetAttr func(opdef.Attrs)
+
+// TFRecordDatasetMetadata sets the optional attribute metadata; the default is "".
+func TFRecordDatasetMetadata(value string) TFRecordDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// TFRecordDataset: Makes a dataset of the records of files in TensorFlow's format.
+func TFRecordDataset(s *Scope, filenames Output, compressionType Output, bufferSize Output, optional ...TFRecordDatasetAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TFRecordDataset", []Arg{One(filenames), One(compressionType), One(bufferSize)}, attrs), 0)
+}
+
+// TFRecordDatasetV2Attr is an optional argument of [TFRecordDatasetV2].
+type TFRecordDatasetV2Attr func(opdef.Attrs)
+
+// TFRecordDatasetV2Metadata sets the optional attribute metadata; the default is "".
+func TFRecordDatasetV2Metadata(value string) TFRecordDatasetV2Attr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// TFRecordDatasetV2: Makes a dataset of the records of files in TensorFlow's format, in each from a given byte on.
+func TFRecordDatasetV2(s *Scope, filenames Output, compressionType Output, bufferSize Output, byteOffsets Output, optional ...TFRecordDatasetV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TFRecordDatasetV2", []Arg{One(filenames), One(compressionType), One(bufferSize), One(byteOffsets)}, attrs), 0)
 }
 
 // TakeDatasetAttr is an optional argument of [TakeDataset].
@@ -9216,6 +10098,23 @@ func TensorSummaryV2(s *Scope, tag Output, tensor_ Output, serializedSummaryMeta
 	return out(s.Add("TensorSummaryV2", []Arg{One(tag), One(tensor_), One(serializedSummaryMetadata)}, nil), 0)
 }
 
+// TextLineDatasetAttr is an optional argument of [TextLineDataset].
+type TextLineDatasetAttr func(opdef.Attrs)
+
+// TextLineDatasetMetadata sets the optional attribute metadata; the default is "".
+func TextLineDatasetMetadata(value string) TextLineDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// TextLineDataset: Makes a dataset of the lines of text files.
+func TextLineDataset(s *Scope, filenames Output, compressionType Output, bufferSize Output, optional ...TextLineDatasetAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TextLineDataset", []Arg{One(filenames), One(compressionType), One(bufferSize)}, attrs), 0)
+}
+
 // ThreadUnsafeUnigramCandidateSamplerAttr is an optional argument of [ThreadUnsafeUnigramCandidateSampler].
 type ThreadUnsafeUnigramCandidateSamplerAttr func(opdef.Attrs)
 
@@ -9298,6 +10197,33 @@ func TopKV2(s *Scope, input Output, k Output, optional ...TopKV2Attr) (values Ou
 // Transpose: Reorders dimensions: dimension i of the result is dimension perm[i] of x.
 func Transpose(s *Scope, x Output, perm Output) Output {
 	return out(s.Add("Transpose", []Arg{One(x), One(perm)}, nil), 0)
+}
+
+// TridiagonalMatMul: Multiplies tridiagonal matrices, given by their diagonals, by matrices.
+func TridiagonalMatMul(s *Scope, superdiag Output, maindiag Output, subdiag Output, rhs Output) Output {
+	return out(s.Add("TridiagonalMatMul", []Arg{One(superdiag), One(maindiag), One(subdiag), One(rhs)}, nil), 0)
+}
+
+// TridiagonalSolveAttr is an optional argument of [TridiagonalSolve].
+type TridiagonalSolveAttr func(opdef.Attrs)
+
+// TridiagonalSolvePartialPivoting sets the optional attribute partial_pivoting; the default is true.
+func TridiagonalSolvePartialPivoting(value bool) TridiagonalSolveAttr {
+	return func(a opdef.Attrs) { a["partial_pivoting"] = value }
+}
+
+// TridiagonalSolvePerturbSingular sets the optional attribute perturb_singular; the default is false.
+func TridiagonalSolvePerturbSingular(value bool) TridiagonalSolveAttr {
+	return func(a opdef.Attrs) { a["perturb_singular"] = value }
+}
+
+// TridiagonalSolve: Solves systems with tridiagonal matrices, given by their super-, main and subdiagonals.
+func TridiagonalSolve(s *Scope, diagonals Output, rhs Output, optional ...TridiagonalSolveAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TridiagonalSolve", []Arg{One(diagonals), One(rhs)}, attrs), 0)
 }
 
 // TruncateDiv: Divides integers x by y element by element, with broadcasting, and drops the fraction.

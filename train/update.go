@@ -1,6 +1,8 @@
 package train
 
 import (
+	"strings"
+
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/opdef"
@@ -44,11 +46,12 @@ func NewSlot(s *op.Scope, v *Variable, name string, init Initializer) *Variable 
 	if v.Resource {
 		opts = append(opts, Resource())
 	}
-	if v.Part != nil {
-		opts = append(opts, partOf(v.Part.like(name)))
-	}
 	near := s.Absolute().ColocateWith(v.Handle.Node)
-	return NewVariable(near, v.Name+"/"+name, v.Shape, v.DType, init, opts...)
+	slot := NewVariable(near, v.Name+"/"+name, v.Shape, v.DType, init, opts...)
+	if v.Part != nil {
+		slot.Part = v.Part.beside(strings.TrimPrefix(slot.Name, v.Name))
+	}
+	return slot
 }
 
 // Dense implements [Updater].
