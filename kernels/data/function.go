@@ -2,6 +2,7 @@ package data
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -12,12 +13,13 @@ import (
 type captured struct {
 	kernel.Function
 	last element
+	op   string // the operation that calls it, for errors
 }
 
 // function returns the function of an attribute with the tensors of an argument.
 func (n *node) function(ctx *kernel.Context, attr, arg string) (*captured, error) {
 	last, err := n.inputs(ctx, arg)
-	return &captured{n.functions[attr], last}, err
+	return &captured{n.functions[attr], last, n.Op.Name}, err
 }
 
 // call runs the function on its first arguments, which it takes, and waits.
@@ -35,7 +37,16 @@ func (f *captured) call(r *run, first element) (element, error) {
 		ended <- result{slices.Clone(rets), err}
 	})
 	got := <-ended
-	return got.rets, got.err
+	return got.rets, f.explain(got.err)
+}
+
+// explain says in which stage the function failed, as TensorFlow does.
+func (f *captured) explain(err error) error {
+	if err == nil || f.op == "" || status.CodeOf(err) == status.Cancelled {
+		return err
+	}
+	return status.Errorf(status.CodeOf(err), "Error in user-defined function passed to %s transformation with iterator: Iterator::Root::%s: %w",
+		f.op, strings.TrimSuffix(f.op, "Dataset"), err)
 }
 
 // holds calls a predicate.

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/weft-ml/weft/internal/murmur"
 	"github.com/weft-ml/weft/internal/resource"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -107,10 +106,10 @@ func newAnonymous(make func(*node, *kernel.Context) (kernel.Resource, error)) ke
 			if err != nil {
 				return err
 			}
-			ctx.SetOutput(0, tensor.Scalar(&tensor.Handle{
-				Device: ctx.Device.Name, Name: "_anonymous_" + strconv.FormatInt(lastAnonymous.Add(1), 10),
-				HashCode: murmur.Sum64(r.TypeName()), TypeName: r.TypeName(), Resource: r,
-			}))
+			place := resource.Place{Name: "_anonymous_" + strconv.FormatInt(lastAnonymous.Add(1), 10)}
+			h := place.Handle(ctx.Device, r.TypeName())
+			h.Resource = r
+			ctx.SetOutput(0, tensor.Scalar(h))
 			if ctx.NumOutputs() > 1 {
 				ctx.SetOutput(1, tensor.Scalar(tensor.VariantValue{}))
 			}
