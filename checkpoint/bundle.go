@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -108,11 +109,9 @@ func checkVersion(v *pb.VersionDef, consumer int32) error {
 		return status.InvalidArgumentf("Checkpoint min consumer version %d above current version %d for TensorFlow 2.21.0.  "+
 			"Please upgrade TensorFlow.", v.GetMinConsumer(), consumer)
 	}
-	for _, bad := range v.GetBadConsumers() {
-		if bad == consumer {
-			return status.InvalidArgumentf("Checkpoint disallows consumer version %d.  Please upgrade TensorFlow: this version "+
-				"is likely buggy.", consumer)
-		}
+	if slices.Contains(v.GetBadConsumers(), consumer) {
+		return status.InvalidArgumentf("Checkpoint disallows consumer version %d.  Please upgrade TensorFlow: this version "+
+			"is likely buggy.", consumer)
 	}
 	return nil
 }

@@ -51,10 +51,10 @@ func saveForever(dir, from string) {
 		}
 		if err = Merge([]string{prefix + "_temp/part"}, prefix, false); err == nil {
 			os.Remove(prefix + "_temp")
-			fmt.Println(step)
+			fmt.Fprintln(os.Stdout, step)
 		}
 	}
-	fmt.Println(err)
+	fmt.Fprintln(os.Stdout, err)
 }
 
 func prefixOf(dir string, step int) string { return filepath.Join(dir, "ck-"+strconv.Itoa(step%3)) }

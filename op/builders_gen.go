@@ -1384,6 +1384,29 @@ func CloseSummaryWriter(s *Scope, writer Output) *graph.Node {
 	return s.Add("CloseSummaryWriter", []Arg{One(writer)}, nil)
 }
 
+// CombinedNonMaxSuppressionAttr is an optional argument of [CombinedNonMaxSuppression].
+type CombinedNonMaxSuppressionAttr func(opdef.Attrs)
+
+// CombinedNonMaxSuppressionPadPerClass sets the optional attribute pad_per_class; the default is false.
+func CombinedNonMaxSuppressionPadPerClass(value bool) CombinedNonMaxSuppressionAttr {
+	return func(a opdef.Attrs) { a["pad_per_class"] = value }
+}
+
+// CombinedNonMaxSuppressionClipBoxes sets the optional attribute clip_boxes; the default is true.
+func CombinedNonMaxSuppressionClipBoxes(value bool) CombinedNonMaxSuppressionAttr {
+	return func(a opdef.Attrs) { a["clip_boxes"] = value }
+}
+
+// CombinedNonMaxSuppression: Selects boxes of each class apart and keeps those with the best scores of all.
+func CombinedNonMaxSuppression(s *Scope, boxes Output, scores Output, maxOutputSizePerClass Output, maxTotalSize Output, iouThreshold Output, scoreThreshold Output, optional ...CombinedNonMaxSuppressionAttr) (nmsedBoxes Output, nmsedScores Output, nmsedClasses Output, validDetections Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("CombinedNonMaxSuppression", []Arg{One(boxes), One(scores), One(maxOutputSizePerClass), One(maxTotalSize), One(iouThreshold), One(scoreThreshold)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3)
+}
+
 // ComplexAttr is an optional argument of [Complex].
 type ComplexAttr func(opdef.Attrs)
 
@@ -2552,6 +2575,85 @@ func Empty(s *Scope, shape Output, dtype tensor.DType, optional ...EmptyAttr) Ou
 		set(attrs)
 	}
 	return out(s.Add("Empty", []Arg{One(shape)}, attrs), 0)
+}
+
+// EncodeJpegAttr is an optional argument of [EncodeJpeg].
+type EncodeJpegAttr func(opdef.Attrs)
+
+// EncodeJpegFormat sets the optional attribute format; the default is "".
+func EncodeJpegFormat(value string) EncodeJpegAttr {
+	return func(a opdef.Attrs) { a["format"] = value }
+}
+
+// EncodeJpegQuality sets the optional attribute quality; the default is 95.
+func EncodeJpegQuality(value int64) EncodeJpegAttr {
+	return func(a opdef.Attrs) { a["quality"] = value }
+}
+
+// EncodeJpegProgressive sets the optional attribute progressive; the default is false.
+func EncodeJpegProgressive(value bool) EncodeJpegAttr {
+	return func(a opdef.Attrs) { a["progressive"] = value }
+}
+
+// EncodeJpegOptimizeSize sets the optional attribute optimize_size; the default is false.
+func EncodeJpegOptimizeSize(value bool) EncodeJpegAttr {
+	return func(a opdef.Attrs) { a["optimize_size"] = value }
+}
+
+// EncodeJpegChromaDownsampling sets the optional attribute chroma_downsampling; the default is true.
+func EncodeJpegChromaDownsampling(value bool) EncodeJpegAttr {
+	return func(a opdef.Attrs) { a["chroma_downsampling"] = value }
+}
+
+// EncodeJpegDensityUnit sets the optional attribute density_unit; the default is "in".
+func EncodeJpegDensityUnit(value string) EncodeJpegAttr {
+	return func(a opdef.Attrs) { a["density_unit"] = value }
+}
+
+// EncodeJpegXDensity sets the optional attribute x_density; the default is 300.
+func EncodeJpegXDensity(value int64) EncodeJpegAttr {
+	return func(a opdef.Attrs) { a["x_density"] = value }
+}
+
+// EncodeJpegYDensity sets the optional attribute y_density; the default is 300.
+func EncodeJpegYDensity(value int64) EncodeJpegAttr {
+	return func(a opdef.Attrs) { a["y_density"] = value }
+}
+
+// EncodeJpegXmpMetadata sets the optional attribute xmp_metadata; the default is "".
+func EncodeJpegXmpMetadata(value string) EncodeJpegAttr {
+	return func(a opdef.Attrs) { a["xmp_metadata"] = value }
+}
+
+// EncodeJpeg: Encodes an image as JPEG: baseline, colors at half the resolution.
+func EncodeJpeg(s *Scope, image Output, optional ...EncodeJpegAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("EncodeJpeg", []Arg{One(image)}, attrs), 0)
+}
+
+// EncodeJpegVariableQuality: Encodes an image as JPEG with the quality that an input gives.
+func EncodeJpegVariableQuality(s *Scope, images Output, quality Output) Output {
+	return out(s.Add("EncodeJpegVariableQuality", []Arg{One(images), One(quality)}, nil), 0)
+}
+
+// EncodePngAttr is an optional argument of [EncodePng].
+type EncodePngAttr func(opdef.Attrs)
+
+// EncodePngCompression sets the optional attribute compression; the default is -1.
+func EncodePngCompression(value int64) EncodePngAttr {
+	return func(a opdef.Attrs) { a["compression"] = value }
+}
+
+// EncodePng: Encodes images of 8 or 16 bits as PNG.
+func EncodePng(s *Scope, image Output, optional ...EncodePngAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("EncodePng", []Arg{One(image)}, attrs), 0)
 }
 
 // EnsureShape: Passes its input on after checking that it has the given partial shape.
@@ -7750,6 +7852,24 @@ func SelectV2(s *Scope, condition Output, t Output, e Output) Output {
 	return out(s.Add("SelectV2", []Arg{One(condition), One(t), One(e)}, nil), 0)
 }
 
+// SelfAdjointEigV2Attr is an optional argument of [SelfAdjointEigV2].
+type SelfAdjointEigV2Attr func(opdef.Attrs)
+
+// SelfAdjointEigV2ComputeV sets the optional attribute compute_v; the default is true.
+func SelfAdjointEigV2ComputeV(value bool) SelfAdjointEigV2Attr {
+	return func(a opdef.Attrs) { a["compute_v"] = value }
+}
+
+// SelfAdjointEigV2: Computes the eigenvalues of Hermitian matrices in ascending order, and their vectors; only the lower triangles are read.
+func SelfAdjointEigV2(s *Scope, input Output, optional ...SelfAdjointEigV2Attr) (e Output, v Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("SelfAdjointEigV2", []Arg{One(input)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
 // Selu: Computes scale*features where they are not negative and scale*alpha*(exp(features)-1) elsewhere.
 func Selu(s *Scope, features Output) Output {
 	return out(s.Add("Selu", []Arg{One(features)}, nil), 0)
@@ -8380,6 +8500,16 @@ func SparseConditionalAccumulator(s *Scope, dtype tensor.DType, shape tensor.Par
 		set(attrs)
 	}
 	return out(s.Add("SparseConditionalAccumulator", nil, attrs), 0)
+}
+
+// SparseDenseCwiseAdd: Adds the elements of a dense tensor, broadcast, to those of a sparse one where that has any.
+func SparseDenseCwiseAdd(s *Scope, spIndices Output, spValues Output, spShape Output, dense Output) Output {
+	return out(s.Add("SparseDenseCwiseAdd", []Arg{One(spIndices), One(spValues), One(spShape), One(dense)}, nil), 0)
+}
+
+// SparseDenseCwiseMul: Multiplies the elements of a sparse tensor by those of a dense one, broadcast.
+func SparseDenseCwiseMul(s *Scope, spIndices Output, spValues Output, spShape Output, dense Output) Output {
+	return out(s.Add("SparseDenseCwiseMul", []Arg{One(spIndices), One(spValues), One(spShape), One(dense)}, nil), 0)
 }
 
 // SparseFillEmptyRows: Puts a default at the start of every row that has no element.

@@ -161,7 +161,9 @@ func (e *Event) toProto() (*pb.Event, error) {
 			Tag: e.RunMetadata.Tag, RunMetadata: e.RunMetadata.Message,
 		}}
 	case e.Log != nil:
-		p.What = &pb.Event_LogMessage{LogMessage: &pb.LogMessage{Level: pb.LogMessage_Level(e.Log.Level), Message: e.Log.Message}}
+		p.What = &pb.Event_LogMessage{LogMessage: &pb.LogMessage{ //nolint:staticcheck // old files have them
+			Level: pb.LogMessage_Level(e.Log.Level), Message: e.Log.Message,
+		}}
 	}
 	return p, nil
 }
@@ -185,7 +187,7 @@ func eventFromProto(p *pb.Event) (Event, error) {
 		e.Session = &SessionLog{SessionStatus(s.GetStatus()), s.GetCheckpointPath(), s.GetMsg()}
 	case *pb.Event_TaggedRunMetadata:
 		e.RunMetadata = &RunMetadata{what.TaggedRunMetadata.GetTag(), what.TaggedRunMetadata.GetRunMetadata()}
-	case *pb.Event_LogMessage:
+	case *pb.Event_LogMessage: //nolint:staticcheck // old files have them
 		e.Log = &LogMessage{int32(what.LogMessage.GetLevel()), what.LogMessage.GetMessage()}
 	}
 	return e, nil

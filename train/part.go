@@ -3,7 +3,6 @@ package train
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
@@ -31,20 +30,6 @@ func (p *Part) beside(suffix string) *Part {
 	out := *p
 	out.Name += suffix
 	return &out
-}
-
-// slice returns how checkpoints write down which part of the whole a part with so many rows is.
-func (p *Part) slice(rows int64) string {
-	var whole, part strings.Builder
-	for i, n := range p.Shape {
-		fmt.Fprintf(&whole, "%d ", n)
-		if i == 0 {
-			fmt.Fprintf(&part, "%d,%d", p.Offset, rows)
-		} else {
-			fmt.Fprintf(&part, ":0,%d", n)
-		}
-	}
-	return whole.String() + part.String()
 }
 
 // NewPartitioned adds a variable in so many parts, each with an initial value of its own. With a scope that asks

@@ -88,8 +88,9 @@ func bool2(op Op) any {
 				z[i] = x[i] != y[i]
 			}
 		}
+	default:
+		return nil
 	}
-	return nil
 }
 
 func short2[H Short](op Op) func(z, x, y []H) {

@@ -1,6 +1,8 @@
 package elementwise
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -63,11 +65,11 @@ func newLayout(shape, x, y tensor.Shape) *layout {
 func strides(shape, operand tensor.Shape) []int {
 	out := make([]int, len(shape))
 	step, lead := 1, len(shape)-len(operand)
-	for i := len(operand) - 1; i >= 0; i-- {
-		if operand[i] == shape[lead+i] && operand[i] != 1 {
+	for i, o := range slices.Backward(operand) {
+		if o == shape[lead+i] && o != 1 {
 			out[lead+i] = step
 		}
-		step *= int(operand[i])
+		step *= int(o)
 	}
 	return out
 }

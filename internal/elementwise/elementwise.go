@@ -7,6 +7,8 @@
 package elementwise
 
 import (
+	"maps"
+
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
@@ -14,15 +16,22 @@ import (
 
 // Sets of Go types that arithmetic is written for.
 type (
-	Signed   interface{ int8 | int16 | int32 | int64 }
+	// Signed are the signed integers.
+	Signed interface{ int8 | int16 | int32 | int64 }
+	// Unsigned are the unsigned integers.
 	Unsigned interface {
 		uint8 | uint16 | uint32 | uint64
 	}
+	// Integer are all integers.
 	Integer interface{ Signed | Unsigned }
-	Float   interface{ float32 | float64 }
+	// Float are the real floating types.
+	Float interface{ float32 | float64 }
+	// Complex are the complex types.
 	Complex interface{ complex64 | complex128 }
-	Real    interface{ Integer | Float }
-	Number  interface{ Real | Complex }
+	// Real are integers and real floating types.
+	Real interface{ Integer | Float }
+	// Number are all types with arithmetic.
+	Number interface{ Real | Complex }
 )
 
 // Grain returns how many elements, of cost nanoseconds each, make a block worth giving to another core.
@@ -137,9 +146,7 @@ func Complexes2(cost float64, f func(x, y complex128) complex128) kernel.Table {
 func Union(tables ...kernel.Table) kernel.Table {
 	out := kernel.Table{}
 	for _, t := range tables {
-		for dtype, n := range t {
-			out[dtype] = n
-		}
+		maps.Copy(out, t)
 	}
 	return out
 }

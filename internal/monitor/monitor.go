@@ -16,6 +16,7 @@ import (
 // Outcome is what became of an attempt to go on with an operation.
 type Outcome int
 
+// The outcomes.
 const (
 	Blocked  Outcome = iota // nothing could be done
 	Progress                // something was done, after which others may be able to go on, but not everything
@@ -37,6 +38,7 @@ type Operation struct {
 // Order says who in a line may go first.
 type Order int
 
+// The orders.
 const (
 	InOrder  Order = iota // the first alone is tried: nobody overtakes
 	AnyOrder              // all are tried, in the order in which they came

@@ -148,7 +148,7 @@ func TestForPanicOnWorker(t *testing.T) {
 		if !ok {
 			t.Fatal("no *Panic reached the caller")
 		}
-		if p.Value != boom || !errors.Is(p, boom) || len(p.Stack) == 0 {
+		if p.Value != boom || !errors.Is(p, boom) || len(p.Stack) == 0 { //nolint:errorlint // the very value must arrive
 			t.Errorf("panic is %v", p)
 		}
 		For(2, 1, together(2)) // the pool still works

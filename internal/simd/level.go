@@ -24,8 +24,9 @@ func (l Level) String() string {
 		return "avx2"
 	case AVX512:
 		return "avx512"
+	default:
+		return "generic"
 	}
-	return "generic"
 }
 
 var (

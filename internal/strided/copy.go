@@ -130,9 +130,7 @@ func (m *mover[E]) rows(d, s, n int) {
 	}
 	for range n {
 		out, in := m.dst[d:d+m.n1], m.src[s:s+m.n1]
-		for i, v := range in {
-			out[i] = v
-		}
+		copy(out, in)
 		d, s = d+m.d0, s+m.s0
 	}
 }

@@ -42,6 +42,7 @@ const MaxSteps = 8 << 10
 // Flags say what happens to a tile before it is stored, in this order.
 type Flags int
 
+// The flags.
 const (
 	Add  Flags = 1 << iota // add the old C
 	Bias                   // add the bias

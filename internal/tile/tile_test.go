@@ -52,7 +52,7 @@ func testRun[T simd.Float](t *testing.T, tolerance float64) {
 			a, b, bias := random[T](tiles*tileA), random[T](tiles*tileB), random[T](tiles*width)
 			for last := 1; last <= k.Lanes; last++ {
 				cols := width - k.Lanes + last
-				for flags := Flags(0); flags < 8; flags++ {
+				for flags := range Flags(8) {
 					c := random[T](tiles * tileC)
 					old := append([]T(nil), c...)
 					args := &Args{

@@ -23,9 +23,9 @@ func registerNew(def opdef.Def, make kernel.New) {
 	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(make)})
 }
 
-// copyView makes output i the elements of in that a view selects, in the shape given.
-func copyView(ctx *kernel.Context, i int, in *tensor.Tensor, v strided.View, shape tensor.Shape) error {
-	out, err := ctx.Allocate(i, shape)
+// copyView makes output 0 the elements of in that a view selects, in the shape given.
+func copyView(ctx *kernel.Context, in *tensor.Tensor, v strided.View, shape tensor.Shape) error {
+	out, err := ctx.Allocate(0, shape)
 	if err != nil || out.NumElements() == 0 {
 		return err
 	}

@@ -241,7 +241,7 @@ func spaceToBatch(ctx *kernel.Context, block, paddings *tensor.Tensor) error {
 		}
 		strided.Copy(&work, inside(padded, edges, in.Shape()), in, strided.Of(in.Shape()))
 	}
-	return copyView(ctx, 0, &work, blocked(padded, sizes), shape)
+	return copyView(ctx, &work, blocked(padded, sizes), shape)
 }
 
 // blocked returns the view of space that has the places in a block first, then the batch, then the blocks.
@@ -298,7 +298,7 @@ func batchToSpace(ctx *kernel.Context, block, crops *tensor.Tensor) error {
 	}
 	defer work.Release()
 	unblock(&work, in, sizes)
-	return copyView(ctx, 0, &work, inside(space, edges, shape), shape)
+	return copyView(ctx, &work, inside(space, edges, shape), shape)
 }
 
 // unblock copies a batch of places in blocks to where they belong in space.

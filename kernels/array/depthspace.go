@@ -80,7 +80,7 @@ func spaceToDepth(ctx *kernel.Context, block int) error {
 		return status.InvalidArgumentf("Image width %d and height %d should be divisible by block_size: %d", s[2], s[1], block)
 	}
 	v := strided.Of(s).Split(1, block).Split(3, block).Permute([]int{0, 1, 3, 2, 4, 5})
-	return copyView(ctx, 0, in, v, tensor.Shape{s[0], s[1] / b, s[2] / b, s[3] * b * b})
+	return copyView(ctx, in, v, tensor.Shape{s[0], s[1] / b, s[2] / b, s[3] * b * b})
 }
 
 func depthToSpace(ctx *kernel.Context, block int) error {
@@ -95,5 +95,5 @@ func depthToSpace(ctx *kernel.Context, block int) error {
 	}
 	depth := int(s[3] / (b * b))
 	v := strided.Of(s).Split(3, block*depth).Split(4, depth).Permute([]int{0, 1, 3, 2, 4, 5})
-	return copyView(ctx, 0, in, v, tensor.Shape{s[0], s[1] * b, s[2] * b, int64(depth)})
+	return copyView(ctx, in, v, tensor.Shape{s[0], s[1] * b, s[2] * b, int64(depth)})
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
-	"github.com/weft-ml/weft/tensor"
 )
 
 func init() {
@@ -79,7 +78,7 @@ func diagPart(ctx *kernel.Context) error {
 		}
 	}
 	shape := slices.Clone(in.Shape()[:half])
-	n := int(tensor.Shape(shape).NumElements())
+	n := int(shape.NumElements())
 	out, err := ctx.Allocate(0, shape)
 	if err != nil {
 		return err

@@ -185,14 +185,14 @@ func newMirrorPadGrad(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		work := in.Clone()
 		defer work.Release()
-		for axis := len(paddings) - 1; axis >= 0; axis-- {
+		for axis := range slices.Backward(paddings) {
 			for _, m := range mirrors(in.Shape(), paddings, axis, offset) {
 				if err := addView(&work, m.source, m.image); err != nil {
 					return err
 				}
 			}
 		}
-		return copyView(ctx, 0, &work, inside(in.Shape(), paddings, shape), shape)
+		return copyView(ctx, &work, inside(in.Shape(), paddings, shape), shape)
 	}), nil
 }
 

@@ -86,7 +86,7 @@ func reverseAxes(ctx *kernel.Context, turn []bool) error {
 	if same {
 		return ctx.PassInput(0, 0)
 	}
-	return copyView(ctx, 0, in, v, in.Shape())
+	return copyView(ctx, in, v, in.Shape())
 }
 
 func reverseV2Shape(c *opdef.ShapeContext) error {

@@ -75,7 +75,7 @@ func slice(ctx *kernel.Context) error {
 	for i, b := range begins {
 		v.Slice(i, int(b), int(sizes[i]), 1)
 	}
-	return copyView(ctx, 0, in, v, sizes)
+	return copyView(ctx, in, v, sizes)
 }
 
 // sliceBounds checks the arguments of Slice; of the sizes none is -1 any more.

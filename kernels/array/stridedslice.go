@@ -100,7 +100,7 @@ func newStridedSlice(c *kernel.Construction) (kernel.Kernel, error) {
 		if spec.Identity(in.Shape()) {
 			return ctx.PassInput(0, 0, append(tensor.Shape{}, spec.Final...)...)
 		}
-		return copyView(ctx, 0, in, spec.View(in.Shape()), spec.Shape())
+		return copyView(ctx, in, spec.View(in.Shape()), spec.Shape())
 	}), nil
 }
 

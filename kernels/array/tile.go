@@ -86,7 +86,7 @@ func tile(ctx *kernel.Context) error {
 	for i, d := range plain.Dims {
 		v.Dims, v.Strides = append(v.Dims, int(times[i]), d), append(v.Strides, 0, plain.Strides[i])
 	}
-	return copyView(ctx, 0, in, v, shape)
+	return copyView(ctx, in, v, shape)
 }
 
 func broadcastToShape(c *opdef.ShapeContext) error {
@@ -139,5 +139,5 @@ func broadcastTo(ctx *kernel.Context) error {
 	if !both.Equal(shape) {
 		return status.InvalidArgumentf("Unable to broadcast tensor of shape %v to tensor of shape %v", in.Shape(), shape)
 	}
-	return copyView(ctx, 0, in, strided.Of(in.Shape()).Broadcast(strided.Of(shape).Dims), shape)
+	return copyView(ctx, in, strided.Of(in.Shape()).Broadcast(strided.Of(shape).Dims), shape)
 }

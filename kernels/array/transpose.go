@@ -115,7 +115,7 @@ func transpose(ctx *kernel.Context) error {
 	if keepsOrder(perm, in.Shape()) {
 		return ctx.PassInput(0, 0, shape...)
 	}
-	return copyView(ctx, 0, in, strided.Of(in.Shape()).Permute(perm), shape)
+	return copyView(ctx, in, strided.Of(in.Shape()).Permute(perm), shape)
 }
 
 // transposed returns the permutation that the inputs give and the shape of the result.

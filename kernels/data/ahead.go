@@ -1,6 +1,9 @@
 package data
 
-import "sync"
+import (
+	"errors"
+	"sync"
+)
 
 // result is an element on its way.
 type result struct {
@@ -77,7 +80,7 @@ func (q *queue) state(a *archive) {
 	for _, p := range q.all {
 		if e, err := p.wait(a.run); err == nil {
 			values = append(values, e)
-		} else if err != errEnd {
+		} else if !errors.Is(err, errEnd) {
 			a.fail(err)
 		}
 	}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/weft-ml/weft/internal/batch"
@@ -80,7 +81,7 @@ func (it *batchIterator) next(r *run) (element, error) {
 	}()
 	for int64(len(rows)) < it.d.size {
 		e, err := it.input.next(r)
-		if err == errEnd {
+		if errors.Is(err, errEnd) {
 			it.over = true
 			break
 		}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/weft-ml/weft/internal/resource"
@@ -88,10 +89,10 @@ func (it *cacheIterator) next(r *run) (element, error) {
 		return it.all[it.i-1].retain(), nil
 	}
 	e, err := it.input.next(r)
-	switch err {
-	case nil:
+	switch {
+	case err == nil:
 		it.all = append(it.all, e.retain())
-	case errEnd:
+	case errors.Is(err, errEnd):
 		it.d.put(it.all)
 		it.input, it.full, it.i = nil, true, int64(len(it.all))
 	}

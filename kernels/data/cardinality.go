@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/weft-ml/weft/kernel"
@@ -63,7 +64,7 @@ func (it *assertedIterator) next(r *run) (element, error) {
 			return nil, status.FailedPreconditionf("Input dataset was expected to contain %s but contained more than %s.",
 				elementString(it.d.n), elementString(it.d.n))
 		}
-	case err == errEnd && it.d.n != unknown && it.i != it.d.n:
+	case errors.Is(err, errEnd) && it.d.n != unknown && it.i != it.d.n:
 		want := "an infinite number of elements"
 		if it.d.n != infinite {
 			want = elementString(it.d.n)

@@ -1,6 +1,8 @@
 package data
 
 import (
+	"errors"
+
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -51,7 +53,7 @@ type concatenateIterator struct {
 func (it *concatenateIterator) next(r *run) (element, error) {
 	for {
 		e, err := it.input.next(r)
-		if err != errEnd || it.i == 1 {
+		if !errors.Is(err, errEnd) || it.i == 1 {
 			return e, err
 		}
 		second, err := it.d.parts[1].iterate(r)

@@ -116,7 +116,7 @@ type run struct {
 
 // newRun returns a request of a node. An error in a function does not end the step by itself: a stage may make something
 // else of it.
-func newRun(ctx *kernel.Context, life context.Context) *run {
+func newRun(ctx *kernel.Context, life context.Context) *run { //nolint:revive // ctx is the node's, not a context
 	step := *ctx.Step
 	step.Cancel = nil
 	return &run{ctx: withStep(ctx, &step), life: life}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -59,7 +60,7 @@ func (it *groupsIterator) next(r *run) (element, error) {
 	for {
 		if it.current != nil {
 			e, err := it.current.next(r)
-			if err != errEnd {
+			if !errors.Is(err, errEnd) {
 				return e, err
 			}
 			it.current, it.window = nil, nil
@@ -74,7 +75,7 @@ func (it *groupsIterator) next(r *run) (element, error) {
 func (it *groupsIterator) advance(r *run) error {
 	for !it.over {
 		e, err := it.input.next(r)
-		if err == errEnd {
+		if errors.Is(err, errEnd) {
 			it.over = true
 			break
 		}

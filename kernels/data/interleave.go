@@ -1,6 +1,8 @@
 package data
 
 import (
+	"errors"
+
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -92,7 +94,7 @@ func (it *interleaveIterator) next(r *run) (element, error) {
 			continue
 		}
 		e, err := l.at.next(r)
-		if err == errEnd {
+		if errors.Is(err, errEnd) {
 			l.from.release()
 			*l = lane{}
 			it.open--
@@ -126,7 +128,7 @@ func (it *interleaveIterator) lane(r *run) (*lane, error) {
 		return l, nil
 	}
 	e, err := it.input.next(r)
-	if err == errEnd {
+	if errors.Is(err, errEnd) {
 		it.over = true
 		return l, nil
 	}

@@ -1,6 +1,8 @@
 package data
 
 import (
+	"errors"
+
 	"github.com/weft-ml/weft/internal/resource"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -114,7 +116,7 @@ func getNext(c *kernel.Construction, ctx *kernel.Context, it *Iterator) error {
 
 // endOfSequence gives the end the error that clients look for.
 func endOfSequence(err error) error {
-	if err == errEnd {
+	if errors.Is(err, errEnd) {
 		return status.OutOfRangef("End of sequence")
 	}
 	return err

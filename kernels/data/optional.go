@@ -1,6 +1,8 @@
 package data
 
 import (
+	"errors"
+
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -103,7 +105,7 @@ func optionalValue(ctx *kernel.Context, want spec) error {
 
 func getOptional(c *kernel.Construction, ctx *kernel.Context, it *Iterator) error {
 	e, err := it.next(ctx, &spec{c.Attrs.Types("output_types"), c.Attrs.Shapes("output_shapes")})
-	if err != nil && err != errEnd {
+	if err != nil && !errors.Is(err, errEnd) {
 		return err
 	}
 	ctx.SetOutput(0, (&optional{e}).tensor())

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"runtime"
 
 	"github.com/weft-ml/weft/kernel"
@@ -85,7 +86,7 @@ func (it *parallelMapIterator) next(r *run) (element, error) {
 // start calls the function for one more element.
 func (it *parallelMapIterator) start(r *run) {
 	e, err := it.input.next(r)
-	if err == errEnd {
+	if errors.Is(err, errEnd) {
 		it.over = true
 		return
 	}

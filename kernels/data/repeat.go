@@ -1,6 +1,8 @@
 package data
 
 import (
+	"errors"
+
 	"github.com/weft-ml/weft/kernel"
 )
 
@@ -50,7 +52,7 @@ func (it *repeatIterator) next(r *run) (element, error) {
 			}
 		}
 		e, err := it.input.next(r)
-		if err != errEnd {
+		if !errors.Is(err, errEnd) {
 			return e, err
 		}
 		it.input = nil

@@ -1,6 +1,8 @@
 package data
 
 import (
+	"errors"
+
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -61,7 +63,7 @@ func (it *shardIterator) next(r *run) (element, error) {
 	d := it.d
 	for {
 		e, err := it.input.next(r)
-		if err == errEnd && d.whole && it.i > 0 && it.i < d.shards {
+		if errors.Is(err, errEnd) && d.whole && it.i > 0 && it.i < d.shards {
 			return nil, status.InvalidArgumentf("Could not apply FILE based sharding: the dataset only has %d file(s), which is not "+
 				"enough for the required %d shards/workers.", it.i, d.shards)
 		}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 
@@ -92,7 +93,7 @@ type shuffleIterator struct {
 func (it *shuffleIterator) next(r *run) (element, error) {
 	for !it.over && int64(len(it.buffer)) < it.d.size {
 		e, err := it.input.next(r)
-		if err == errEnd {
+		if errors.Is(err, errEnd) {
 			it.over = true
 			break
 		}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/weft-ml/weft/kernel"
@@ -39,7 +40,7 @@ func single(n *node, ctx *kernel.Context, r *run) error {
 		return err
 	}
 	e, err := it.next(r)
-	if err == errEnd {
+	if errors.Is(err, errEnd) {
 		return status.InvalidArgumentf("Dataset was empty.")
 	}
 	if err != nil {
@@ -49,10 +50,10 @@ func single(n *node, ctx *kernel.Context, r *run) error {
 	if err := s.check(specOf(e)); err != nil {
 		return err
 	}
-	switch _, err := it.next(r); err {
-	case errEnd:
+	switch _, err := it.next(r); {
+	case errors.Is(err, errEnd):
 		return s.give(ctx, e)
-	case nil:
+	case err == nil:
 		return status.InvalidArgumentf("Dataset had more than one element.")
 	default:
 		return err
@@ -87,7 +88,7 @@ func reduce(n *node, ctx *kernel.Context, r *run) error {
 	if status.CodeOf(err) == status.OutOfRange {
 		err = status.InvalidArgumentf("Function invocation produced OutOfRangeError: %s", status.From(err).Message)
 	}
-	if err != errEnd {
+	if !errors.Is(err, errEnd) {
 		return err
 	}
 	s := n.spec()

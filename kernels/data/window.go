@@ -1,6 +1,8 @@
 package data
 
 import (
+	"errors"
+
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -87,7 +89,7 @@ func (it *windowIterator) next(r *run) (element, error) {
 func (it *windowIterator) read(r *run, keep bool) error {
 	e, err := it.input.next(r)
 	switch {
-	case err == errEnd:
+	case errors.Is(err, errEnd):
 		it.over = true
 		return nil
 	case err == nil && keep:
@@ -124,9 +126,13 @@ type listDataset struct {
 
 func (d *listDataset) cardinality() int64 { return int64(len(d.all)) }
 
-func (d *listDataset) at(_ *run, i int64) (element, error) { return d.all[i].retain(), nil }
+func (d *listDataset) at(_ *run, i int64) (element, error) { //nolint:unparam // other datasets can fail
+	return d.all[i].retain(), nil
+}
 
-func (d *listDataset) iterate(*run) (iterator, error) { return &listIterator{d: d}, nil }
+func (d *listDataset) iterate(*run) (iterator, error) { //nolint:unparam // other datasets can fail
+	return &listIterator{d: d}, nil
+}
 
 type listIterator struct {
 	d *listDataset

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/weft-ml/weft/kernel"
@@ -74,7 +75,7 @@ func (it *zipIterator) next(r *run) (element, error) {
 	var failed error
 	for _, input := range it.inputs { // all of them are asked, so that they stay together after an error
 		e, err := input.next(r)
-		if err == errEnd {
+		if errors.Is(err, errEnd) {
 			failed, it.over = err, true
 			break
 		}

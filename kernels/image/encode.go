@@ -103,7 +103,7 @@ func encodePNG(pix []byte, height, width, channels, bytesPer, level int) (string
 		for i, v := range row {
 			line[i+1] = v - above[i]
 		}
-		z.Write(line)
+		_, _ = z.Write(line) // it writes to memory
 		above, row = row, above
 	}
 	z.Close()

@@ -30,7 +30,7 @@ func sizedShape(c *opdef.ShapeContext, batch int64, sizeInput int, channels int6
 	if err := checkDim(size, 0, 2); err != nil {
 		return err
 	}
-	height, width := int64(shapes.Unknown), int64(shapes.Unknown)
+	height, width := shapes.Unknown, shapes.Unknown
 	if v, ok := shapes.Ints(c, sizeInput); ok && len(v) == 2 {
 		height, width = v[0], v[1]
 	}

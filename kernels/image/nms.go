@@ -62,7 +62,7 @@ func suppressionShape(c *opdef.ShapeContext) error {
 	if err != nil {
 		return err
 	}
-	n := int64(shapes.Unknown)
+	n := shapes.Unknown
 	if c.Attrs.Bool("pad_to_max_output_size") {
 		if n, err = shapes.Dim(c, 2); err != nil {
 			return err

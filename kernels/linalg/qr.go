@@ -2,6 +2,7 @@ package linalg
 
 import (
 	"math"
+	"slices"
 
 	"github.com/weft-ml/weft/internal/shapes"
 	"github.com/weft-ml/weft/kernel"
@@ -104,8 +105,8 @@ func qr[S scalar](a matrix[S], p int) (q, r matrix[S]) {
 		all = append(all, h)
 	}
 	q = identity[S](a.rows).left(p)
-	for i := len(all) - 1; i >= 0; i-- {
-		all[i].apply(q, conj(all[i].tau), 0)
+	for _, a := range slices.Backward(all) {
+		a.apply(q, conj(a.tau), 0)
 	}
 	return q, a.head(p)
 }

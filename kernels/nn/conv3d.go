@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/simd"
@@ -29,7 +31,7 @@ func init() {
 		{"Conv3DBackpropFilter", filterDoc, []string{"input: T", "filter: T", "out_backprop: T"}, old,
 			sameAsInput(1, 5), volumeRun{op: "Conv3DBackpropFilterOp"}, []tensor.DType{tensor.Float16, tensor.Float32, tensor.Float64}},
 		{"Conv3DBackpropInputV2", inputDoc, []string{"input_sizes: Tshape", "filter: T", "out_backprop: T"},
-			append(attrs[:len(attrs):len(attrs)], "Tshape: {int32, int64} = int32"), sizesShape(5),
+			append(slices.Clip(attrs), "Tshape: {int32, int64} = int32"), sizesShape(5),
 			volumeRun{op: "Conv3DBackpropInputOp", takesSizes: true}, allTypes},
 		{"Conv3DBackpropFilterV2", filterDoc, []string{"input: T", "filter_sizes: int32", "out_backprop: T"}, attrs,
 			filterSizesShape(5), volumeRun{op: "Conv3DBackpropFilterOp", takesSizes: true}, allTypes},

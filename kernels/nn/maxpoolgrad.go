@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/kernel"
@@ -16,7 +18,7 @@ func init() {
 	windows3D := []string{"ksize: list(int) >= 5", "strides: list(int) >= 5"}
 	three := []string{"orig_input: T", "orig_output: T", "grad: T"}
 	five := append(three[:3:3], "ksize: int32", "strides: int32")
-	with := func(list []string, more ...string) []string { return append(list[:len(list):len(list)], more...) }
+	with := func(list []string, more ...string) []string { return append(slices.Clip(list), more...) }
 	inputShape4, inputShape5 := sameAsInput(0, 4), sameAsInput(0, 5)
 	for _, op := range []struct {
 		name, doc string

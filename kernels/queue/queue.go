@@ -5,6 +5,7 @@ package queue
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/weft-ml/weft/internal/monitor"
 	"github.com/weft-ml/weft/status"
@@ -164,8 +165,8 @@ func (t *taking) fill() (monitor.Outcome, error) {
 
 // giveBack puts elements back where they were.
 func (t *taking) giveBack() {
-	for i := len(t.elems) - 1; i >= 0; i-- {
-		t.queue.items.unpop(t.elems[i])
+	for _, v := range slices.Backward(t.elems) {
+		t.queue.items.unpop(v)
 	}
 	t.elems = nil
 }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -25,9 +26,7 @@ func newBench(t *testing.T, op string, attrs opdef.Attrs) *bench {
 	b := &bench{T: t, env: kerneltest.NewEnv()}
 	b.env.Step.Context = t.Context()
 	all := opdef.Attrs{"component_types": []tensor.DType{tensor.Float32}, "shapes": []tensor.PartialShape{tensor.MakePartial()}}
-	for name, v := range attrs {
-		all[name] = v
-	}
+	maps.Copy(all, attrs)
 	node, err := b.env.Make(op, all)
 	if err != nil {
 		t.Fatal(err)

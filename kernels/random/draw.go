@@ -1,6 +1,8 @@
 package random
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/internal/philox"
 	"github.com/weft-ml/weft/internal/shapes"
 	"github.com/weft-ml/weft/kernel"
@@ -74,7 +76,7 @@ func registerDrawn(op drawn, doc string, table kernel.Table) {
 	})
 }
 
-func with(list []string, more ...string) []string { return append(list[:len(list):len(list)], more...) }
+func with(list []string, more ...string) []string { return append(slices.Clip(list), more...) }
 
 func uniformTable(o newOrigin) kernel.Table {
 	return kernel.Table{
