@@ -634,6 +634,43 @@ func ArgMin(s *Scope, input Output, dimension Output, optional ...ArgMinAttr) Ou
 	return out(s.Add("ArgMin", []Arg{One(input), One(dimension)}, attrs), 0)
 }
 
+// AsStringAttr is an optional argument of [AsString].
+type AsStringAttr func(opdef.Attrs)
+
+// AsStringPrecision sets the optional attribute precision; the default is -1.
+func AsStringPrecision(value int64) AsStringAttr {
+	return func(a opdef.Attrs) { a["precision"] = value }
+}
+
+// AsStringScientific sets the optional attribute scientific; the default is false.
+func AsStringScientific(value bool) AsStringAttr {
+	return func(a opdef.Attrs) { a["scientific"] = value }
+}
+
+// AsStringShortest sets the optional attribute shortest; the default is false.
+func AsStringShortest(value bool) AsStringAttr {
+	return func(a opdef.Attrs) { a["shortest"] = value }
+}
+
+// AsStringWidth sets the optional attribute width; the default is -1.
+func AsStringWidth(value int64) AsStringAttr {
+	return func(a opdef.Attrs) { a["width"] = value }
+}
+
+// AsStringFill sets the optional attribute fill; the default is "".
+func AsStringFill(value string) AsStringAttr {
+	return func(a opdef.Attrs) { a["fill"] = value }
+}
+
+// AsString: Writes elements as text, numbers as the function printf of the language C does.
+func AsString(s *Scope, input Output, optional ...AsStringAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("AsString", []Arg{One(input)}, attrs), 0)
+}
+
 // Asin: The inverse sine of every element.
 func Asin(s *Scope, x Output) Output {
 	return out(s.Add("Asin", []Arg{One(x)}, nil), 0)
@@ -2123,6 +2160,11 @@ func DecodeAndCropJpeg(s *Scope, contents Output, cropWindow Output, optional ..
 	return out(s.Add("DecodeAndCropJpeg", []Arg{One(contents), One(cropWindow)}, attrs), 0)
 }
 
+// DecodeBase64: Decodes the form of Base64 that URLs and file names can hold, with or without padding.
+func DecodeBase64(s *Scope, input Output) Output {
+	return out(s.Add("DecodeBase64", []Arg{One(input)}, nil), 0)
+}
+
 // DecodeBmpAttr is an optional argument of [DecodeBmp].
 type DecodeBmpAttr func(opdef.Attrs)
 
@@ -2418,6 +2460,38 @@ func DepthwiseConv2dNativeBackpropInput(s *Scope, inputSizes Output, filter Outp
 	return out(s.Add("DepthwiseConv2dNativeBackpropInput", []Arg{One(inputSizes), One(filter), One(outBackprop)}, attrs), 0)
 }
 
+// DequantizeAttr is an optional argument of [Dequantize].
+type DequantizeAttr func(opdef.Attrs)
+
+// DequantizeMode sets the optional attribute mode; the default is "MIN_COMBINED".
+func DequantizeMode(value string) DequantizeAttr {
+	return func(a opdef.Attrs) { a["mode"] = value }
+}
+
+// DequantizeNarrowRange sets the optional attribute narrow_range; the default is false.
+func DequantizeNarrowRange(value bool) DequantizeAttr {
+	return func(a opdef.Attrs) { a["narrow_range"] = value }
+}
+
+// DequantizeAxis sets the optional attribute axis; the default is -1.
+func DequantizeAxis(value int64) DequantizeAttr {
+	return func(a opdef.Attrs) { a["axis"] = value }
+}
+
+// DequantizeDtype sets the optional attribute dtype; the default is DT_FLOAT.
+func DequantizeDtype(value tensor.DType) DequantizeAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// Dequantize: Returns the numbers that integers stand for in a range, as QuantizeV2 makes them.
+func Dequantize(s *Scope, input Output, minRange Output, maxRange Output, optional ...DequantizeAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Dequantize", []Arg{One(input), One(minRange), One(maxRange)}, attrs), 0)
+}
+
 // DeserializeIterator: Puts an iterator at a place that SerializeIterator gave.
 func DeserializeIterator(s *Scope, resourceHandle Output, serialized Output) *graph.Node {
 	return s.Add("DeserializeIterator", []Arg{One(resourceHandle), One(serialized)}, nil)
@@ -2575,6 +2649,29 @@ func Empty(s *Scope, shape Output, dtype tensor.DType, optional ...EmptyAttr) Ou
 		set(attrs)
 	}
 	return out(s.Add("Empty", []Arg{One(shape)}, attrs), 0)
+}
+
+// EmptyTensorList: Makes a list of tensors without elements, of which it may get at most so many, or any number if that is -1.
+func EmptyTensorList(s *Scope, elementShape Output, maxNumElements Output, elementDtype tensor.DType) Output {
+	attrs := opdef.Attrs{"element_dtype": elementDtype}
+	return out(s.Add("EmptyTensorList", []Arg{One(elementShape), One(maxNumElements)}, attrs), 0)
+}
+
+// EncodeBase64Attr is an optional argument of [EncodeBase64].
+type EncodeBase64Attr func(opdef.Attrs)
+
+// EncodeBase64Pad sets the optional attribute pad; the default is false.
+func EncodeBase64Pad(value bool) EncodeBase64Attr {
+	return func(a opdef.Attrs) { a["pad"] = value }
+}
+
+// EncodeBase64: Encodes bytes in the form of Base64 that URLs and file names can hold.
+func EncodeBase64(s *Scope, input Output, optional ...EncodeBase64Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("EncodeBase64", []Arg{One(input)}, attrs), 0)
 }
 
 // EncodeJpegAttr is an optional argument of [EncodeJpeg].
@@ -2924,6 +3021,160 @@ func FIFOQueueV2(s *Scope, componentTypes []tensor.DType, optional ...FIFOQueueV
 func FakeParam(s *Scope, dtype tensor.DType, shape tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"dtype": dtype, "shape": shape}
 	return out(s.Add("FakeParam", nil, attrs), 0)
+}
+
+// FakeQuantWithMinMaxArgsAttr is an optional argument of [FakeQuantWithMinMaxArgs].
+type FakeQuantWithMinMaxArgsAttr func(opdef.Attrs)
+
+// FakeQuantWithMinMaxArgsMin sets the optional attribute min; the default is -6.
+func FakeQuantWithMinMaxArgsMin(value float32) FakeQuantWithMinMaxArgsAttr {
+	return func(a opdef.Attrs) { a["min"] = value }
+}
+
+// FakeQuantWithMinMaxArgsMax sets the optional attribute max; the default is 6.
+func FakeQuantWithMinMaxArgsMax(value float32) FakeQuantWithMinMaxArgsAttr {
+	return func(a opdef.Attrs) { a["max"] = value }
+}
+
+// FakeQuantWithMinMaxArgsNumBits sets the optional attribute num_bits; the default is 8.
+func FakeQuantWithMinMaxArgsNumBits(value int64) FakeQuantWithMinMaxArgsAttr {
+	return func(a opdef.Attrs) { a["num_bits"] = value }
+}
+
+// FakeQuantWithMinMaxArgsNarrowRange sets the optional attribute narrow_range; the default is false.
+func FakeQuantWithMinMaxArgsNarrowRange(value bool) FakeQuantWithMinMaxArgsAttr {
+	return func(a opdef.Attrs) { a["narrow_range"] = value }
+}
+
+// FakeQuantWithMinMaxArgs: Rounds numbers to the steps of a range, in which 0 is a step.
+func FakeQuantWithMinMaxArgs(s *Scope, inputs Output, optional ...FakeQuantWithMinMaxArgsAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FakeQuantWithMinMaxArgs", []Arg{One(inputs)}, attrs), 0)
+}
+
+// FakeQuantWithMinMaxArgsGradientAttr is an optional argument of [FakeQuantWithMinMaxArgsGradient].
+type FakeQuantWithMinMaxArgsGradientAttr func(opdef.Attrs)
+
+// FakeQuantWithMinMaxArgsGradientMin sets the optional attribute min; the default is -6.
+func FakeQuantWithMinMaxArgsGradientMin(value float32) FakeQuantWithMinMaxArgsGradientAttr {
+	return func(a opdef.Attrs) { a["min"] = value }
+}
+
+// FakeQuantWithMinMaxArgsGradientMax sets the optional attribute max; the default is 6.
+func FakeQuantWithMinMaxArgsGradientMax(value float32) FakeQuantWithMinMaxArgsGradientAttr {
+	return func(a opdef.Attrs) { a["max"] = value }
+}
+
+// FakeQuantWithMinMaxArgsGradientNumBits sets the optional attribute num_bits; the default is 8.
+func FakeQuantWithMinMaxArgsGradientNumBits(value int64) FakeQuantWithMinMaxArgsGradientAttr {
+	return func(a opdef.Attrs) { a["num_bits"] = value }
+}
+
+// FakeQuantWithMinMaxArgsGradientNarrowRange sets the optional attribute narrow_range; the default is false.
+func FakeQuantWithMinMaxArgsGradientNarrowRange(value bool) FakeQuantWithMinMaxArgsGradientAttr {
+	return func(a opdef.Attrs) { a["narrow_range"] = value }
+}
+
+// FakeQuantWithMinMaxArgsGradient: Computes the gradient of FakeQuantWithMinMaxArgs, which is that of its output where the input is in the range.
+func FakeQuantWithMinMaxArgsGradient(s *Scope, gradients Output, inputs Output, optional ...FakeQuantWithMinMaxArgsGradientAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FakeQuantWithMinMaxArgsGradient", []Arg{One(gradients), One(inputs)}, attrs), 0)
+}
+
+// FakeQuantWithMinMaxVarsAttr is an optional argument of [FakeQuantWithMinMaxVars].
+type FakeQuantWithMinMaxVarsAttr func(opdef.Attrs)
+
+// FakeQuantWithMinMaxVarsNumBits sets the optional attribute num_bits; the default is 8.
+func FakeQuantWithMinMaxVarsNumBits(value int64) FakeQuantWithMinMaxVarsAttr {
+	return func(a opdef.Attrs) { a["num_bits"] = value }
+}
+
+// FakeQuantWithMinMaxVarsNarrowRange sets the optional attribute narrow_range; the default is false.
+func FakeQuantWithMinMaxVarsNarrowRange(value bool) FakeQuantWithMinMaxVarsAttr {
+	return func(a opdef.Attrs) { a["narrow_range"] = value }
+}
+
+// FakeQuantWithMinMaxVars: Rounds numbers to the steps of a range, in which 0 is a step.
+func FakeQuantWithMinMaxVars(s *Scope, inputs Output, min Output, max Output, optional ...FakeQuantWithMinMaxVarsAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FakeQuantWithMinMaxVars", []Arg{One(inputs), One(min), One(max)}, attrs), 0)
+}
+
+// FakeQuantWithMinMaxVarsGradientAttr is an optional argument of [FakeQuantWithMinMaxVarsGradient].
+type FakeQuantWithMinMaxVarsGradientAttr func(opdef.Attrs)
+
+// FakeQuantWithMinMaxVarsGradientNumBits sets the optional attribute num_bits; the default is 8.
+func FakeQuantWithMinMaxVarsGradientNumBits(value int64) FakeQuantWithMinMaxVarsGradientAttr {
+	return func(a opdef.Attrs) { a["num_bits"] = value }
+}
+
+// FakeQuantWithMinMaxVarsGradientNarrowRange sets the optional attribute narrow_range; the default is false.
+func FakeQuantWithMinMaxVarsGradientNarrowRange(value bool) FakeQuantWithMinMaxVarsGradientAttr {
+	return func(a opdef.Attrs) { a["narrow_range"] = value }
+}
+
+// FakeQuantWithMinMaxVarsGradient: Computes the gradient of FakeQuantWithMinMaxVars, which is that of its output where the input is in the range.
+func FakeQuantWithMinMaxVarsGradient(s *Scope, gradients Output, inputs Output, min Output, max Output, optional ...FakeQuantWithMinMaxVarsGradientAttr) (backpropsWrtInput Output, backpropWrtMin Output, backpropWrtMax Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("FakeQuantWithMinMaxVarsGradient", []Arg{One(gradients), One(inputs), One(min), One(max)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// FakeQuantWithMinMaxVarsPerChannelAttr is an optional argument of [FakeQuantWithMinMaxVarsPerChannel].
+type FakeQuantWithMinMaxVarsPerChannelAttr func(opdef.Attrs)
+
+// FakeQuantWithMinMaxVarsPerChannelNumBits sets the optional attribute num_bits; the default is 8.
+func FakeQuantWithMinMaxVarsPerChannelNumBits(value int64) FakeQuantWithMinMaxVarsPerChannelAttr {
+	return func(a opdef.Attrs) { a["num_bits"] = value }
+}
+
+// FakeQuantWithMinMaxVarsPerChannelNarrowRange sets the optional attribute narrow_range; the default is false.
+func FakeQuantWithMinMaxVarsPerChannelNarrowRange(value bool) FakeQuantWithMinMaxVarsPerChannelAttr {
+	return func(a opdef.Attrs) { a["narrow_range"] = value }
+}
+
+// FakeQuantWithMinMaxVarsPerChannel: Rounds numbers to the steps of a range, in which 0 is a step. Each channel, the last dimension, has a range of its own.
+func FakeQuantWithMinMaxVarsPerChannel(s *Scope, inputs Output, min Output, max Output, optional ...FakeQuantWithMinMaxVarsPerChannelAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FakeQuantWithMinMaxVarsPerChannel", []Arg{One(inputs), One(min), One(max)}, attrs), 0)
+}
+
+// FakeQuantWithMinMaxVarsPerChannelGradientAttr is an optional argument of [FakeQuantWithMinMaxVarsPerChannelGradient].
+type FakeQuantWithMinMaxVarsPerChannelGradientAttr func(opdef.Attrs)
+
+// FakeQuantWithMinMaxVarsPerChannelGradientNumBits sets the optional attribute num_bits; the default is 8.
+func FakeQuantWithMinMaxVarsPerChannelGradientNumBits(value int64) FakeQuantWithMinMaxVarsPerChannelGradientAttr {
+	return func(a opdef.Attrs) { a["num_bits"] = value }
+}
+
+// FakeQuantWithMinMaxVarsPerChannelGradientNarrowRange sets the optional attribute narrow_range; the default is false.
+func FakeQuantWithMinMaxVarsPerChannelGradientNarrowRange(value bool) FakeQuantWithMinMaxVarsPerChannelGradientAttr {
+	return func(a opdef.Attrs) { a["narrow_range"] = value }
+}
+
+// FakeQuantWithMinMaxVarsPerChannelGradient: Computes the gradient of FakeQuantWithMinMaxVarsPerChannel, which is that of its output where the input is in the range.
+func FakeQuantWithMinMaxVarsPerChannelGradient(s *Scope, gradients Output, inputs Output, min Output, max Output, optional ...FakeQuantWithMinMaxVarsPerChannelGradientAttr) (backpropsWrtInput Output, backpropWrtMin Output, backpropWrtMax Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("FakeQuantWithMinMaxVarsPerChannelGradient", []Arg{One(gradients), One(inputs), One(min), One(max)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
 }
 
 // FakeQueue: Gives a reference in the old form to the queue behind a handle.
@@ -5593,6 +5844,215 @@ func Qr(s *Scope, input Output, optional ...QrAttr) (q Output, r Output) {
 	return out(node, 0), out(node, 1)
 }
 
+// QuantizeAndDequantizeAttr is an optional argument of [QuantizeAndDequantize].
+type QuantizeAndDequantizeAttr func(opdef.Attrs)
+
+// QuantizeAndDequantizeSignedInput sets the optional attribute signed_input; the default is true.
+func QuantizeAndDequantizeSignedInput(value bool) QuantizeAndDequantizeAttr {
+	return func(a opdef.Attrs) { a["signed_input"] = value }
+}
+
+// QuantizeAndDequantizeNumBits sets the optional attribute num_bits; the default is 8.
+func QuantizeAndDequantizeNumBits(value int64) QuantizeAndDequantizeAttr {
+	return func(a opdef.Attrs) { a["num_bits"] = value }
+}
+
+// QuantizeAndDequantizeRangeGiven sets the optional attribute range_given; the default is false.
+func QuantizeAndDequantizeRangeGiven(value bool) QuantizeAndDequantizeAttr {
+	return func(a opdef.Attrs) { a["range_given"] = value }
+}
+
+// QuantizeAndDequantizeInputMin sets the optional attribute input_min; the default is 0.
+func QuantizeAndDequantizeInputMin(value float32) QuantizeAndDequantizeAttr {
+	return func(a opdef.Attrs) { a["input_min"] = value }
+}
+
+// QuantizeAndDequantizeInputMax sets the optional attribute input_max; the default is 0.
+func QuantizeAndDequantizeInputMax(value float32) QuantizeAndDequantizeAttr {
+	return func(a opdef.Attrs) { a["input_max"] = value }
+}
+
+// QuantizeAndDequantize: Rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+func QuantizeAndDequantize(s *Scope, input Output, optional ...QuantizeAndDequantizeAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("QuantizeAndDequantize", []Arg{One(input)}, attrs), 0)
+}
+
+// QuantizeAndDequantizeV2Attr is an optional argument of [QuantizeAndDequantizeV2].
+type QuantizeAndDequantizeV2Attr func(opdef.Attrs)
+
+// QuantizeAndDequantizeV2SignedInput sets the optional attribute signed_input; the default is true.
+func QuantizeAndDequantizeV2SignedInput(value bool) QuantizeAndDequantizeV2Attr {
+	return func(a opdef.Attrs) { a["signed_input"] = value }
+}
+
+// QuantizeAndDequantizeV2NumBits sets the optional attribute num_bits; the default is 8.
+func QuantizeAndDequantizeV2NumBits(value int64) QuantizeAndDequantizeV2Attr {
+	return func(a opdef.Attrs) { a["num_bits"] = value }
+}
+
+// QuantizeAndDequantizeV2RangeGiven sets the optional attribute range_given; the default is false.
+func QuantizeAndDequantizeV2RangeGiven(value bool) QuantizeAndDequantizeV2Attr {
+	return func(a opdef.Attrs) { a["range_given"] = value }
+}
+
+// QuantizeAndDequantizeV2RoundMode sets the optional attribute round_mode; the default is "HALF_TO_EVEN".
+func QuantizeAndDequantizeV2RoundMode(value string) QuantizeAndDequantizeV2Attr {
+	return func(a opdef.Attrs) { a["round_mode"] = value }
+}
+
+// QuantizeAndDequantizeV2NarrowRange sets the optional attribute narrow_range; the default is false.
+func QuantizeAndDequantizeV2NarrowRange(value bool) QuantizeAndDequantizeV2Attr {
+	return func(a opdef.Attrs) { a["narrow_range"] = value }
+}
+
+// QuantizeAndDequantizeV2Axis sets the optional attribute axis; the default is -1.
+func QuantizeAndDequantizeV2Axis(value int64) QuantizeAndDequantizeV2Attr {
+	return func(a opdef.Attrs) { a["axis"] = value }
+}
+
+// QuantizeAndDequantizeV2: Rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+func QuantizeAndDequantizeV2(s *Scope, input Output, inputMin Output, inputMax Output, optional ...QuantizeAndDequantizeV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("QuantizeAndDequantizeV2", []Arg{One(input), One(inputMin), One(inputMax)}, attrs), 0)
+}
+
+// QuantizeAndDequantizeV3Attr is an optional argument of [QuantizeAndDequantizeV3].
+type QuantizeAndDequantizeV3Attr func(opdef.Attrs)
+
+// QuantizeAndDequantizeV3SignedInput sets the optional attribute signed_input; the default is true.
+func QuantizeAndDequantizeV3SignedInput(value bool) QuantizeAndDequantizeV3Attr {
+	return func(a opdef.Attrs) { a["signed_input"] = value }
+}
+
+// QuantizeAndDequantizeV3RangeGiven sets the optional attribute range_given; the default is true.
+func QuantizeAndDequantizeV3RangeGiven(value bool) QuantizeAndDequantizeV3Attr {
+	return func(a opdef.Attrs) { a["range_given"] = value }
+}
+
+// QuantizeAndDequantizeV3NarrowRange sets the optional attribute narrow_range; the default is false.
+func QuantizeAndDequantizeV3NarrowRange(value bool) QuantizeAndDequantizeV3Attr {
+	return func(a opdef.Attrs) { a["narrow_range"] = value }
+}
+
+// QuantizeAndDequantizeV3Axis sets the optional attribute axis; the default is -1.
+func QuantizeAndDequantizeV3Axis(value int64) QuantizeAndDequantizeV3Attr {
+	return func(a opdef.Attrs) { a["axis"] = value }
+}
+
+// QuantizeAndDequantizeV3: Rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+func QuantizeAndDequantizeV3(s *Scope, input Output, inputMin Output, inputMax Output, numBits Output, optional ...QuantizeAndDequantizeV3Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("QuantizeAndDequantizeV3", []Arg{One(input), One(inputMin), One(inputMax), One(numBits)}, attrs), 0)
+}
+
+// QuantizeAndDequantizeV4Attr is an optional argument of [QuantizeAndDequantizeV4].
+type QuantizeAndDequantizeV4Attr func(opdef.Attrs)
+
+// QuantizeAndDequantizeV4SignedInput sets the optional attribute signed_input; the default is true.
+func QuantizeAndDequantizeV4SignedInput(value bool) QuantizeAndDequantizeV4Attr {
+	return func(a opdef.Attrs) { a["signed_input"] = value }
+}
+
+// QuantizeAndDequantizeV4NumBits sets the optional attribute num_bits; the default is 8.
+func QuantizeAndDequantizeV4NumBits(value int64) QuantizeAndDequantizeV4Attr {
+	return func(a opdef.Attrs) { a["num_bits"] = value }
+}
+
+// QuantizeAndDequantizeV4RangeGiven sets the optional attribute range_given; the default is false.
+func QuantizeAndDequantizeV4RangeGiven(value bool) QuantizeAndDequantizeV4Attr {
+	return func(a opdef.Attrs) { a["range_given"] = value }
+}
+
+// QuantizeAndDequantizeV4RoundMode sets the optional attribute round_mode; the default is "HALF_TO_EVEN".
+func QuantizeAndDequantizeV4RoundMode(value string) QuantizeAndDequantizeV4Attr {
+	return func(a opdef.Attrs) { a["round_mode"] = value }
+}
+
+// QuantizeAndDequantizeV4NarrowRange sets the optional attribute narrow_range; the default is false.
+func QuantizeAndDequantizeV4NarrowRange(value bool) QuantizeAndDequantizeV4Attr {
+	return func(a opdef.Attrs) { a["narrow_range"] = value }
+}
+
+// QuantizeAndDequantizeV4Axis sets the optional attribute axis; the default is -1.
+func QuantizeAndDequantizeV4Axis(value int64) QuantizeAndDequantizeV4Attr {
+	return func(a opdef.Attrs) { a["axis"] = value }
+}
+
+// QuantizeAndDequantizeV4: Rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+func QuantizeAndDequantizeV4(s *Scope, input Output, inputMin Output, inputMax Output, optional ...QuantizeAndDequantizeV4Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("QuantizeAndDequantizeV4", []Arg{One(input), One(inputMin), One(inputMax)}, attrs), 0)
+}
+
+// QuantizeAndDequantizeV4GradAttr is an optional argument of [QuantizeAndDequantizeV4Grad].
+type QuantizeAndDequantizeV4GradAttr func(opdef.Attrs)
+
+// QuantizeAndDequantizeV4GradAxis sets the optional attribute axis; the default is -1.
+func QuantizeAndDequantizeV4GradAxis(value int64) QuantizeAndDequantizeV4GradAttr {
+	return func(a opdef.Attrs) { a["axis"] = value }
+}
+
+// QuantizeAndDequantizeV4Grad: Computes the gradient of QuantizeAndDequantizeV4, which is that of its output where the input is in the range.
+func QuantizeAndDequantizeV4Grad(s *Scope, gradients Output, input Output, inputMin Output, inputMax Output, optional ...QuantizeAndDequantizeV4GradAttr) (inputBackprop Output, inputMinBackprop Output, inputMaxBackprop Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("QuantizeAndDequantizeV4Grad", []Arg{One(gradients), One(input), One(inputMin), One(inputMax)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// QuantizeV2Attr is an optional argument of [QuantizeV2].
+type QuantizeV2Attr func(opdef.Attrs)
+
+// QuantizeV2Mode sets the optional attribute mode; the default is "MIN_COMBINED".
+func QuantizeV2Mode(value string) QuantizeV2Attr {
+	return func(a opdef.Attrs) { a["mode"] = value }
+}
+
+// QuantizeV2RoundMode sets the optional attribute round_mode; the default is "HALF_AWAY_FROM_ZERO".
+func QuantizeV2RoundMode(value string) QuantizeV2Attr {
+	return func(a opdef.Attrs) { a["round_mode"] = value }
+}
+
+// QuantizeV2NarrowRange sets the optional attribute narrow_range; the default is false.
+func QuantizeV2NarrowRange(value bool) QuantizeV2Attr {
+	return func(a opdef.Attrs) { a["narrow_range"] = value }
+}
+
+// QuantizeV2Axis sets the optional attribute axis; the default is -1.
+func QuantizeV2Axis(value int64) QuantizeV2Attr {
+	return func(a opdef.Attrs) { a["axis"] = value }
+}
+
+// QuantizeV2EnsureMinimumRange sets the optional attribute ensure_minimum_range; the default is 0.01.
+func QuantizeV2EnsureMinimumRange(value float32) QuantizeV2Attr {
+	return func(a opdef.Attrs) { a["ensure_minimum_range"] = value }
+}
+
+// QuantizeV2: Represents numbers of a range by integers. Further outputs are the range that the integers stand for.
+func QuantizeV2(s *Scope, input Output, minRange Output, maxRange Output, t tensor.DType, optional ...QuantizeV2Attr) (output Output, outputMin Output, outputMax Output) {
+	attrs := opdef.Attrs{"T": t}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("QuantizeV2", []Arg{One(input), One(minRange), One(maxRange)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // QueueCloseAttr is an optional argument of [QueueClose].
 type QueueCloseAttr func(opdef.Attrs)
 
@@ -6267,6 +6727,28 @@ func ReduceDataset(s *Scope, inputDataset Output, initialState []Output, otherAr
 	return outArg(s.Add("ReduceDataset", []Arg{One(inputDataset), Many(initialState), Many(otherArguments)}, attrs), "components")
 }
 
+// ReduceJoinAttr is an optional argument of [ReduceJoin].
+type ReduceJoinAttr func(opdef.Attrs)
+
+// ReduceJoinKeepDims sets the optional attribute keep_dims; the default is false.
+func ReduceJoinKeepDims(value bool) ReduceJoinAttr {
+	return func(a opdef.Attrs) { a["keep_dims"] = value }
+}
+
+// ReduceJoinSeparator sets the optional attribute separator; the default is "".
+func ReduceJoinSeparator(value string) ReduceJoinAttr {
+	return func(a opdef.Attrs) { a["separator"] = value }
+}
+
+// ReduceJoin: Joins the strings along axes, of which the first goes fastest.
+func ReduceJoin(s *Scope, inputs Output, reductionIndices Output, optional ...ReduceJoinAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ReduceJoin", []Arg{One(inputs), One(reductionIndices)}, attrs), 0)
+}
+
 // RefEnterAttr is an optional argument of [RefEnter].
 type RefEnterAttr func(opdef.Attrs)
 
@@ -6324,6 +6806,23 @@ func RefSwitch(s *Scope, data Output, pred Output) (outputFalse Output, outputTr
 // RegexFullMatch: Tells which strings a regular expression matches as a whole.
 func RegexFullMatch(s *Scope, input Output, pattern Output) Output {
 	return out(s.Add("RegexFullMatch", []Arg{One(input), One(pattern)}, nil), 0)
+}
+
+// RegexReplaceAttr is an optional argument of [RegexReplace].
+type RegexReplaceAttr func(opdef.Attrs)
+
+// RegexReplaceReplaceGlobal sets the optional attribute replace_global; the default is true.
+func RegexReplaceReplaceGlobal(value bool) RegexReplaceAttr {
+	return func(a opdef.Attrs) { a["replace_global"] = value }
+}
+
+// RegexReplace: Replaces what a regular expression matches; \1 in the replacement is the first group.
+func RegexReplace(s *Scope, input Output, pattern Output, rewrite Output, optional ...RegexReplaceAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RegexReplace", []Arg{One(input), One(pattern), One(rewrite)}, attrs), 0)
 }
 
 // Relu: Computes max(features, 0).
@@ -9347,6 +9846,23 @@ func StaticRegexFullMatch(s *Scope, input Output, pattern string) Output {
 	return out(s.Add("StaticRegexFullMatch", []Arg{One(input)}, attrs), 0)
 }
 
+// StaticRegexReplaceAttr is an optional argument of [StaticRegexReplace].
+type StaticRegexReplaceAttr func(opdef.Attrs)
+
+// StaticRegexReplaceReplaceGlobal sets the optional attribute replace_global; the default is true.
+func StaticRegexReplaceReplaceGlobal(value bool) StaticRegexReplaceAttr {
+	return func(a opdef.Attrs) { a["replace_global"] = value }
+}
+
+// StaticRegexReplace: Replaces what the regular expression in an attribute matches.
+func StaticRegexReplace(s *Scope, input Output, pattern string, rewrite string, optional ...StaticRegexReplaceAttr) Output {
+	attrs := opdef.Attrs{"pattern": pattern, "rewrite": rewrite}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StaticRegexReplace", []Arg{One(input)}, attrs), 0)
+}
+
 // StopGradient: Passes its input on and no gradient back.
 func StopGradient(s *Scope, input Output) Output {
 	return out(s.Add("StopGradient", []Arg{One(input)}, nil), 0)
@@ -9463,6 +9979,33 @@ func StridedSliceGrad(s *Scope, shape Output, begin Output, end Output, strides 
 	return out(s.Add("StridedSliceGrad", []Arg{One(shape), One(begin), One(end), One(strides), One(dy)}, attrs), 0)
 }
 
+// StringFormatAttr is an optional argument of [StringFormat].
+type StringFormatAttr func(opdef.Attrs)
+
+// StringFormatTemplate sets the optional attribute template; the default is "%s".
+func StringFormatTemplate(value string) StringFormatAttr {
+	return func(a opdef.Attrs) { a["template"] = value }
+}
+
+// StringFormatPlaceholder sets the optional attribute placeholder; the default is "%s".
+func StringFormatPlaceholder(value string) StringFormatAttr {
+	return func(a opdef.Attrs) { a["placeholder"] = value }
+}
+
+// StringFormatSummarize sets the optional attribute summarize; the default is 3.
+func StringFormatSummarize(value int64) StringFormatAttr {
+	return func(a opdef.Attrs) { a["summarize"] = value }
+}
+
+// StringFormat: Puts tensors, printed with so many elements at either end of each dimension, in the places of a template.
+func StringFormat(s *Scope, inputs []Output, optional ...StringFormatAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StringFormat", []Arg{Many(inputs)}, attrs), 0)
+}
+
 // StringJoinAttr is an optional argument of [StringJoin].
 type StringJoinAttr func(opdef.Attrs)
 
@@ -9480,9 +10023,160 @@ func StringJoin(s *Scope, inputs []Output, optional ...StringJoinAttr) Output {
 	return out(s.Add("StringJoin", []Arg{Many(inputs)}, attrs), 0)
 }
 
+// StringLengthAttr is an optional argument of [StringLength].
+type StringLengthAttr func(opdef.Attrs)
+
+// StringLengthUnit sets the optional attribute unit; the default is "BYTE".
+func StringLengthUnit(value string) StringLengthAttr {
+	return func(a opdef.Attrs) { a["unit"] = value }
+}
+
+// StringLength: Gives the number of bytes, or of characters in UTF-8, of each string.
+func StringLength(s *Scope, input Output, optional ...StringLengthAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StringLength", []Arg{One(input)}, attrs), 0)
+}
+
+// StringLowerAttr is an optional argument of [StringLower].
+type StringLowerAttr func(opdef.Attrs)
+
+// StringLowerEncoding sets the optional attribute encoding; the default is "".
+func StringLowerEncoding(value string) StringLowerAttr {
+	return func(a opdef.Attrs) { a["encoding"] = value }
+}
+
+// StringLower: Makes letters lower case: those of ASCII, or with encoding "utf-8" all.
+func StringLower(s *Scope, input Output, optional ...StringLowerAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StringLower", []Arg{One(input)}, attrs), 0)
+}
+
+// StringNGrams: Joins every run of so many neighbours in the rows of a ragged matrix, which may be padded.
+func StringNGrams(s *Scope, data Output, dataSplits Output, separator string, ngramWidths []int64, leftPad string, rightPad string, padWidth int64, preserveShortSequences bool) (ngrams Output, ngramsSplits Output) {
+	attrs := opdef.Attrs{"separator": separator, "ngram_widths": ngramWidths, "left_pad": leftPad, "right_pad": rightPad, "pad_width": padWidth, "preserve_short_sequences": preserveShortSequences}
+	node := s.Add("StringNGrams", []Arg{One(data), One(dataSplits)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// StringSplitAttr is an optional argument of [StringSplit].
+type StringSplitAttr func(opdef.Attrs)
+
+// StringSplitSkipEmpty sets the optional attribute skip_empty; the default is true.
+func StringSplitSkipEmpty(value bool) StringSplitAttr {
+	return func(a opdef.Attrs) { a["skip_empty"] = value }
+}
+
+// StringSplit: Splits strings at any byte of a delimiter, or into bytes if it is empty; the parts are a sparse matrix.
+func StringSplit(s *Scope, input Output, delimiter Output, optional ...StringSplitAttr) (indices Output, values Output, shape Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("StringSplit", []Arg{One(input), One(delimiter)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// StringSplitV2Attr is an optional argument of [StringSplitV2].
+type StringSplitV2Attr func(opdef.Attrs)
+
+// StringSplitV2Maxsplit sets the optional attribute maxsplit; the default is -1.
+func StringSplitV2Maxsplit(value int64) StringSplitV2Attr {
+	return func(a opdef.Attrs) { a["maxsplit"] = value }
+}
+
+// StringSplitV2: Splits strings at a separator, or at runs of space if it is empty; the parts are a sparse matrix.
+func StringSplitV2(s *Scope, input Output, sep Output, optional ...StringSplitV2Attr) (indices Output, values Output, shape Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("StringSplitV2", []Arg{One(input), One(sep)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// StringStrip: Takes space away from both ends.
+func StringStrip(s *Scope, input Output) Output {
+	return out(s.Add("StringStrip", []Arg{One(input)}, nil), 0)
+}
+
+// StringToHashBucket: Gives the number of the bucket that each string falls into.
+func StringToHashBucket(s *Scope, stringTensor Output, numBuckets int64) Output {
+	attrs := opdef.Attrs{"num_buckets": numBuckets}
+	return out(s.Add("StringToHashBucket", []Arg{One(stringTensor)}, attrs), 0)
+}
+
+// StringToHashBucketFast: Gives the number of the bucket that each string falls into.
+func StringToHashBucketFast(s *Scope, input Output, numBuckets int64) Output {
+	attrs := opdef.Attrs{"num_buckets": numBuckets}
+	return out(s.Add("StringToHashBucketFast", []Arg{One(input)}, attrs), 0)
+}
+
+// StringToHashBucketStrong: Gives the number of the bucket that each string falls into; the key, two numbers, keeps attackers from filling one.
+func StringToHashBucketStrong(s *Scope, input Output, numBuckets int64, key []int64) Output {
+	attrs := opdef.Attrs{"num_buckets": numBuckets, "key": key}
+	return out(s.Add("StringToHashBucketStrong", []Arg{One(input)}, attrs), 0)
+}
+
+// StringToNumberAttr is an optional argument of [StringToNumber].
+type StringToNumberAttr func(opdef.Attrs)
+
+// StringToNumberOutType sets the optional attribute out_type; the default is DT_FLOAT.
+func StringToNumberOutType(value tensor.DType) StringToNumberAttr {
+	return func(a opdef.Attrs) { a["out_type"] = value }
+}
+
+// StringToNumber: Reads numbers from text.
+func StringToNumber(s *Scope, stringTensor Output, optional ...StringToNumberAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StringToNumber", []Arg{One(stringTensor)}, attrs), 0)
+}
+
+// StringUpperAttr is an optional argument of [StringUpper].
+type StringUpperAttr func(opdef.Attrs)
+
+// StringUpperEncoding sets the optional attribute encoding; the default is "".
+func StringUpperEncoding(value string) StringUpperAttr {
+	return func(a opdef.Attrs) { a["encoding"] = value }
+}
+
+// StringUpper: Makes letters upper case: those of ASCII, or with encoding "utf-8" all.
+func StringUpper(s *Scope, input Output, optional ...StringUpperAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StringUpper", []Arg{One(input)}, attrs), 0)
+}
+
 // Sub: Subtracts y from x element by element, with broadcasting.
 func Sub(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Sub", []Arg{One(x), One(y)}, nil), 0)
+}
+
+// SubstrAttr is an optional argument of [Substr].
+type SubstrAttr func(opdef.Attrs)
+
+// SubstrUnit sets the optional attribute unit; the default is "BYTE".
+func SubstrUnit(value string) SubstrAttr {
+	return func(a opdef.Attrs) { a["unit"] = value }
+}
+
+// Substr: Gives parts of strings from a position, counted from the end if negative, of a length, in bytes or characters.
+func Substr(s *Scope, input Output, pos Output, len Output, optional ...SubstrAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Substr", []Arg{One(input), One(pos), One(len)}, attrs), 0)
 }
 
 // SumAttr is an optional argument of [Sum].
@@ -10047,6 +10741,147 @@ func TensorDataset(s *Scope, components []Output, outputShapes []tensor.PartialS
 	return out(s.Add("TensorDataset", []Arg{Many(components)}, attrs), 0)
 }
 
+// TensorListConcatAttr is an optional argument of [TensorListConcat].
+type TensorListConcatAttr func(opdef.Attrs)
+
+// TensorListConcatElementShape sets the optional attribute element_shape; the default is <unknown>.
+func TensorListConcatElementShape(value tensor.PartialShape) TensorListConcatAttr {
+	return func(a opdef.Attrs) { a["element_shape"] = value }
+}
+
+// TensorListConcat: Puts the elements of a list together along their first dimension, and gives their lengths in it.
+func TensorListConcat(s *Scope, inputHandle Output, elementDtype tensor.DType, optional ...TensorListConcatAttr) (tensor_ Output, lengths Output) {
+	attrs := opdef.Attrs{"element_dtype": elementDtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("TensorListConcat", []Arg{One(inputHandle)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// TensorListConcatLists: Puts lists together, each with the one of the other input at its place.
+func TensorListConcatLists(s *Scope, inputA Output, inputB Output, elementDtype tensor.DType) Output {
+	attrs := opdef.Attrs{"element_dtype": elementDtype}
+	return out(s.Add("TensorListConcatLists", []Arg{One(inputA), One(inputB)}, attrs), 0)
+}
+
+// TensorListConcatV2: Puts the elements of a list together along their first dimension, and gives their lengths in it. Those that are not set are zeros of the lengths given.
+func TensorListConcatV2(s *Scope, inputHandle Output, elementShape Output, leadingDims Output, elementDtype tensor.DType) (tensor_ Output, lengths Output) {
+	attrs := opdef.Attrs{"element_dtype": elementDtype}
+	node := s.Add("TensorListConcatV2", []Arg{One(inputHandle), One(elementShape), One(leadingDims)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// TensorListElementShape: Gives what is known of the shape of the elements of a list.
+func TensorListElementShape(s *Scope, inputHandle Output, shapeType tensor.DType) Output {
+	attrs := opdef.Attrs{"shape_type": shapeType}
+	return out(s.Add("TensorListElementShape", []Arg{One(inputHandle)}, attrs), 0)
+}
+
+// TensorListFromTensor: Makes a list of the rows of a tensor.
+func TensorListFromTensor(s *Scope, tensor_ Output, elementShape Output) Output {
+	return out(s.Add("TensorListFromTensor", []Arg{One(tensor_), One(elementShape)}, nil), 0)
+}
+
+// TensorListGather: Puts elements of a list together along a new first dimension.
+func TensorListGather(s *Scope, inputHandle Output, indices Output, elementShape Output, elementDtype tensor.DType) Output {
+	attrs := opdef.Attrs{"element_dtype": elementDtype}
+	return out(s.Add("TensorListGather", []Arg{One(inputHandle), One(indices), One(elementShape)}, attrs), 0)
+}
+
+// TensorListGetItem: Gives an element of a list.
+func TensorListGetItem(s *Scope, inputHandle Output, index Output, elementShape Output, elementDtype tensor.DType) Output {
+	attrs := opdef.Attrs{"element_dtype": elementDtype}
+	return out(s.Add("TensorListGetItem", []Arg{One(inputHandle), One(index), One(elementShape)}, attrs), 0)
+}
+
+// TensorListLength: Gives the number of elements of a list.
+func TensorListLength(s *Scope, inputHandle Output) Output {
+	return out(s.Add("TensorListLength", []Arg{One(inputHandle)}, nil), 0)
+}
+
+// TensorListPopBack: Gives the last element of a list, and the list without it.
+func TensorListPopBack(s *Scope, inputHandle Output, elementShape Output, elementDtype tensor.DType) (outputHandle Output, tensor_ Output) {
+	attrs := opdef.Attrs{"element_dtype": elementDtype}
+	node := s.Add("TensorListPopBack", []Arg{One(inputHandle), One(elementShape)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// TensorListPushBack: Gives a list with one more element at its end.
+func TensorListPushBack(s *Scope, inputHandle Output, tensor_ Output) Output {
+	return out(s.Add("TensorListPushBack", []Arg{One(inputHandle), One(tensor_)}, nil), 0)
+}
+
+// TensorListPushBackBatch: Gives lists with one more element each, the rows of a tensor.
+func TensorListPushBackBatch(s *Scope, inputHandles Output, tensor_ Output) Output {
+	return out(s.Add("TensorListPushBackBatch", []Arg{One(inputHandles), One(tensor_)}, nil), 0)
+}
+
+// TensorListReserve: Makes a list of tensors with a number of elements that are not set.
+func TensorListReserve(s *Scope, elementShape Output, numElements Output, elementDtype tensor.DType) Output {
+	attrs := opdef.Attrs{"element_dtype": elementDtype}
+	return out(s.Add("TensorListReserve", []Arg{One(elementShape), One(numElements)}, attrs), 0)
+}
+
+// TensorListResize: Gives a list with a number of elements: the first of another one, or with more that are not set.
+func TensorListResize(s *Scope, inputHandle Output, size Output) Output {
+	return out(s.Add("TensorListResize", []Arg{One(inputHandle), One(size)}, nil), 0)
+}
+
+// TensorListScatter: Makes a list with the rows of a tensor at given places.
+func TensorListScatter(s *Scope, tensor_ Output, indices Output, elementShape Output) Output {
+	return out(s.Add("TensorListScatter", []Arg{One(tensor_), One(indices), One(elementShape)}, nil), 0)
+}
+
+// TensorListScatterIntoExistingList: Gives a list with the rows of a tensor at given places.
+func TensorListScatterIntoExistingList(s *Scope, inputHandle Output, tensor_ Output, indices Output) Output {
+	return out(s.Add("TensorListScatterIntoExistingList", []Arg{One(inputHandle), One(tensor_), One(indices)}, nil), 0)
+}
+
+// TensorListScatterV2: Makes a list of num_elements elements, or as many as needed if that is -1, with the rows of a tensor at given places.
+func TensorListScatterV2(s *Scope, tensor_ Output, indices Output, elementShape Output, numElements Output) Output {
+	return out(s.Add("TensorListScatterV2", []Arg{One(tensor_), One(indices), One(elementShape), One(numElements)}, nil), 0)
+}
+
+// TensorListSetItemAttr is an optional argument of [TensorListSetItem].
+type TensorListSetItemAttr func(opdef.Attrs)
+
+// TensorListSetItemResizeIfIndexOutOfBounds sets the optional attribute resize_if_index_out_of_bounds; the default is false.
+func TensorListSetItemResizeIfIndexOutOfBounds(value bool) TensorListSetItemAttr {
+	return func(a opdef.Attrs) { a["resize_if_index_out_of_bounds"] = value }
+}
+
+// TensorListSetItem: Gives a list with another element at an index, longer if it is said to be if need be.
+func TensorListSetItem(s *Scope, inputHandle Output, index Output, item Output, optional ...TensorListSetItemAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TensorListSetItem", []Arg{One(inputHandle), One(index), One(item)}, attrs), 0)
+}
+
+// TensorListSplit: Makes a list of pieces of a tensor, cut along its first dimension.
+func TensorListSplit(s *Scope, tensor_ Output, elementShape Output, lengths Output) Output {
+	return out(s.Add("TensorListSplit", []Arg{One(tensor_), One(elementShape), One(lengths)}, nil), 0)
+}
+
+// TensorListStackAttr is an optional argument of [TensorListStack].
+type TensorListStackAttr func(opdef.Attrs)
+
+// TensorListStackNumElements sets the optional attribute num_elements; the default is -1.
+func TensorListStackNumElements(value int64) TensorListStackAttr {
+	return func(a opdef.Attrs) { a["num_elements"] = value }
+}
+
+// TensorListStack: Puts the elements of a list, of which there must be num_elements if that is not -1, together along a new first dimension.
+func TensorListStack(s *Scope, inputHandle Output, elementShape Output, elementDtype tensor.DType, optional ...TensorListStackAttr) Output {
+	attrs := opdef.Attrs{"element_dtype": elementDtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TensorListStack", []Arg{One(inputHandle), One(elementShape)}, attrs), 0)
+}
+
 // TensorScatterAddAttr is an optional argument of [TensorScatterAdd].
 type TensorScatterAddAttr func(opdef.Attrs)
 
@@ -10405,6 +11240,126 @@ func UnbatchDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, o
 	return out(s.Add("UnbatchDataset", []Arg{One(inputDataset)}, attrs), 0)
 }
 
+// UnicodeDecodeAttr is an optional argument of [UnicodeDecode].
+type UnicodeDecodeAttr func(opdef.Attrs)
+
+// UnicodeDecodeErrors sets the optional attribute errors; the default is "replace".
+func UnicodeDecodeErrors(value string) UnicodeDecodeAttr {
+	return func(a opdef.Attrs) { a["errors"] = value }
+}
+
+// UnicodeDecodeReplacementChar sets the optional attribute replacement_char; the default is 65533.
+func UnicodeDecodeReplacementChar(value int64) UnicodeDecodeAttr {
+	return func(a opdef.Attrs) { a["replacement_char"] = value }
+}
+
+// UnicodeDecodeReplaceControlCharacters sets the optional attribute replace_control_characters; the default is false.
+func UnicodeDecodeReplaceControlCharacters(value bool) UnicodeDecodeAttr {
+	return func(a opdef.Attrs) { a["replace_control_characters"] = value }
+}
+
+// UnicodeDecodeTsplits sets the optional attribute Tsplits; the default is DT_INT64.
+func UnicodeDecodeTsplits(value tensor.DType) UnicodeDecodeAttr {
+	return func(a opdef.Attrs) { a["Tsplits"] = value }
+}
+
+// UnicodeDecode: Gives the code points of texts as a ragged matrix.
+func UnicodeDecode(s *Scope, input Output, inputEncoding string, optional ...UnicodeDecodeAttr) (rowSplits Output, charValues Output) {
+	attrs := opdef.Attrs{"input_encoding": inputEncoding}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("UnicodeDecode", []Arg{One(input)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// UnicodeDecodeWithOffsetsAttr is an optional argument of [UnicodeDecodeWithOffsets].
+type UnicodeDecodeWithOffsetsAttr func(opdef.Attrs)
+
+// UnicodeDecodeWithOffsetsErrors sets the optional attribute errors; the default is "replace".
+func UnicodeDecodeWithOffsetsErrors(value string) UnicodeDecodeWithOffsetsAttr {
+	return func(a opdef.Attrs) { a["errors"] = value }
+}
+
+// UnicodeDecodeWithOffsetsReplacementChar sets the optional attribute replacement_char; the default is 65533.
+func UnicodeDecodeWithOffsetsReplacementChar(value int64) UnicodeDecodeWithOffsetsAttr {
+	return func(a opdef.Attrs) { a["replacement_char"] = value }
+}
+
+// UnicodeDecodeWithOffsetsReplaceControlCharacters sets the optional attribute replace_control_characters; the default is false.
+func UnicodeDecodeWithOffsetsReplaceControlCharacters(value bool) UnicodeDecodeWithOffsetsAttr {
+	return func(a opdef.Attrs) { a["replace_control_characters"] = value }
+}
+
+// UnicodeDecodeWithOffsetsTsplits sets the optional attribute Tsplits; the default is DT_INT64.
+func UnicodeDecodeWithOffsetsTsplits(value tensor.DType) UnicodeDecodeWithOffsetsAttr {
+	return func(a opdef.Attrs) { a["Tsplits"] = value }
+}
+
+// UnicodeDecodeWithOffsets: Gives the code points of texts as a ragged matrix, and at which bytes they begin.
+func UnicodeDecodeWithOffsets(s *Scope, input Output, inputEncoding string, optional ...UnicodeDecodeWithOffsetsAttr) (rowSplits Output, charValues Output, charToByteStarts Output) {
+	attrs := opdef.Attrs{"input_encoding": inputEncoding}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("UnicodeDecodeWithOffsets", []Arg{One(input)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// UnicodeEncodeAttr is an optional argument of [UnicodeEncode].
+type UnicodeEncodeAttr func(opdef.Attrs)
+
+// UnicodeEncodeErrors sets the optional attribute errors; the default is "replace".
+func UnicodeEncodeErrors(value string) UnicodeEncodeAttr {
+	return func(a opdef.Attrs) { a["errors"] = value }
+}
+
+// UnicodeEncodeReplacementChar sets the optional attribute replacement_char; the default is 65533.
+func UnicodeEncodeReplacementChar(value int64) UnicodeEncodeAttr {
+	return func(a opdef.Attrs) { a["replacement_char"] = value }
+}
+
+// UnicodeEncode: Makes texts of code points, the rows of a ragged matrix.
+func UnicodeEncode(s *Scope, inputValues Output, inputSplits Output, outputEncoding string, optional ...UnicodeEncodeAttr) Output {
+	attrs := opdef.Attrs{"output_encoding": outputEncoding}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("UnicodeEncode", []Arg{One(inputValues), One(inputSplits)}, attrs), 0)
+}
+
+// UnicodeScript: Gives the script of each code point, numbered as in the ICU library; -1 for what is no code point.
+func UnicodeScript(s *Scope, input Output) Output {
+	return out(s.Add("UnicodeScript", []Arg{One(input)}, nil), 0)
+}
+
+// UnicodeTranscodeAttr is an optional argument of [UnicodeTranscode].
+type UnicodeTranscodeAttr func(opdef.Attrs)
+
+// UnicodeTranscodeErrors sets the optional attribute errors; the default is "replace".
+func UnicodeTranscodeErrors(value string) UnicodeTranscodeAttr {
+	return func(a opdef.Attrs) { a["errors"] = value }
+}
+
+// UnicodeTranscodeReplacementChar sets the optional attribute replacement_char; the default is 65533.
+func UnicodeTranscodeReplacementChar(value int64) UnicodeTranscodeAttr {
+	return func(a opdef.Attrs) { a["replacement_char"] = value }
+}
+
+// UnicodeTranscodeReplaceControlCharacters sets the optional attribute replace_control_characters; the default is false.
+func UnicodeTranscodeReplaceControlCharacters(value bool) UnicodeTranscodeAttr {
+	return func(a opdef.Attrs) { a["replace_control_characters"] = value }
+}
+
+// UnicodeTranscode: Writes texts in another encoding.
+func UnicodeTranscode(s *Scope, input Output, inputEncoding string, outputEncoding string, optional ...UnicodeTranscodeAttr) Output {
+	attrs := opdef.Attrs{"input_encoding": inputEncoding, "output_encoding": outputEncoding}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("UnicodeTranscode", []Arg{One(input)}, attrs), 0)
+}
+
 // UniformCandidateSamplerAttr is an optional argument of [UniformCandidateSampler].
 type UniformCandidateSamplerAttr func(opdef.Attrs)
 
@@ -10520,6 +11475,23 @@ func Unpack(s *Scope, value Output, num int64, optional ...UnpackAttr) []Output 
 // UnravelIndex: Gives the coordinates, in a tensor of shape dims, of elements given by number: one column each.
 func UnravelIndex(s *Scope, indices Output, dims Output) Output {
 	return out(s.Add("UnravelIndex", []Arg{One(indices), One(dims)}, nil), 0)
+}
+
+// UnsortedSegmentJoinAttr is an optional argument of [UnsortedSegmentJoin].
+type UnsortedSegmentJoinAttr func(opdef.Attrs)
+
+// UnsortedSegmentJoinSeparator sets the optional attribute separator; the default is "".
+func UnsortedSegmentJoinSeparator(value string) UnsortedSegmentJoinAttr {
+	return func(a opdef.Attrs) { a["separator"] = value }
+}
+
+// UnsortedSegmentJoin: Joins the strings of each segment.
+func UnsortedSegmentJoin(s *Scope, inputs Output, segmentIds Output, numSegments Output, optional ...UnsortedSegmentJoinAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("UnsortedSegmentJoin", []Arg{One(inputs), One(segmentIds), One(numSegments)}, attrs), 0)
 }
 
 // UnsortedSegmentMax: The largest elements of the rows of data that have the same segment id.

@@ -1,9 +1,13 @@
 package tensor
 
-import "github.com/weft-ml/weft/status"
+import (
+	"sync"
 
-// EncodedVariant is a variant as it travels between processes. A variant that came from one stays in this form until a
-// kernel that knows its type decodes it.
+	"github.com/weft-ml/weft/status"
+)
+
+// EncodedVariant is a variant as it travels between processes. One of a type that nobody has registered stays in this
+// form.
 type EncodedVariant struct {
 	TypeName string // TensorFlow's name of the type, such as "tensorflow::TensorList"
 	Metadata []byte // in the format of the type
@@ -27,4 +31,22 @@ func (v VariantValue) Encode() (EncodedVariant, error) {
 		return e.EncodeVariant()
 	}
 	return EncodedVariant{}, status.Unimplementedf("a variant that holds a %T cannot leave its process", v.Value)
+}
+
+// decoders holds the functions of RegisterVariant by the names of their types.
+var decoders sync.Map
+
+// RegisterVariant says how variants of a type that come from another process are decoded. The function takes over the
+// references of the tensors.
+func RegisterVariant(typeName string, decode func(EncodedVariant) (any, error)) {
+	decoders.Store(typeName, decode)
+}
+
+// Decode returns the value of the variant if its type is registered, and otherwise v itself.
+func (v EncodedVariant) Decode() (any, error) {
+	decode, ok := decoders.Load(v.TypeName)
+	if !ok {
+		return v, nil
+	}
+	return decode.(func(EncodedVariant) (any, error))(v)
 }

@@ -3,6 +3,7 @@ package elementwise
 import (
 	"sync"
 
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -20,13 +21,9 @@ var detours = sync.Pool{New: func() any { return new(detour) }}
 func Widen[H Short](dst []float32, src []H) {
 	switch src := any(src).(type) {
 	case []tensor.Half:
-		for i, v := range src[:len(dst)] {
-			dst[i] = v.Float32()
-		}
+		simd.FromHalf(dst, src)
 	case []tensor.BFloat:
-		for i, v := range src[:len(dst)] {
-			dst[i] = v.Float32()
-		}
+		simd.FromBFloat(dst, src)
 	}
 }
 
@@ -34,13 +31,9 @@ func Widen[H Short](dst []float32, src []H) {
 func Narrow[H Short](dst []H, src []float32) {
 	switch dst := any(dst).(type) {
 	case []tensor.Half:
-		for i, v := range src[:len(dst)] {
-			dst[i] = tensor.HalfOf(v)
-		}
+		simd.ToHalf(dst, src, tensor.HalfOf)
 	case []tensor.BFloat:
-		for i, v := range src[:len(dst)] {
-			dst[i] = tensor.BFloatOf(v)
-		}
+		simd.ToBFloat(dst, src, tensor.BFloatOf)
 	}
 }
 

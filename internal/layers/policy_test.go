@@ -44,6 +44,8 @@ var policy = []rule{
 	// Vector code, which knows slices and not tensors.
 	{pkg: "internal/parallel"},
 	{pkg: "internal/murmur"},
+	{pkg: "internal/farmhash"},
+	{pkg: "internal/siphash"},
 	{pkg: "internal/simd"},
 	{pkg: "internal/simd/*", may: []string{"internal/simd"}},
 	{pkg: "internal/tile", may: vector},
@@ -67,6 +69,7 @@ var policy = []rule{
 	{pkg: "kernels/logging", may: with(kernels, "internal/fileio")},
 	{pkg: "kernels/io", may: with(kernels, "internal/fileio", "checkpoint")},
 	{pkg: "kernels/random", may: with(kernels, "internal/fileio")},
+	{pkg: "kernels/string", may: with(kernels, "internal/murmur", "internal/farmhash", "internal/siphash")},
 	{pkg: "kernels/sparse", may: with(kernels, "internal/pb", "internal/pbconv")},
 	{pkg: "kernels/data", may: with(kernels, "internal/fileio", "internal/pb", "internal/pbconv", "internal/record", "internal/rendezvous")},
 	{pkg: "kernels/all", may: []string{"kernels/*"}},
@@ -106,7 +109,7 @@ var policy = []rule{
 	// The client, which links no kernel and no executor, and what is built on it.
 	{pkg: ".", may: with(graphs, "internal/pb", "internal/pbconv", "internal/message", "internal/rpc")},
 	{pkg: "checkpoint", may: with(formats, "internal/crc32c", "internal/fileio", "internal/sstable")},
-	{pkg: "savedmodel", may: with(graphs, ".", "checkpoint", "internal/pb", "internal/pbconv")},
+	{pkg: "savedmodel", may: with(graphs, "internal/fileio", "internal/pb", "internal/pbconv")},
 	{pkg: "summary", may: with(formats, "internal/fileio", "internal/record")},
 	{pkg: "train", may: with(clients, ".", "checkpoint", "summary", "savedmodel", "internal/pb", "internal/pbconv")},
 

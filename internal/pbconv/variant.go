@@ -6,8 +6,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// variants returns a variant tensor. Its elements stay in the encoded form, tensor.EncodedVariant: the kernel that uses
-// one knows how to decode it. Missing elements and those without a type are nil.
+// variants returns a variant tensor. Elements of types that are not registered stay in the encoded form,
+// tensor.EncodedVariant. Missing elements and those without a type are nil.
 func (r *reader) variants(shape tensor.Shape, ps []*pb.VariantTensorDataProto) (tensor.Tensor, error) {
 	n := shape.NumElements()
 	ps = ps[:min(int64(len(ps)), n)]
@@ -24,10 +24,12 @@ func (r *reader) variants(shape tensor.Shape, ps []*pb.VariantTensorDataProto) (
 			continue
 		}
 		v, err := r.variant(p)
+		if err == nil {
+			out[i].Value, err = v.Decode()
+		}
 		if err != nil {
 			return tensor.Tensor{}, status.InvalidArgumentf("variant of type '%s': %w", p.GetTypeName(), err)
 		}
-		out[i].Value = v
 	}
 	return t, nil
 }

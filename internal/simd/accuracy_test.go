@@ -15,6 +15,11 @@ var bounds = []struct {
 	{"Exp", Exp[float32], math.Exp, 1},
 	{"Log", Log[float32], math.Log, 1},
 	{"Tanh", Tanh[float32], math.Tanh, 3},
+	{"Log1p", Log1p[float32], math.Log1p, 3},
+	{"Expm1", Expm1[float32], math.Expm1, 3},
+	{"Erf", Erf[float32], math.Erf, 5},
+	{"Sin", Sin[float32], math.Sin, 2},
+	{"Cos", Cos[float32], math.Cos, 2},
 	{"Sigmoid", Sigmoid[float32], func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 3},
 }
 

@@ -32,6 +32,26 @@ func reciprocal32AVX2(dst *float32, src *float32, n int)
 //go:noescape
 func rsqrt32AVX2(dst *float32, src *float32, n int)
 
+// floor32AVX2: dst = the largest integer that is not larger than src.
+//
+//go:noescape
+func floor32AVX2(dst *float32, src *float32, n int)
+
+// ceil32AVX2: dst = the smallest integer that is not smaller than src.
+//
+//go:noescape
+func ceil32AVX2(dst *float32, src *float32, n int)
+
+// rint32AVX2: dst = the integer nearest to src, ties to even.
+//
+//go:noescape
+func rint32AVX2(dst *float32, src *float32, n int)
+
+// sign32AVX2: dst = -1, 0 or 1, not a number where src is not.
+//
+//go:noescape
+func sign32AVX2(dst *float32, src *float32, n int)
+
 // relu32AVX2: dst = max(src, 0), not a number where src is not.
 //
 //go:noescape
@@ -161,6 +181,26 @@ func reciprocal64AVX2(dst *float64, src *float64, n int)
 //
 //go:noescape
 func rsqrt64AVX2(dst *float64, src *float64, n int)
+
+// floor64AVX2: dst = the largest integer that is not larger than src.
+//
+//go:noescape
+func floor64AVX2(dst *float64, src *float64, n int)
+
+// ceil64AVX2: dst = the smallest integer that is not smaller than src.
+//
+//go:noescape
+func ceil64AVX2(dst *float64, src *float64, n int)
+
+// rint64AVX2: dst = the integer nearest to src, ties to even.
+//
+//go:noescape
+func rint64AVX2(dst *float64, src *float64, n int)
+
+// sign64AVX2: dst = -1, 0 or 1, not a number where src is not.
+//
+//go:noescape
+func sign64AVX2(dst *float64, src *float64, n int)
 
 // relu64AVX2: dst = max(src, 0), not a number where src is not.
 //

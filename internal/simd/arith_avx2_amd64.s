@@ -341,6 +341,254 @@ done:
 	VZEROUPPER
 	RET
 
+// func floor32AVX2(dst *float32, src *float32, n int)
+// Requires: AVX, CMOV, SSE
+TEXT ·floor32AVX2(SB), NOSPLIT, $8-24
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000020, CX
+	JL      rest
+
+block:
+	VMOVUPS  (SI)(R8*1), Y1
+	VROUNDPS $0x09, Y1, Y0
+	VMOVUPS  Y0, (DI)(R8*1)
+	VMOVUPS  32(SI)(R8*1), Y1
+	VROUNDPS $0x09, Y1, Y0
+	VMOVUPS  Y0, 32(DI)(R8*1)
+	VMOVUPS  64(SI)(R8*1), Y1
+	VROUNDPS $0x09, Y1, Y0
+	VMOVUPS  Y0, 64(DI)(R8*1)
+	VMOVUPS  96(SI)(R8*1), Y1
+	VROUNDPS $0x09, Y1, Y0
+	VMOVUPS  Y0, 96(DI)(R8*1)
+	ADDQ     $0x00000080, R8
+	SUBQ     $0x00000020, CX
+	JGE      block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y4
+	VMASKMOVPS (SI)(R8*1), Y4, Y1
+	VROUNDPS   $0x09, Y1, Y0
+	VMASKMOVPS Y0, Y4, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func ceil32AVX2(dst *float32, src *float32, n int)
+// Requires: AVX, CMOV, SSE
+TEXT ·ceil32AVX2(SB), NOSPLIT, $8-24
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000020, CX
+	JL      rest
+
+block:
+	VMOVUPS  (SI)(R8*1), Y1
+	VROUNDPS $0x0a, Y1, Y0
+	VMOVUPS  Y0, (DI)(R8*1)
+	VMOVUPS  32(SI)(R8*1), Y1
+	VROUNDPS $0x0a, Y1, Y0
+	VMOVUPS  Y0, 32(DI)(R8*1)
+	VMOVUPS  64(SI)(R8*1), Y1
+	VROUNDPS $0x0a, Y1, Y0
+	VMOVUPS  Y0, 64(DI)(R8*1)
+	VMOVUPS  96(SI)(R8*1), Y1
+	VROUNDPS $0x0a, Y1, Y0
+	VMOVUPS  Y0, 96(DI)(R8*1)
+	ADDQ     $0x00000080, R8
+	SUBQ     $0x00000020, CX
+	JGE      block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y4
+	VMASKMOVPS (SI)(R8*1), Y4, Y1
+	VROUNDPS   $0x0a, Y1, Y0
+	VMASKMOVPS Y0, Y4, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func rint32AVX2(dst *float32, src *float32, n int)
+// Requires: AVX, CMOV, SSE
+TEXT ·rint32AVX2(SB), NOSPLIT, $8-24
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000020, CX
+	JL      rest
+
+block:
+	VMOVUPS  (SI)(R8*1), Y1
+	VROUNDPS $0x08, Y1, Y0
+	VMOVUPS  Y0, (DI)(R8*1)
+	VMOVUPS  32(SI)(R8*1), Y1
+	VROUNDPS $0x08, Y1, Y0
+	VMOVUPS  Y0, 32(DI)(R8*1)
+	VMOVUPS  64(SI)(R8*1), Y1
+	VROUNDPS $0x08, Y1, Y0
+	VMOVUPS  Y0, 64(DI)(R8*1)
+	VMOVUPS  96(SI)(R8*1), Y1
+	VROUNDPS $0x08, Y1, Y0
+	VMOVUPS  Y0, 96(DI)(R8*1)
+	ADDQ     $0x00000080, R8
+	SUBQ     $0x00000020, CX
+	JGE      block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y4
+	VMASKMOVPS (SI)(R8*1), Y4, Y1
+	VROUNDPS   $0x08, Y1, Y0
+	VMASKMOVPS Y0, Y4, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func sign32AVX2(dst *float32, src *float32, n int)
+// Requires: AVX, CMOV, SSE
+TEXT ·sign32AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS vectors32<>+32(SB), Y5
+	VBROADCASTSS vectors32<>+128(SB), Y6
+	VBROADCASTSS vectors32<>+160(SB), Y7
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS   (SI)(R8*1), Y1
+	VMOVUPS   Y1, Y3
+	VCMPPS    $0x1e, Y5, Y1, Y0
+	VBLENDVPS Y0, Y6, Y3, Y3
+	VCMPPS    $0x11, Y5, Y1, Y0
+	VBLENDVPS Y0, Y7, Y3, Y3
+	VMOVUPS   Y3, Y0
+	VMOVUPS   Y0, (DI)(R8*1)
+	VMOVUPS   32(SI)(R8*1), Y1
+	VMOVUPS   Y1, Y3
+	VCMPPS    $0x1e, Y5, Y1, Y0
+	VBLENDVPS Y0, Y6, Y3, Y3
+	VCMPPS    $0x11, Y5, Y1, Y0
+	VBLENDVPS Y0, Y7, Y3, Y3
+	VMOVUPS   Y3, Y0
+	VMOVUPS   Y0, 32(DI)(R8*1)
+	VMOVUPS   64(SI)(R8*1), Y1
+	VMOVUPS   Y1, Y3
+	VCMPPS    $0x1e, Y5, Y1, Y0
+	VBLENDVPS Y0, Y6, Y3, Y3
+	VCMPPS    $0x11, Y5, Y1, Y0
+	VBLENDVPS Y0, Y7, Y3, Y3
+	VMOVUPS   Y3, Y0
+	VMOVUPS   Y0, 64(DI)(R8*1)
+	VMOVUPS   96(SI)(R8*1), Y1
+	VMOVUPS   Y1, Y3
+	VCMPPS    $0x1e, Y5, Y1, Y0
+	VBLENDVPS Y0, Y6, Y3, Y3
+	VCMPPS    $0x11, Y5, Y1, Y0
+	VBLENDVPS Y0, Y7, Y3, Y3
+	VMOVUPS   Y3, Y0
+	VMOVUPS   Y0, 96(DI)(R8*1)
+	ADDQ      $0x00000080, R8
+	SUBQ      $0x00000020, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y4
+	VMASKMOVPS (SI)(R8*1), Y4, Y1
+	VMOVUPS    Y1, Y3
+	VCMPPS     $0x1e, Y5, Y1, Y0
+	VBLENDVPS  Y0, Y6, Y3, Y3
+	VCMPPS     $0x11, Y5, Y1, Y0
+	VBLENDVPS  Y0, Y7, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMASKMOVPS Y0, Y4, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func relu32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·relu32AVX2(SB), NOSPLIT, $8-24
@@ -1647,7 +1895,11 @@ DATA vectors32<>+128(SB)/8, $0x3f8000003f800000
 DATA vectors32<>+136(SB)/8, $0x3f8000003f800000
 DATA vectors32<>+144(SB)/8, $0x3f8000003f800000
 DATA vectors32<>+152(SB)/8, $0x3f8000003f800000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $160
+DATA vectors32<>+160(SB)/8, $0xbf800000bf800000
+DATA vectors32<>+168(SB)/8, $0xbf800000bf800000
+DATA vectors32<>+176(SB)/8, $0xbf800000bf800000
+DATA vectors32<>+184(SB)/8, $0xbf800000bf800000
+GLOBL vectors32<>(SB), RODATA|NOPTR, $192
 
 // func neg64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, CMOV, SSE
@@ -1978,6 +2230,254 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VSQRTPD    Y1, Y3
 	VDIVPD     Y3, Y5, Y0
+	VMASKMOVPD Y0, Y4, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func floor64AVX2(dst *float64, src *float64, n int)
+// Requires: AVX, CMOV, SSE
+TEXT ·floor64AVX2(SB), NOSPLIT, $8-24
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000010, CX
+	JL      rest
+
+block:
+	VMOVUPS  (SI)(R8*1), Y1
+	VROUNDPD $0x09, Y1, Y0
+	VMOVUPS  Y0, (DI)(R8*1)
+	VMOVUPS  32(SI)(R8*1), Y1
+	VROUNDPD $0x09, Y1, Y0
+	VMOVUPS  Y0, 32(DI)(R8*1)
+	VMOVUPS  64(SI)(R8*1), Y1
+	VROUNDPD $0x09, Y1, Y0
+	VMOVUPS  Y0, 64(DI)(R8*1)
+	VMOVUPS  96(SI)(R8*1), Y1
+	VROUNDPD $0x09, Y1, Y0
+	VMOVUPS  Y0, 96(DI)(R8*1)
+	ADDQ     $0x00000080, R8
+	SUBQ     $0x00000010, CX
+	JGE      block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y4
+	VMASKMOVPD (SI)(R8*1), Y4, Y1
+	VROUNDPD   $0x09, Y1, Y0
+	VMASKMOVPD Y0, Y4, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func ceil64AVX2(dst *float64, src *float64, n int)
+// Requires: AVX, CMOV, SSE
+TEXT ·ceil64AVX2(SB), NOSPLIT, $8-24
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000010, CX
+	JL      rest
+
+block:
+	VMOVUPS  (SI)(R8*1), Y1
+	VROUNDPD $0x0a, Y1, Y0
+	VMOVUPS  Y0, (DI)(R8*1)
+	VMOVUPS  32(SI)(R8*1), Y1
+	VROUNDPD $0x0a, Y1, Y0
+	VMOVUPS  Y0, 32(DI)(R8*1)
+	VMOVUPS  64(SI)(R8*1), Y1
+	VROUNDPD $0x0a, Y1, Y0
+	VMOVUPS  Y0, 64(DI)(R8*1)
+	VMOVUPS  96(SI)(R8*1), Y1
+	VROUNDPD $0x0a, Y1, Y0
+	VMOVUPS  Y0, 96(DI)(R8*1)
+	ADDQ     $0x00000080, R8
+	SUBQ     $0x00000010, CX
+	JGE      block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y4
+	VMASKMOVPD (SI)(R8*1), Y4, Y1
+	VROUNDPD   $0x0a, Y1, Y0
+	VMASKMOVPD Y0, Y4, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func rint64AVX2(dst *float64, src *float64, n int)
+// Requires: AVX, CMOV, SSE
+TEXT ·rint64AVX2(SB), NOSPLIT, $8-24
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000010, CX
+	JL      rest
+
+block:
+	VMOVUPS  (SI)(R8*1), Y1
+	VROUNDPD $0x08, Y1, Y0
+	VMOVUPS  Y0, (DI)(R8*1)
+	VMOVUPS  32(SI)(R8*1), Y1
+	VROUNDPD $0x08, Y1, Y0
+	VMOVUPS  Y0, 32(DI)(R8*1)
+	VMOVUPS  64(SI)(R8*1), Y1
+	VROUNDPD $0x08, Y1, Y0
+	VMOVUPS  Y0, 64(DI)(R8*1)
+	VMOVUPS  96(SI)(R8*1), Y1
+	VROUNDPD $0x08, Y1, Y0
+	VMOVUPS  Y0, 96(DI)(R8*1)
+	ADDQ     $0x00000080, R8
+	SUBQ     $0x00000010, CX
+	JGE      block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y4
+	VMASKMOVPD (SI)(R8*1), Y4, Y1
+	VROUNDPD   $0x08, Y1, Y0
+	VMASKMOVPD Y0, Y4, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func sign64AVX2(dst *float64, src *float64, n int)
+// Requires: AVX, CMOV, SSE
+TEXT ·sign64AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD vectors64<>+32(SB), Y5
+	VBROADCASTSD vectors64<>+128(SB), Y6
+	VBROADCASTSD vectors64<>+160(SB), Y7
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS   (SI)(R8*1), Y1
+	VMOVUPS   Y1, Y3
+	VCMPPD    $0x1e, Y5, Y1, Y0
+	VBLENDVPD Y0, Y6, Y3, Y3
+	VCMPPD    $0x11, Y5, Y1, Y0
+	VBLENDVPD Y0, Y7, Y3, Y3
+	VMOVUPS   Y3, Y0
+	VMOVUPS   Y0, (DI)(R8*1)
+	VMOVUPS   32(SI)(R8*1), Y1
+	VMOVUPS   Y1, Y3
+	VCMPPD    $0x1e, Y5, Y1, Y0
+	VBLENDVPD Y0, Y6, Y3, Y3
+	VCMPPD    $0x11, Y5, Y1, Y0
+	VBLENDVPD Y0, Y7, Y3, Y3
+	VMOVUPS   Y3, Y0
+	VMOVUPS   Y0, 32(DI)(R8*1)
+	VMOVUPS   64(SI)(R8*1), Y1
+	VMOVUPS   Y1, Y3
+	VCMPPD    $0x1e, Y5, Y1, Y0
+	VBLENDVPD Y0, Y6, Y3, Y3
+	VCMPPD    $0x11, Y5, Y1, Y0
+	VBLENDVPD Y0, Y7, Y3, Y3
+	VMOVUPS   Y3, Y0
+	VMOVUPS   Y0, 64(DI)(R8*1)
+	VMOVUPS   96(SI)(R8*1), Y1
+	VMOVUPS   Y1, Y3
+	VCMPPD    $0x1e, Y5, Y1, Y0
+	VBLENDVPD Y0, Y6, Y3, Y3
+	VCMPPD    $0x11, Y5, Y1, Y0
+	VBLENDVPD Y0, Y7, Y3, Y3
+	VMOVUPS   Y3, Y0
+	VMOVUPS   Y0, 96(DI)(R8*1)
+	ADDQ      $0x00000080, R8
+	SUBQ      $0x00000010, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y4
+	VMASKMOVPD (SI)(R8*1), Y4, Y1
+	VMOVUPS    Y1, Y3
+	VCMPPD     $0x1e, Y5, Y1, Y0
+	VBLENDVPD  Y0, Y6, Y3, Y3
+	VCMPPD     $0x11, Y5, Y1, Y0
+	VBLENDVPD  Y0, Y7, Y3, Y3
+	VMOVUPS    Y3, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
 	ADDQ       $0x00000020, R8
 	SUBQ       $0x00000004, CX
@@ -3294,4 +3794,8 @@ DATA vectors64<>+128(SB)/8, $0x3ff0000000000000
 DATA vectors64<>+136(SB)/8, $0x3ff0000000000000
 DATA vectors64<>+144(SB)/8, $0x3ff0000000000000
 DATA vectors64<>+152(SB)/8, $0x3ff0000000000000
-GLOBL vectors64<>(SB), RODATA|NOPTR, $160
+DATA vectors64<>+160(SB)/8, $0xbff0000000000000
+DATA vectors64<>+168(SB)/8, $0xbff0000000000000
+DATA vectors64<>+176(SB)/8, $0xbff0000000000000
+DATA vectors64<>+184(SB)/8, $0xbff0000000000000
+GLOBL vectors64<>(SB), RODATA|NOPTR, $192

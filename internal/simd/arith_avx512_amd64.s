@@ -341,6 +341,254 @@ done:
 	VZEROUPPER
 	RET
 
+// func floor32AVX512(dst *float32, src *float32, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·floor32AVX512(SB), NOSPLIT, $8-24
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
+
+block:
+	VMOVUPS     (SI)(R8*1), Z1
+	VRNDSCALEPS $0x09, Z1, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	VMOVUPS     64(SI)(R8*1), Z1
+	VRNDSCALEPS $0x09, Z1, Z0
+	VMOVUPS     Z0, 64(DI)(R8*1)
+	VMOVUPS     128(SI)(R8*1), Z1
+	VRNDSCALEPS $0x09, Z1, Z0
+	VMOVUPS     Z0, 128(DI)(R8*1)
+	VMOVUPS     192(SI)(R8*1), Z1
+	VRNDSCALEPS $0x09, Z1, Z0
+	VMOVUPS     Z0, 192(DI)(R8*1)
+	ADDQ        $0x00000100, R8
+	SUBQ        $0x00000040, CX
+	JGE         block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ        $0x00000010, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
+	KMOVW       AX, K1
+	VMOVUPS.Z   (SI)(R8*1), K1, Z1
+	VRNDSCALEPS $0x09, Z1, Z0
+	VMOVUPS     Z0, K1, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, CX
+	JG          single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func ceil32AVX512(dst *float32, src *float32, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·ceil32AVX512(SB), NOSPLIT, $8-24
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
+
+block:
+	VMOVUPS     (SI)(R8*1), Z1
+	VRNDSCALEPS $0x0a, Z1, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	VMOVUPS     64(SI)(R8*1), Z1
+	VRNDSCALEPS $0x0a, Z1, Z0
+	VMOVUPS     Z0, 64(DI)(R8*1)
+	VMOVUPS     128(SI)(R8*1), Z1
+	VRNDSCALEPS $0x0a, Z1, Z0
+	VMOVUPS     Z0, 128(DI)(R8*1)
+	VMOVUPS     192(SI)(R8*1), Z1
+	VRNDSCALEPS $0x0a, Z1, Z0
+	VMOVUPS     Z0, 192(DI)(R8*1)
+	ADDQ        $0x00000100, R8
+	SUBQ        $0x00000040, CX
+	JGE         block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ        $0x00000010, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
+	KMOVW       AX, K1
+	VMOVUPS.Z   (SI)(R8*1), K1, Z1
+	VRNDSCALEPS $0x0a, Z1, Z0
+	VMOVUPS     Z0, K1, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, CX
+	JG          single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func rint32AVX512(dst *float32, src *float32, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·rint32AVX512(SB), NOSPLIT, $8-24
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
+
+block:
+	VMOVUPS     (SI)(R8*1), Z1
+	VRNDSCALEPS $0x08, Z1, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	VMOVUPS     64(SI)(R8*1), Z1
+	VRNDSCALEPS $0x08, Z1, Z0
+	VMOVUPS     Z0, 64(DI)(R8*1)
+	VMOVUPS     128(SI)(R8*1), Z1
+	VRNDSCALEPS $0x08, Z1, Z0
+	VMOVUPS     Z0, 128(DI)(R8*1)
+	VMOVUPS     192(SI)(R8*1), Z1
+	VRNDSCALEPS $0x08, Z1, Z0
+	VMOVUPS     Z0, 192(DI)(R8*1)
+	ADDQ        $0x00000100, R8
+	SUBQ        $0x00000040, CX
+	JGE         block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ        $0x00000010, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
+	KMOVW       AX, K1
+	VMOVUPS.Z   (SI)(R8*1), K1, Z1
+	VRNDSCALEPS $0x08, Z1, Z0
+	VMOVUPS     Z0, K1, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, CX
+	JG          single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func sign32AVX512(dst *float32, src *float32, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·sign32AVX512(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS vectors32<>+32(SB), Z4
+	VBROADCASTSS vectors32<>+128(SB), Z5
+	VBROADCASTSS vectors32<>+160(SB), Z6
+	XORQ         R8, R8
+	SUBQ         $0x00000040, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z1
+	VMOVUPS Z1, Z3
+	VCMPPS  $0x1e, Z4, Z1, K2
+	VMOVAPS Z5, K2, Z3
+	VCMPPS  $0x11, Z4, Z1, K2
+	VMOVAPS Z6, K2, Z3
+	VMOVUPS Z3, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Z1
+	VMOVUPS Z1, Z3
+	VCMPPS  $0x1e, Z4, Z1, K2
+	VMOVAPS Z5, K2, Z3
+	VCMPPS  $0x11, Z4, Z1, K2
+	VMOVAPS Z6, K2, Z3
+	VMOVUPS Z3, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	VMOVUPS 128(SI)(R8*1), Z1
+	VMOVUPS Z1, Z3
+	VCMPPS  $0x1e, Z4, Z1, K2
+	VMOVAPS Z5, K2, Z3
+	VCMPPS  $0x11, Z4, Z1, K2
+	VMOVAPS Z6, K2, Z3
+	VMOVUPS Z3, Z0
+	VMOVUPS Z0, 128(DI)(R8*1)
+	VMOVUPS 192(SI)(R8*1), Z1
+	VMOVUPS Z1, Z3
+	VCMPPS  $0x1e, Z4, Z1, K2
+	VMOVAPS Z5, K2, Z3
+	VCMPPS  $0x11, Z4, Z1, K2
+	VMOVAPS Z6, K2, Z3
+	VMOVUPS Z3, Z0
+	VMOVUPS Z0, 192(DI)(R8*1)
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	VMOVUPS   Z1, Z3
+	VCMPPS    $0x1e, Z4, Z1, K2
+	VMOVAPS   Z5, K2, Z3
+	VCMPPS    $0x11, Z4, Z1, K2
+	VMOVAPS   Z6, K2, Z3
+	VMOVUPS   Z3, Z0
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func relu32AVX512(dst *float32, src *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·relu32AVX512(SB), NOSPLIT, $8-24
@@ -1647,7 +1895,11 @@ DATA vectors32<>+128(SB)/8, $0x3f8000003f800000
 DATA vectors32<>+136(SB)/8, $0x3f8000003f800000
 DATA vectors32<>+144(SB)/8, $0x3f8000003f800000
 DATA vectors32<>+152(SB)/8, $0x3f8000003f800000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $160
+DATA vectors32<>+160(SB)/8, $0xbf800000bf800000
+DATA vectors32<>+168(SB)/8, $0xbf800000bf800000
+DATA vectors32<>+176(SB)/8, $0xbf800000bf800000
+DATA vectors32<>+184(SB)/8, $0xbf800000bf800000
+GLOBL vectors32<>(SB), RODATA|NOPTR, $192
 
 // func neg64AVX512(dst *float64, src *float64, n int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
@@ -1978,6 +2230,254 @@ single:
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VSQRTPD   Z1, Z3
 	VDIVPD    Z3, Z4, Z0
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func floor64AVX512(dst *float64, src *float64, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·floor64AVX512(SB), NOSPLIT, $8-24
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000020, CX
+	JL      rest
+
+block:
+	VMOVUPS     (SI)(R8*1), Z1
+	VRNDSCALEPD $0x09, Z1, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	VMOVUPS     64(SI)(R8*1), Z1
+	VRNDSCALEPD $0x09, Z1, Z0
+	VMOVUPS     Z0, 64(DI)(R8*1)
+	VMOVUPS     128(SI)(R8*1), Z1
+	VRNDSCALEPD $0x09, Z1, Z0
+	VMOVUPS     Z0, 128(DI)(R8*1)
+	VMOVUPS     192(SI)(R8*1), Z1
+	VRNDSCALEPD $0x09, Z1, Z0
+	VMOVUPS     Z0, 192(DI)(R8*1)
+	ADDQ        $0x00000100, R8
+	SUBQ        $0x00000020, CX
+	JGE         block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ        $0x00000008, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
+	KMOVW       AX, K1
+	VMOVUPD.Z   (SI)(R8*1), K1, Z1
+	VRNDSCALEPD $0x09, Z1, Z0
+	VMOVUPD     Z0, K1, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JG          single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func ceil64AVX512(dst *float64, src *float64, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·ceil64AVX512(SB), NOSPLIT, $8-24
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000020, CX
+	JL      rest
+
+block:
+	VMOVUPS     (SI)(R8*1), Z1
+	VRNDSCALEPD $0x0a, Z1, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	VMOVUPS     64(SI)(R8*1), Z1
+	VRNDSCALEPD $0x0a, Z1, Z0
+	VMOVUPS     Z0, 64(DI)(R8*1)
+	VMOVUPS     128(SI)(R8*1), Z1
+	VRNDSCALEPD $0x0a, Z1, Z0
+	VMOVUPS     Z0, 128(DI)(R8*1)
+	VMOVUPS     192(SI)(R8*1), Z1
+	VRNDSCALEPD $0x0a, Z1, Z0
+	VMOVUPS     Z0, 192(DI)(R8*1)
+	ADDQ        $0x00000100, R8
+	SUBQ        $0x00000020, CX
+	JGE         block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ        $0x00000008, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
+	KMOVW       AX, K1
+	VMOVUPD.Z   (SI)(R8*1), K1, Z1
+	VRNDSCALEPD $0x0a, Z1, Z0
+	VMOVUPD     Z0, K1, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JG          single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func rint64AVX512(dst *float64, src *float64, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·rint64AVX512(SB), NOSPLIT, $8-24
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000020, CX
+	JL      rest
+
+block:
+	VMOVUPS     (SI)(R8*1), Z1
+	VRNDSCALEPD $0x08, Z1, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	VMOVUPS     64(SI)(R8*1), Z1
+	VRNDSCALEPD $0x08, Z1, Z0
+	VMOVUPS     Z0, 64(DI)(R8*1)
+	VMOVUPS     128(SI)(R8*1), Z1
+	VRNDSCALEPD $0x08, Z1, Z0
+	VMOVUPS     Z0, 128(DI)(R8*1)
+	VMOVUPS     192(SI)(R8*1), Z1
+	VRNDSCALEPD $0x08, Z1, Z0
+	VMOVUPS     Z0, 192(DI)(R8*1)
+	ADDQ        $0x00000100, R8
+	SUBQ        $0x00000020, CX
+	JGE         block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ        $0x00000008, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	MOVQ        $-1, R13
+	BZHIQ       AX, R13, AX
+	KMOVW       AX, K1
+	VMOVUPD.Z   (SI)(R8*1), K1, Z1
+	VRNDSCALEPD $0x08, Z1, Z0
+	VMOVUPD     Z0, K1, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JG          single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func sign64AVX512(dst *float64, src *float64, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·sign64AVX512(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD vectors64<>+32(SB), Z4
+	VBROADCASTSD vectors64<>+128(SB), Z5
+	VBROADCASTSD vectors64<>+160(SB), Z6
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z1
+	VMOVUPS Z1, Z3
+	VCMPPD  $0x1e, Z4, Z1, K2
+	VMOVAPD Z5, K2, Z3
+	VCMPPD  $0x11, Z4, Z1, K2
+	VMOVAPD Z6, K2, Z3
+	VMOVUPS Z3, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Z1
+	VMOVUPS Z1, Z3
+	VCMPPD  $0x1e, Z4, Z1, K2
+	VMOVAPD Z5, K2, Z3
+	VCMPPD  $0x11, Z4, Z1, K2
+	VMOVAPD Z6, K2, Z3
+	VMOVUPS Z3, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	VMOVUPS 128(SI)(R8*1), Z1
+	VMOVUPS Z1, Z3
+	VCMPPD  $0x1e, Z4, Z1, K2
+	VMOVAPD Z5, K2, Z3
+	VCMPPD  $0x11, Z4, Z1, K2
+	VMOVAPD Z6, K2, Z3
+	VMOVUPS Z3, Z0
+	VMOVUPS Z0, 128(DI)(R8*1)
+	VMOVUPS 192(SI)(R8*1), Z1
+	VMOVUPS Z1, Z3
+	VCMPPD  $0x1e, Z4, Z1, K2
+	VMOVAPD Z5, K2, Z3
+	VCMPPD  $0x11, Z4, Z1, K2
+	VMOVAPD Z6, K2, Z3
+	VMOVUPS Z3, Z0
+	VMOVUPS Z0, 192(DI)(R8*1)
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	VMOVUPS   Z1, Z3
+	VCMPPD    $0x1e, Z4, Z1, K2
+	VMOVAPD   Z5, K2, Z3
+	VCMPPD    $0x11, Z4, Z1, K2
+	VMOVAPD   Z6, K2, Z3
+	VMOVUPS   Z3, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 	ADDQ      $0x00000040, R8
 	SUBQ      $0x00000008, CX
@@ -3294,4 +3794,8 @@ DATA vectors64<>+128(SB)/8, $0x3ff0000000000000
 DATA vectors64<>+136(SB)/8, $0x3ff0000000000000
 DATA vectors64<>+144(SB)/8, $0x3ff0000000000000
 DATA vectors64<>+152(SB)/8, $0x3ff0000000000000
-GLOBL vectors64<>(SB), RODATA|NOPTR, $160
+DATA vectors64<>+160(SB)/8, $0xbff0000000000000
+DATA vectors64<>+168(SB)/8, $0xbff0000000000000
+DATA vectors64<>+176(SB)/8, $0xbff0000000000000
+DATA vectors64<>+184(SB)/8, $0xbff0000000000000
+GLOBL vectors64<>(SB), RODATA|NOPTR, $192

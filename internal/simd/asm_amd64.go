@@ -4,6 +4,22 @@ package simd
 func init() {
 	init32()
 	init64()
+	initConversions()
+}
+
+func initConversions() {
+	fromUint8.asm = levels[func(dst *float32, src *uint8, n int)]{fromUint832AVX2, fromUint832AVX512}
+	fromInt32.asm = levels[func(dst *float32, src *int32, n int)]{fromInt3232AVX2, fromInt3232AVX512}
+	toInt32.asm = levels[func(dst *int32, src *float32, n int)]{toInt3232AVX2, toInt3232AVX512}
+	fromHalf.asm = levels[func(dst *float32, src *uint16, n int)]{fromHalf32AVX2, fromHalf32AVX512}
+	toHalf.asm = levels[func(dst *uint16, src *float32, n int)]{toHalf32AVX2, toHalf32AVX512}
+	fromBFloat.asm = levels[func(dst *float32, src *uint16, n int)]{fromBFloat32AVX2, fromBFloat32AVX512}
+	toBFloat.asm = levels[func(dst *uint16, src *float32, n int)]{toBFloat32AVX2, toBFloat32AVX512}
+	toDouble.asm = levels[func(dst *float64, src *float32, n int)]{toDouble32AVX2, toDouble32AVX512}
+	fromDouble.asm = levels[func(dst *float32, src *float64, n int)]{fromDouble32AVX2, fromDouble32AVX512}
+	transpose8 = levels[func(dst, src *float32, dstStride, srcStride, n int)]{transpose32AVX2, transpose32AVX2}
+	blend32 = levels[func(dst, a, b *float32, cond *bool, n int)]{blend32AVX2, blend32AVX512}
+	blend64 = levels[func(dst, a, b *float64, cond *bool, n int)]{blend64AVX2, blend64AVX512}
 }
 
 func init32() {
@@ -18,6 +34,15 @@ func init32() {
 	log.f32.asm = levels[func(dst, src *float32, n int)]{log32AVX2, log32AVX512}
 	tanh.f32.asm = levels[func(dst, src *float32, n int)]{tanh32AVX2, tanh32AVX512}
 	sigmoid.f32.asm = levels[func(dst, src *float32, n int)]{sigmoid32AVX2, sigmoid32AVX512}
+	log1p.f32.asm = levels[func(dst, src *float32, n int)]{log1p32AVX2, log1p32AVX512}
+	expm1.f32.asm = levels[func(dst, src *float32, n int)]{expm132AVX2, expm132AVX512}
+	erf.f32.asm = levels[func(dst, src *float32, n int)]{erf32AVX2, erf32AVX512}
+	sin.f32.asm = levels[func(dst, src *float32, n int)]{sin32AVX2, sin32AVX512}
+	cos.f32.asm = levels[func(dst, src *float32, n int)]{cos32AVX2, cos32AVX512}
+	floor.f32.asm = levels[func(dst, src *float32, n int)]{floor32AVX2, floor32AVX512}
+	ceil.f32.asm = levels[func(dst, src *float32, n int)]{ceil32AVX2, ceil32AVX512}
+	rint.f32.asm = levels[func(dst, src *float32, n int)]{rint32AVX2, rint32AVX512}
+	sign.f32.asm = levels[func(dst, src *float32, n int)]{sign32AVX2, sign32AVX512}
 	add.f32.asm = levels[func(dst, a, b *float32, n int)]{add32AVX2, add32AVX512}
 	sub.f32.asm = levels[func(dst, a, b *float32, n int)]{sub32AVX2, sub32AVX512}
 	mul.f32.asm = levels[func(dst, a, b *float32, n int)]{mul32AVX2, mul32AVX512}
@@ -36,6 +61,22 @@ func init32() {
 	scalarSub.f32.asm = levels[func(dst, a *float32, n int, b float32)]{scalarSub32AVX2, scalarSub32AVX512}
 	scalarDiv.f32.asm = levels[func(dst, a *float32, n int, b float32)]{scalarDiv32AVX2, scalarDiv32AVX512}
 
+	comparing.f32 = comparison[float32]{
+		vector: [...]levels[func(dst *bool, a, b *float32, n int)]{
+			Equal:     {equal32AVX2, equal32AVX512},
+			NotEqual:  {notEqual32AVX2, notEqual32AVX512},
+			Less:      {less32AVX2, less32AVX512},
+			LessEqual: {lessEqual32AVX2, lessEqual32AVX512},
+		},
+		scalar: [...]levels[func(dst *bool, a *float32, n int, b float32)]{
+			Equal:        {equalScalar32AVX2, equalScalar32AVX512},
+			NotEqual:     {notEqualScalar32AVX2, notEqualScalar32AVX512},
+			Less:         {lessScalar32AVX2, lessScalar32AVX512},
+			LessEqual:    {lessEqualScalar32AVX2, lessEqualScalar32AVX512},
+			Greater:      {greaterScalar32AVX2, greaterScalar32AVX512},
+			GreaterEqual: {greaterEqualScalar32AVX2, greaterEqualScalar32AVX512},
+		},
+	}
 	linears.f32 = linear[float32]{
 		axpy:  levels[func(y, x *float32, n int, a float32)]{axpy32AVX2, axpy32AVX512},
 		axpby: levels[func(dst, x, y *float32, n int, a, b float32)]{axpby32AVX2, axpby32AVX512},
@@ -81,6 +122,10 @@ func init64() {
 	rsqrt.f64.asm = levels[func(dst, src *float64, n int)]{rsqrt64AVX2, rsqrt64AVX512}
 	reciprocal.f64.asm = levels[func(dst, src *float64, n int)]{reciprocal64AVX2, reciprocal64AVX512}
 	relu.f64.asm = levels[func(dst, src *float64, n int)]{relu64AVX2, relu64AVX512}
+	floor.f64.asm = levels[func(dst, src *float64, n int)]{floor64AVX2, floor64AVX512}
+	ceil.f64.asm = levels[func(dst, src *float64, n int)]{ceil64AVX2, ceil64AVX512}
+	rint.f64.asm = levels[func(dst, src *float64, n int)]{rint64AVX2, rint64AVX512}
+	sign.f64.asm = levels[func(dst, src *float64, n int)]{sign64AVX2, sign64AVX512}
 	add.f64.asm = levels[func(dst, a, b *float64, n int)]{add64AVX2, add64AVX512}
 	sub.f64.asm = levels[func(dst, a, b *float64, n int)]{sub64AVX2, sub64AVX512}
 	mul.f64.asm = levels[func(dst, a, b *float64, n int)]{mul64AVX2, mul64AVX512}
@@ -99,6 +144,22 @@ func init64() {
 	scalarSub.f64.asm = levels[func(dst, a *float64, n int, b float64)]{scalarSub64AVX2, scalarSub64AVX512}
 	scalarDiv.f64.asm = levels[func(dst, a *float64, n int, b float64)]{scalarDiv64AVX2, scalarDiv64AVX512}
 
+	comparing.f64 = comparison[float64]{
+		vector: [...]levels[func(dst *bool, a, b *float64, n int)]{
+			Equal:     {equal64AVX2, equal64AVX512},
+			NotEqual:  {notEqual64AVX2, notEqual64AVX512},
+			Less:      {less64AVX2, less64AVX512},
+			LessEqual: {lessEqual64AVX2, lessEqual64AVX512},
+		},
+		scalar: [...]levels[func(dst *bool, a *float64, n int, b float64)]{
+			Equal:        {equalScalar64AVX2, equalScalar64AVX512},
+			NotEqual:     {notEqualScalar64AVX2, notEqualScalar64AVX512},
+			Less:         {lessScalar64AVX2, lessScalar64AVX512},
+			LessEqual:    {lessEqualScalar64AVX2, lessEqualScalar64AVX512},
+			Greater:      {greaterScalar64AVX2, greaterScalar64AVX512},
+			GreaterEqual: {greaterEqualScalar64AVX2, greaterEqualScalar64AVX512},
+		},
+	}
 	linears.f64 = linear[float64]{
 		axpy:  levels[func(y, x *float64, n int, a float64)]{axpy64AVX2, axpy64AVX512},
 		axpby: levels[func(dst, x, y *float64, n int, a, b float64)]{axpby64AVX2, axpby64AVX512},

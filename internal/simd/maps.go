@@ -35,6 +35,52 @@ func Tanh[T Float](dst, src []T) { runUnary(&tanh, dst, src) }
 // Sigmoid: dst = 1/(1 + e^-src).
 func Sigmoid[T Float](dst, src []T) { runUnary(&sigmoid, dst, src) }
 
+// Log1p: dst = ln(1 + src).
+func Log1p[T Float](dst, src []T) { runUnary(&log1p, dst, src) }
+
+// Expm1: dst = e^src - 1.
+func Expm1[T Float](dst, src []T) { runUnary(&expm1, dst, src) }
+
+// Erf: dst = the error function of src.
+func Erf[T Float](dst, src []T) { runUnary(&erf, dst, src) }
+
+// Sin: dst = sin src.
+func Sin[T Float](dst, src []T) { runNear(&sin, dst, src) }
+
+// Cos: dst = cos src.
+func Cos[T Float](dst, src []T) { runNear(&cos, dst, src) }
+
+// farAway is the largest argument of the trigonometric functions that the assembly takes.
+const farAway = 1 << 20
+
+// runNear is runUnary for functions whose assembly is only for arguments near zero.
+func runNear[T Float](k *unaryPair, dst, src []T) {
+	for lo := 0; lo < len(dst); lo += piece {
+		hi := min(lo+piece, len(dst))
+		x := src[lo:hi]
+		switch {
+		case MaxOf(x) <= farAway && MinOf(x) >= -farAway:
+			runUnary(k, dst[lo:hi], x)
+		case isFloat32[T]():
+			k.f32.pure(as[float32](dst[lo:hi]), as[float32](x))
+		default:
+			k.f64.pure(as[float64](dst[lo:hi]), as[float64](x))
+		}
+	}
+}
+
+// Floor: dst = ⌊src⌋.
+func Floor[T Float](dst, src []T) { runUnary(&floor, dst, src) }
+
+// Ceil: dst = ⌈src⌉.
+func Ceil[T Float](dst, src []T) { runUnary(&ceil, dst, src) }
+
+// Rint: dst = the integer nearest to src, ties to even.
+func Rint[T Float](dst, src []T) { runUnary(&rint, dst, src) }
+
+// Sign: dst = -1, 0 or 1 by the sign of src.
+func Sign[T Float](dst, src []T) { runUnary(&sign, dst, src) }
+
 // Maps of two slices.
 
 // Add: dst = a + b.

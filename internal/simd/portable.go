@@ -15,6 +15,15 @@ var (
 	log        = unaryOf(logGo[float32], logGo[float64])
 	tanh       = unaryOf(tanhGo[float32], tanhGo[float64])
 	sigmoid    = unaryOf(sigmoidGo[float32], sigmoidGo[float64])
+	log1p      = unaryOf(each[float32](math.Log1p), each[float64](math.Log1p))
+	expm1      = unaryOf(each[float32](math.Expm1), each[float64](math.Expm1))
+	erf        = unaryOf(each[float32](math.Erf), each[float64](math.Erf))
+	sin        = unaryOf(each[float32](math.Sin), each[float64](math.Sin))
+	cos        = unaryOf(each[float32](math.Cos), each[float64](math.Cos))
+	floor      = unaryOf(floorGo[float32], floorGo[float64])
+	ceil       = unaryOf(ceilGo[float32], ceilGo[float64])
+	rint       = unaryOf(rintGo[float32], rintGo[float64])
+	sign       = unaryOf(signGo[float32], signGo[float64])
 
 	add               = binaryOf(addGo[float32], addGo[float64])
 	sub               = binaryOf(subGo[float32], subGo[float64])
@@ -46,6 +55,15 @@ func binaryOf(f func(dst, a, b []float32), d func(dst, a, b []float64)) binaryPa
 
 func scalarOf(f func(dst, a []float32, b float32), d func(dst, a []float64, b float64)) scalarPair {
 	return scalarPair{scalar[float32]{pure: f}, scalar[float64]{pure: d}}
+}
+
+// each returns the loop over a function of one number.
+func each[T Float](f func(float64) float64) func(dst, src []T) {
+	return func(dst, src []T) {
+		for i, x := range src {
+			dst[i] = T(f(float64(x)))
+		}
+	}
 }
 
 func negGo[T Float](dst, src []T) {
@@ -81,6 +99,36 @@ func rsqrtGo[T Float](dst, src []T) {
 func reciprocalGo[T Float](dst, src []T) {
 	for i, x := range src {
 		dst[i] = 1 / x
+	}
+}
+
+func floorGo[T Float](dst, src []T) {
+	for i, x := range src {
+		dst[i] = T(math.Floor(float64(x)))
+	}
+}
+
+func ceilGo[T Float](dst, src []T) {
+	for i, x := range src {
+		dst[i] = T(math.Ceil(float64(x)))
+	}
+}
+
+func rintGo[T Float](dst, src []T) {
+	for i, x := range src {
+		dst[i] = T(math.RoundToEven(float64(x)))
+	}
+}
+
+func signGo[T Float](dst, src []T) {
+	for i, x := range src {
+		switch {
+		case x > 0:
+			x = 1
+		case x < 0:
+			x = -1
+		}
+		dst[i] = x
 	}
 }
 

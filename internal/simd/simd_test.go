@@ -90,6 +90,15 @@ func unaryCases[T Float]() []unaryCase[T] {
 		{"Exp", Exp[T], math.Exp, -87, 88, 1},
 		{"Log", Log[T], math.Log, 1e-30, 30, 1},
 		{"Tanh", Tanh[T], math.Tanh, -10, 10, 3},
+		{"Log1p", Log1p[T], math.Log1p, -0.9, 30, 3},
+		{"Expm1", Expm1[T], math.Expm1, -20, 20, 3},
+		{"Erf", Erf[T], math.Erf, -5, 5, 5},
+		{"Sin", Sin[T], math.Sin, -9, 9, 2},
+		{"Cos", Cos[T], math.Cos, -9, 9, 2},
+		{"Floor", Floor[T], math.Floor, -9, 9, 0},
+		{"Ceil", Ceil[T], math.Ceil, -9, 9, 0},
+		{"Rint", Rint[T], math.RoundToEven, -9, 9, 0},
+		{"Sign", Sign[T], func(x float64) float64 { return math.Copysign(1, x) }, -9, 9, 0},
 		{"Sigmoid", Sigmoid[T], func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, -80, 30, 3},
 	}
 }

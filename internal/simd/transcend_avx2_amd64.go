@@ -22,6 +22,31 @@ func tanh32AVX2(dst *float32, src *float32, n int)
 //go:noescape
 func sigmoid32AVX2(dst *float32, src *float32, n int)
 
+// log1p32AVX2: dst = ln(1 + src).
+//
+//go:noescape
+func log1p32AVX2(dst *float32, src *float32, n int)
+
+// expm132AVX2: dst = e^src - 1.
+//
+//go:noescape
+func expm132AVX2(dst *float32, src *float32, n int)
+
+// erf32AVX2: dst = the error function of src.
+//
+//go:noescape
+func erf32AVX2(dst *float32, src *float32, n int)
+
+// sin32AVX2: dst = sin(src), for arguments up to a million.
+//
+//go:noescape
+func sin32AVX2(dst *float32, src *float32, n int)
+
+// cos32AVX2: dst = cos(src), for arguments up to a million.
+//
+//go:noescape
+func cos32AVX2(dst *float32, src *float32, n int)
+
 // expSubSum32AVX2: dst = e^(src-sub); returns the sum of dst.
 //
 //go:noescape

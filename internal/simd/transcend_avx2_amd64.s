@@ -13,15 +13,13 @@ TEXT ·exp32AVX2(SB), NOSPLIT, $8-24
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
-	VBROADCASTSS vectors32<>+64(SB), Y7
-	VBROADCASTSS vectors32<>+96(SB), Y8
-	VBROADCASTSS vectors32<>+128(SB), Y9
-	VBROADCASTSS vectors32<>+160(SB), Y10
-	VBROADCASTSS vectors32<>+192(SB), Y11
-	VBROADCASTSS vectors32<>+224(SB), Y12
-	VBROADCASTSS vectors32<>+256(SB), Y13
-	VBROADCASTSS vectors32<>+288(SB), Y14
-	VBROADCASTSS vectors32<>+320(SB), Y15
+	VBROADCASTSS vectors32<>+64(SB), Y9
+	VBROADCASTSS vectors32<>+96(SB), Y10
+	VBROADCASTSS vectors32<>+128(SB), Y11
+	VBROADCASTSS vectors32<>+160(SB), Y12
+	VBROADCASTSS vectors32<>+192(SB), Y13
+	VBROADCASTSS vectors32<>+224(SB), Y14
+	VBROADCASTSS vectors32<>+256(SB), Y15
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -30,18 +28,18 @@ block:
 	VMOVUPS      (SI)(R8*1), Y1
 	VMOVUPS      Y1, Y0
 	VMOVUPS      Y0, Y4
-	VMULPS       Y7, Y0, Y2
+	VMULPS       Y9, Y0, Y2
 	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y8, Y2, Y0
-	VFNMADD231PS Y9, Y2, Y0
-	VMOVUPS      Y10, Y3
-	VFMADD213PS  Y11, Y0, Y3
-	VFMADD213PS  Y12, Y0, Y3
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VMOVUPS      Y12, Y3
 	VFMADD213PS  Y13, Y0, Y3
 	VFMADD213PS  Y14, Y0, Y3
+	VFMADD213PS  Y15, Y0, Y3
+	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
 	VMULPS       Y0, Y3, Y3
 	VFMADD213PS  Y0, Y0, Y3
-	VADDPS       Y15, Y3, Y3
+	VADDPS       vectors32<>+320(SB), Y3, Y3
 	VCVTPS2DQ    Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VPADDD       Y2, Y3, Y0
@@ -55,18 +53,18 @@ block:
 	VMOVUPS      32(SI)(R8*1), Y1
 	VMOVUPS      Y1, Y0
 	VMOVUPS      Y0, Y4
-	VMULPS       Y7, Y0, Y2
+	VMULPS       Y9, Y0, Y2
 	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y8, Y2, Y0
-	VFNMADD231PS Y9, Y2, Y0
-	VMOVUPS      Y10, Y3
-	VFMADD213PS  Y11, Y0, Y3
-	VFMADD213PS  Y12, Y0, Y3
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VMOVUPS      Y12, Y3
 	VFMADD213PS  Y13, Y0, Y3
 	VFMADD213PS  Y14, Y0, Y3
+	VFMADD213PS  Y15, Y0, Y3
+	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
 	VMULPS       Y0, Y3, Y3
 	VFMADD213PS  Y0, Y0, Y3
-	VADDPS       Y15, Y3, Y3
+	VADDPS       vectors32<>+320(SB), Y3, Y3
 	VCVTPS2DQ    Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VPADDD       Y2, Y3, Y0
@@ -91,22 +89,22 @@ single:
 	CMOVQLT      CX, AX
 	NEGQ         AX
 	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y6
-	VMASKMOVPS   (SI)(R8*1), Y6, Y1
+	VMOVUPS      (R13)(AX*4), Y8
+	VMASKMOVPS   (SI)(R8*1), Y8, Y1
 	VMOVUPS      Y1, Y0
 	VMOVUPS      Y0, Y4
-	VMULPS       Y7, Y0, Y2
+	VMULPS       Y9, Y0, Y2
 	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y8, Y2, Y0
-	VFNMADD231PS Y9, Y2, Y0
-	VMOVUPS      Y10, Y3
-	VFMADD213PS  Y11, Y0, Y3
-	VFMADD213PS  Y12, Y0, Y3
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VMOVUPS      Y12, Y3
 	VFMADD213PS  Y13, Y0, Y3
 	VFMADD213PS  Y14, Y0, Y3
+	VFMADD213PS  Y15, Y0, Y3
+	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
 	VMULPS       Y0, Y3, Y3
 	VFMADD213PS  Y0, Y0, Y3
-	VADDPS       Y15, Y3, Y3
+	VADDPS       vectors32<>+320(SB), Y3, Y3
 	VCVTPS2DQ    Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VPADDD       Y2, Y3, Y0
@@ -116,7 +114,7 @@ single:
 	VXORPS       Y3, Y3, Y3
 	VCMPPS       $0x11, vectors32<>+416(SB), Y4, Y2
 	VBLENDVPS    Y2, Y3, Y0, Y0
-	VMASKMOVPS   Y0, Y6, (DI)(R8*1)
+	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
 	ADDQ         $0x00000020, R8
 	SUBQ         $0x00000008, CX
 	JG           single
@@ -137,15 +135,13 @@ TEXT ·log32AVX2(SB), NOSPLIT, $8-24
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
-	VBROADCASTSS vectors32<>+448(SB), Y7
-	VBROADCASTSS vectors32<>+320(SB), Y8
-	VBROADCASTSS vectors32<>+96(SB), Y9
-	VBROADCASTSS vectors32<>+128(SB), Y10
-	VBROADCASTSS vectors32<>+480(SB), Y11
-	VBROADCASTSS vectors32<>+512(SB), Y12
-	VBROADCASTSS vectors32<>+544(SB), Y13
-	VBROADCASTSS vectors32<>+576(SB), Y14
-	VBROADCASTSS vectors32<>+608(SB), Y15
+	VBROADCASTSS vectors32<>+448(SB), Y9
+	VBROADCASTSS vectors32<>+320(SB), Y10
+	VBROADCASTSS vectors32<>+96(SB), Y11
+	VBROADCASTSS vectors32<>+128(SB), Y12
+	VBROADCASTSS vectors32<>+480(SB), Y13
+	VBROADCASTSS vectors32<>+512(SB), Y14
+	VBROADCASTSS vectors32<>+544(SB), Y15
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -153,16 +149,16 @@ TEXT ·log32AVX2(SB), NOSPLIT, $8-24
 block:
 	VMOVUPS      (SI)(R8*1), Y1
 	VMOVUPS      Y1, Y0
-	VPSUBD       Y7, Y0, Y2
+	VPSUBD       Y9, Y0, Y2
 	VPSRAD       $0x17, Y2, Y2
 	VPSLLD       $0x17, Y2, Y3
 	VPSUBD       Y3, Y0, Y3
-	VSUBPS       Y8, Y3, Y3
+	VSUBPS       Y10, Y3, Y3
 	VCVTDQ2PS    Y2, Y2
-	VMOVUPS      Y12, Y4
-	VFMADD213PS  Y13, Y3, Y4
-	VFMADD213PS  Y14, Y3, Y4
+	VMOVUPS      Y14, Y4
 	VFMADD213PS  Y15, Y3, Y4
+	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
 	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
 	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
 	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
@@ -170,10 +166,10 @@ block:
 	VMULPS       Y3, Y3, Y5
 	VMULPS       Y3, Y4, Y4
 	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  Y10, Y2, Y4
-	VFNMADD231PS Y11, Y5, Y4
+	VFMADD231PS  Y12, Y2, Y4
+	VFNMADD231PS Y13, Y5, Y4
 	VADDPS       Y4, Y3, Y3
-	VFMADD231PS  Y9, Y2, Y3
+	VFMADD231PS  Y11, Y2, Y3
 	VMOVUPS      vectors32<>+768(SB), Y4
 	VCMPPS       $0x11, vectors32<>+32(SB), Y0, Y5
 	VBLENDVPS    Y5, Y4, Y3, Y3
@@ -186,16 +182,16 @@ block:
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
 	VMOVUPS      Y1, Y0
-	VPSUBD       Y7, Y0, Y2
+	VPSUBD       Y9, Y0, Y2
 	VPSRAD       $0x17, Y2, Y2
 	VPSLLD       $0x17, Y2, Y3
 	VPSUBD       Y3, Y0, Y3
-	VSUBPS       Y8, Y3, Y3
+	VSUBPS       Y10, Y3, Y3
 	VCVTDQ2PS    Y2, Y2
-	VMOVUPS      Y12, Y4
-	VFMADD213PS  Y13, Y3, Y4
-	VFMADD213PS  Y14, Y3, Y4
+	VMOVUPS      Y14, Y4
 	VFMADD213PS  Y15, Y3, Y4
+	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
 	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
 	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
 	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
@@ -203,10 +199,10 @@ block:
 	VMULPS       Y3, Y3, Y5
 	VMULPS       Y3, Y4, Y4
 	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  Y10, Y2, Y4
-	VFNMADD231PS Y11, Y5, Y4
+	VFMADD231PS  Y12, Y2, Y4
+	VFNMADD231PS Y13, Y5, Y4
 	VADDPS       Y4, Y3, Y3
-	VFMADD231PS  Y9, Y2, Y3
+	VFMADD231PS  Y11, Y2, Y3
 	VMOVUPS      vectors32<>+768(SB), Y4
 	VCMPPS       $0x11, vectors32<>+32(SB), Y0, Y5
 	VBLENDVPS    Y5, Y4, Y3, Y3
@@ -231,19 +227,19 @@ single:
 	CMOVQLT      CX, AX
 	NEGQ         AX
 	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y6
-	VMASKMOVPS   (SI)(R8*1), Y6, Y1
+	VMOVUPS      (R13)(AX*4), Y8
+	VMASKMOVPS   (SI)(R8*1), Y8, Y1
 	VMOVUPS      Y1, Y0
-	VPSUBD       Y7, Y0, Y2
+	VPSUBD       Y9, Y0, Y2
 	VPSRAD       $0x17, Y2, Y2
 	VPSLLD       $0x17, Y2, Y3
 	VPSUBD       Y3, Y0, Y3
-	VSUBPS       Y8, Y3, Y3
+	VSUBPS       Y10, Y3, Y3
 	VCVTDQ2PS    Y2, Y2
-	VMOVUPS      Y12, Y4
-	VFMADD213PS  Y13, Y3, Y4
-	VFMADD213PS  Y14, Y3, Y4
+	VMOVUPS      Y14, Y4
 	VFMADD213PS  Y15, Y3, Y4
+	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
 	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
 	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
 	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
@@ -251,10 +247,10 @@ single:
 	VMULPS       Y3, Y3, Y5
 	VMULPS       Y3, Y4, Y4
 	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  Y10, Y2, Y4
-	VFNMADD231PS Y11, Y5, Y4
+	VFMADD231PS  Y12, Y2, Y4
+	VFNMADD231PS Y13, Y5, Y4
 	VADDPS       Y4, Y3, Y3
-	VFMADD231PS  Y9, Y2, Y3
+	VFMADD231PS  Y11, Y2, Y3
 	VMOVUPS      vectors32<>+768(SB), Y4
 	VCMPPS       $0x11, vectors32<>+32(SB), Y0, Y5
 	VBLENDVPS    Y5, Y4, Y3, Y3
@@ -264,7 +260,7 @@ single:
 	VCMPPS       $0x15, vectors32<>+384(SB), Y0, Y5
 	VBLENDVPS    Y5, Y0, Y3, Y3
 	VMOVUPS      Y3, Y0
-	VMASKMOVPS   Y0, Y6, (DI)(R8*1)
+	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
 	ADDQ         $0x00000020, R8
 	SUBQ         $0x00000008, CX
 	JG           single
@@ -285,15 +281,13 @@ TEXT ·tanh32AVX2(SB), NOSPLIT, $8-24
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
-	VBROADCASTSS vectors32<>+832(SB), Y7
-	VBROADCASTSS vectors32<>+864(SB), Y8
-	VBROADCASTSS vectors32<>+96(SB), Y9
-	VBROADCASTSS vectors32<>+128(SB), Y10
-	VBROADCASTSS vectors32<>+160(SB), Y11
-	VBROADCASTSS vectors32<>+192(SB), Y12
-	VBROADCASTSS vectors32<>+224(SB), Y13
-	VBROADCASTSS vectors32<>+256(SB), Y14
-	VBROADCASTSS vectors32<>+288(SB), Y15
+	VBROADCASTSS vectors32<>+832(SB), Y9
+	VBROADCASTSS vectors32<>+864(SB), Y10
+	VBROADCASTSS vectors32<>+96(SB), Y11
+	VBROADCASTSS vectors32<>+128(SB), Y12
+	VBROADCASTSS vectors32<>+160(SB), Y13
+	VBROADCASTSS vectors32<>+192(SB), Y14
+	VBROADCASTSS vectors32<>+224(SB), Y15
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -304,19 +298,19 @@ block:
 	VANDPS       vectors32<>+896(SB), Y0, Y4
 	VMOVUPS      vectors32<>+928(SB), Y2
 	VMINPS       Y4, Y2, Y4
-	VMOVUPS      Y7, Y2
-	VFMADD231PS  Y8, Y4, Y2
+	VMOVUPS      Y9, Y2
+	VFMADD231PS  Y10, Y4, Y2
 	VPSLLD       $0x17, Y2, Y5
 	VPADDD       vectors32<>+320(SB), Y5, Y5
-	VSUBPS       Y7, Y2, Y2
+	VSUBPS       Y9, Y2, Y2
 	VADDPS       Y4, Y4, Y4
-	VFNMADD231PS Y9, Y2, Y4
-	VFNMADD231PS Y10, Y2, Y4
-	VMOVUPS      Y11, Y3
-	VFMADD213PS  Y12, Y4, Y3
-	VFMADD213PS  Y13, Y4, Y3
+	VFNMADD231PS Y11, Y2, Y4
+	VFNMADD231PS Y12, Y2, Y4
+	VMOVUPS      Y13, Y3
 	VFMADD213PS  Y14, Y4, Y3
 	VFMADD213PS  Y15, Y4, Y3
+	VFMADD213PS  vectors32<>+256(SB), Y4, Y3
+	VFMADD213PS  vectors32<>+288(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VSUBPS       vectors32<>+320(SB), Y5, Y4
@@ -331,19 +325,19 @@ block:
 	VANDPS       vectors32<>+896(SB), Y0, Y4
 	VMOVUPS      vectors32<>+928(SB), Y2
 	VMINPS       Y4, Y2, Y4
-	VMOVUPS      Y7, Y2
-	VFMADD231PS  Y8, Y4, Y2
+	VMOVUPS      Y9, Y2
+	VFMADD231PS  Y10, Y4, Y2
 	VPSLLD       $0x17, Y2, Y5
 	VPADDD       vectors32<>+320(SB), Y5, Y5
-	VSUBPS       Y7, Y2, Y2
+	VSUBPS       Y9, Y2, Y2
 	VADDPS       Y4, Y4, Y4
-	VFNMADD231PS Y9, Y2, Y4
-	VFNMADD231PS Y10, Y2, Y4
-	VMOVUPS      Y11, Y3
-	VFMADD213PS  Y12, Y4, Y3
-	VFMADD213PS  Y13, Y4, Y3
+	VFNMADD231PS Y11, Y2, Y4
+	VFNMADD231PS Y12, Y2, Y4
+	VMOVUPS      Y13, Y3
 	VFMADD213PS  Y14, Y4, Y3
 	VFMADD213PS  Y15, Y4, Y3
+	VFMADD213PS  vectors32<>+256(SB), Y4, Y3
+	VFMADD213PS  vectors32<>+288(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VSUBPS       vectors32<>+320(SB), Y5, Y4
@@ -367,25 +361,25 @@ single:
 	CMOVQLT      CX, AX
 	NEGQ         AX
 	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y6
-	VMASKMOVPS   (SI)(R8*1), Y6, Y1
+	VMOVUPS      (R13)(AX*4), Y8
+	VMASKMOVPS   (SI)(R8*1), Y8, Y1
 	VMOVUPS      Y1, Y0
 	VANDPS       vectors32<>+896(SB), Y0, Y4
 	VMOVUPS      vectors32<>+928(SB), Y2
 	VMINPS       Y4, Y2, Y4
-	VMOVUPS      Y7, Y2
-	VFMADD231PS  Y8, Y4, Y2
+	VMOVUPS      Y9, Y2
+	VFMADD231PS  Y10, Y4, Y2
 	VPSLLD       $0x17, Y2, Y5
 	VPADDD       vectors32<>+320(SB), Y5, Y5
-	VSUBPS       Y7, Y2, Y2
+	VSUBPS       Y9, Y2, Y2
 	VADDPS       Y4, Y4, Y4
-	VFNMADD231PS Y9, Y2, Y4
-	VFNMADD231PS Y10, Y2, Y4
-	VMOVUPS      Y11, Y3
-	VFMADD213PS  Y12, Y4, Y3
-	VFMADD213PS  Y13, Y4, Y3
+	VFNMADD231PS Y11, Y2, Y4
+	VFNMADD231PS Y12, Y2, Y4
+	VMOVUPS      Y13, Y3
 	VFMADD213PS  Y14, Y4, Y3
 	VFMADD213PS  Y15, Y4, Y3
+	VFMADD213PS  vectors32<>+256(SB), Y4, Y3
+	VFMADD213PS  vectors32<>+288(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VSUBPS       vectors32<>+320(SB), Y5, Y4
@@ -394,7 +388,7 @@ single:
 	VDIVPS       Y4, Y3, Y3
 	VANDPS       vectors32<>+992(SB), Y0, Y0
 	VORPS        Y3, Y0, Y0
-	VMASKMOVPS   Y0, Y6, (DI)(R8*1)
+	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
 	ADDQ         $0x00000020, R8
 	SUBQ         $0x00000008, CX
 	JG           single
@@ -415,15 +409,13 @@ TEXT ·sigmoid32AVX2(SB), NOSPLIT, $8-24
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
-	VBROADCASTSS vectors32<>+64(SB), Y7
-	VBROADCASTSS vectors32<>+96(SB), Y8
-	VBROADCASTSS vectors32<>+128(SB), Y9
-	VBROADCASTSS vectors32<>+160(SB), Y10
-	VBROADCASTSS vectors32<>+192(SB), Y11
-	VBROADCASTSS vectors32<>+224(SB), Y12
-	VBROADCASTSS vectors32<>+256(SB), Y13
-	VBROADCASTSS vectors32<>+288(SB), Y14
-	VBROADCASTSS vectors32<>+320(SB), Y15
+	VBROADCASTSS vectors32<>+64(SB), Y9
+	VBROADCASTSS vectors32<>+96(SB), Y10
+	VBROADCASTSS vectors32<>+128(SB), Y11
+	VBROADCASTSS vectors32<>+160(SB), Y12
+	VBROADCASTSS vectors32<>+192(SB), Y13
+	VBROADCASTSS vectors32<>+224(SB), Y14
+	VBROADCASTSS vectors32<>+256(SB), Y15
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -433,18 +425,18 @@ block:
 	VMOVUPS      Y1, Y0
 	VXORPS       vectors32<>+992(SB), Y0, Y0
 	VMOVUPS      Y0, Y4
-	VMULPS       Y7, Y0, Y2
+	VMULPS       Y9, Y0, Y2
 	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y8, Y2, Y0
-	VFNMADD231PS Y9, Y2, Y0
-	VMOVUPS      Y10, Y3
-	VFMADD213PS  Y11, Y0, Y3
-	VFMADD213PS  Y12, Y0, Y3
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VMOVUPS      Y12, Y3
 	VFMADD213PS  Y13, Y0, Y3
 	VFMADD213PS  Y14, Y0, Y3
+	VFMADD213PS  Y15, Y0, Y3
+	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
 	VMULPS       Y0, Y3, Y3
 	VFMADD213PS  Y0, Y0, Y3
-	VADDPS       Y15, Y3, Y3
+	VADDPS       vectors32<>+320(SB), Y3, Y3
 	VCVTPS2DQ    Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VPADDD       Y2, Y3, Y0
@@ -454,25 +446,26 @@ block:
 	VXORPS       Y3, Y3, Y3
 	VCMPPS       $0x11, vectors32<>+416(SB), Y4, Y2
 	VBLENDVPS    Y2, Y3, Y0, Y0
-	VADDPS       Y15, Y0, Y0
-	VDIVPS       Y0, Y15, Y0
+	VADDPS       vectors32<>+320(SB), Y0, Y0
+	VMOVUPS      vectors32<>+320(SB), Y2
+	VDIVPS       Y0, Y2, Y0
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
 	VMOVUPS      Y1, Y0
 	VXORPS       vectors32<>+992(SB), Y0, Y0
 	VMOVUPS      Y0, Y4
-	VMULPS       Y7, Y0, Y2
+	VMULPS       Y9, Y0, Y2
 	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y8, Y2, Y0
-	VFNMADD231PS Y9, Y2, Y0
-	VMOVUPS      Y10, Y3
-	VFMADD213PS  Y11, Y0, Y3
-	VFMADD213PS  Y12, Y0, Y3
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VMOVUPS      Y12, Y3
 	VFMADD213PS  Y13, Y0, Y3
 	VFMADD213PS  Y14, Y0, Y3
+	VFMADD213PS  Y15, Y0, Y3
+	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
 	VMULPS       Y0, Y3, Y3
 	VFMADD213PS  Y0, Y0, Y3
-	VADDPS       Y15, Y3, Y3
+	VADDPS       vectors32<>+320(SB), Y3, Y3
 	VCVTPS2DQ    Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VPADDD       Y2, Y3, Y0
@@ -482,8 +475,9 @@ block:
 	VXORPS       Y3, Y3, Y3
 	VCMPPS       $0x11, vectors32<>+416(SB), Y4, Y2
 	VBLENDVPS    Y2, Y3, Y0, Y0
-	VADDPS       Y15, Y0, Y0
-	VDIVPS       Y0, Y15, Y0
+	VADDPS       vectors32<>+320(SB), Y0, Y0
+	VMOVUPS      vectors32<>+320(SB), Y2
+	VDIVPS       Y0, Y2, Y0
 	VMOVUPS      Y0, 32(DI)(R8*1)
 	ADDQ         $0x00000040, R8
 	SUBQ         $0x00000010, CX
@@ -499,23 +493,23 @@ single:
 	CMOVQLT      CX, AX
 	NEGQ         AX
 	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y6
-	VMASKMOVPS   (SI)(R8*1), Y6, Y1
+	VMOVUPS      (R13)(AX*4), Y8
+	VMASKMOVPS   (SI)(R8*1), Y8, Y1
 	VMOVUPS      Y1, Y0
 	VXORPS       vectors32<>+992(SB), Y0, Y0
 	VMOVUPS      Y0, Y4
-	VMULPS       Y7, Y0, Y2
+	VMULPS       Y9, Y0, Y2
 	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y8, Y2, Y0
-	VFNMADD231PS Y9, Y2, Y0
-	VMOVUPS      Y10, Y3
-	VFMADD213PS  Y11, Y0, Y3
-	VFMADD213PS  Y12, Y0, Y3
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VMOVUPS      Y12, Y3
 	VFMADD213PS  Y13, Y0, Y3
 	VFMADD213PS  Y14, Y0, Y3
+	VFMADD213PS  Y15, Y0, Y3
+	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
 	VMULPS       Y0, Y3, Y3
 	VFMADD213PS  Y0, Y0, Y3
-	VADDPS       Y15, Y3, Y3
+	VADDPS       vectors32<>+320(SB), Y3, Y3
 	VCVTPS2DQ    Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VPADDD       Y2, Y3, Y0
@@ -525,9 +519,683 @@ single:
 	VXORPS       Y3, Y3, Y3
 	VCMPPS       $0x11, vectors32<>+416(SB), Y4, Y2
 	VBLENDVPS    Y2, Y3, Y0, Y0
-	VADDPS       Y15, Y0, Y0
-	VDIVPS       Y0, Y15, Y0
-	VMASKMOVPS   Y0, Y6, (DI)(R8*1)
+	VADDPS       vectors32<>+320(SB), Y0, Y0
+	VMOVUPS      vectors32<>+320(SB), Y2
+	VDIVPS       Y0, Y2, Y0
+	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func log1p32AVX2(dst *float32, src *float32, n int)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·log1p32AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS vectors32<>+448(SB), Y9
+	VBROADCASTSS vectors32<>+320(SB), Y10
+	VBROADCASTSS vectors32<>+96(SB), Y11
+	VBROADCASTSS vectors32<>+128(SB), Y12
+	VBROADCASTSS vectors32<>+480(SB), Y13
+	VBROADCASTSS vectors32<>+512(SB), Y14
+	VBROADCASTSS vectors32<>+544(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VADDPS       Y10, Y0, Y6
+	VSUBPS       Y10, Y6, Y7
+	VDIVPS       Y7, Y0, Y2
+	VMOVUPS      Y2, Y7
+	VPSUBD       Y9, Y6, Y2
+	VPSRAD       $0x17, Y2, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPSUBD       Y3, Y6, Y3
+	VSUBPS       Y10, Y3, Y3
+	VCVTDQ2PS    Y2, Y2
+	VMOVUPS      Y14, Y4
+	VFMADD213PS  Y15, Y3, Y4
+	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+736(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VMULPS       Y3, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VFMADD231PS  Y12, Y2, Y4
+	VFNMADD231PS Y13, Y5, Y4
+	VADDPS       Y4, Y3, Y3
+	VFMADD231PS  Y11, Y2, Y3
+	VMOVUPS      vectors32<>+768(SB), Y4
+	VCMPPS       $0x11, vectors32<>+32(SB), Y6, Y5
+	VBLENDVPS    Y5, Y4, Y3, Y3
+	VMOVUPS      vectors32<>+800(SB), Y4
+	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y5
+	VBLENDVPS    Y5, Y4, Y3, Y3
+	VCMPPS       $0x15, vectors32<>+384(SB), Y6, Y5
+	VBLENDVPS    Y5, Y6, Y3, Y3
+	VMOVUPS      Y3, Y6
+	VMULPS       Y6, Y7, Y7
+	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y2
+	VBLENDVPS    Y2, Y0, Y7, Y7
+	VCMPPS       $0x00, vectors32<>+384(SB), Y0, Y2
+	VBLENDVPS    Y2, Y0, Y7, Y7
+	VMOVUPS      Y7, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VADDPS       Y10, Y0, Y6
+	VSUBPS       Y10, Y6, Y7
+	VDIVPS       Y7, Y0, Y2
+	VMOVUPS      Y2, Y7
+	VPSUBD       Y9, Y6, Y2
+	VPSRAD       $0x17, Y2, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPSUBD       Y3, Y6, Y3
+	VSUBPS       Y10, Y3, Y3
+	VCVTDQ2PS    Y2, Y2
+	VMOVUPS      Y14, Y4
+	VFMADD213PS  Y15, Y3, Y4
+	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+736(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VMULPS       Y3, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VFMADD231PS  Y12, Y2, Y4
+	VFNMADD231PS Y13, Y5, Y4
+	VADDPS       Y4, Y3, Y3
+	VFMADD231PS  Y11, Y2, Y3
+	VMOVUPS      vectors32<>+768(SB), Y4
+	VCMPPS       $0x11, vectors32<>+32(SB), Y6, Y5
+	VBLENDVPS    Y5, Y4, Y3, Y3
+	VMOVUPS      vectors32<>+800(SB), Y4
+	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y5
+	VBLENDVPS    Y5, Y4, Y3, Y3
+	VCMPPS       $0x15, vectors32<>+384(SB), Y6, Y5
+	VBLENDVPS    Y5, Y6, Y3, Y3
+	VMOVUPS      Y3, Y6
+	VMULPS       Y6, Y7, Y7
+	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y2
+	VBLENDVPS    Y2, Y0, Y7, Y7
+	VCMPPS       $0x00, vectors32<>+384(SB), Y0, Y2
+	VBLENDVPS    Y2, Y0, Y7, Y7
+	VMOVUPS      Y7, Y0
+	VMOVUPS      Y0, 32(DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000008, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors32<>+32(SB), R13
+	VMOVUPS      (R13)(AX*4), Y8
+	VMASKMOVPS   (SI)(R8*1), Y8, Y1
+	VMOVUPS      Y1, Y0
+	VADDPS       Y10, Y0, Y6
+	VSUBPS       Y10, Y6, Y7
+	VDIVPS       Y7, Y0, Y2
+	VMOVUPS      Y2, Y7
+	VPSUBD       Y9, Y6, Y2
+	VPSRAD       $0x17, Y2, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPSUBD       Y3, Y6, Y3
+	VSUBPS       Y10, Y3, Y3
+	VCVTDQ2PS    Y2, Y2
+	VMOVUPS      Y14, Y4
+	VFMADD213PS  Y15, Y3, Y4
+	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+736(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VMULPS       Y3, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VFMADD231PS  Y12, Y2, Y4
+	VFNMADD231PS Y13, Y5, Y4
+	VADDPS       Y4, Y3, Y3
+	VFMADD231PS  Y11, Y2, Y3
+	VMOVUPS      vectors32<>+768(SB), Y4
+	VCMPPS       $0x11, vectors32<>+32(SB), Y6, Y5
+	VBLENDVPS    Y5, Y4, Y3, Y3
+	VMOVUPS      vectors32<>+800(SB), Y4
+	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y5
+	VBLENDVPS    Y5, Y4, Y3, Y3
+	VCMPPS       $0x15, vectors32<>+384(SB), Y6, Y5
+	VBLENDVPS    Y5, Y6, Y3, Y3
+	VMOVUPS      Y3, Y6
+	VMULPS       Y6, Y7, Y7
+	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y2
+	VBLENDVPS    Y2, Y0, Y7, Y7
+	VCMPPS       $0x00, vectors32<>+384(SB), Y0, Y2
+	VBLENDVPS    Y2, Y0, Y7, Y7
+	VMOVUPS      Y7, Y0
+	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func expm132AVX2(dst *float32, src *float32, n int)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·expm132AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS vectors32<>+64(SB), Y9
+	VBROADCASTSS vectors32<>+96(SB), Y10
+	VBROADCASTSS vectors32<>+128(SB), Y11
+	VBROADCASTSS vectors32<>+160(SB), Y12
+	VBROADCASTSS vectors32<>+192(SB), Y13
+	VBROADCASTSS vectors32<>+224(SB), Y14
+	VBROADCASTSS vectors32<>+256(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMOVUPS      vectors32<>+1024(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMOVUPS      vectors32<>+1056(SB), Y3
+	VMAXPS       Y0, Y3, Y0
+	VMULPS       Y9, Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VMOVUPS      Y12, Y3
+	VFMADD213PS  Y13, Y0, Y3
+	VFMADD213PS  Y14, Y0, Y3
+	VFMADD213PS  Y15, Y0, Y3
+	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
+	VMULPS       Y0, Y3, Y3
+	VFMADD213PS  Y0, Y0, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       vectors32<>+480(SB), Y2, Y4
+	VSUBPS       vectors32<>+480(SB), Y4, Y0
+	VFMADD231PS  Y4, Y3, Y0
+	VADDPS       Y0, Y0, Y0
+	VCMPPS       $0x00, vectors32<>+480(SB), Y4, Y2
+	VBLENDVPS    Y2, Y3, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMOVUPS      vectors32<>+1024(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMOVUPS      vectors32<>+1056(SB), Y3
+	VMAXPS       Y0, Y3, Y0
+	VMULPS       Y9, Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VMOVUPS      Y12, Y3
+	VFMADD213PS  Y13, Y0, Y3
+	VFMADD213PS  Y14, Y0, Y3
+	VFMADD213PS  Y15, Y0, Y3
+	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
+	VMULPS       Y0, Y3, Y3
+	VFMADD213PS  Y0, Y0, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       vectors32<>+480(SB), Y2, Y4
+	VSUBPS       vectors32<>+480(SB), Y4, Y0
+	VFMADD231PS  Y4, Y3, Y0
+	VADDPS       Y0, Y0, Y0
+	VCMPPS       $0x00, vectors32<>+480(SB), Y4, Y2
+	VBLENDVPS    Y2, Y3, Y0, Y0
+	VMOVUPS      Y0, 32(DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000008, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors32<>+32(SB), R13
+	VMOVUPS      (R13)(AX*4), Y8
+	VMASKMOVPS   (SI)(R8*1), Y8, Y1
+	VMOVUPS      Y1, Y0
+	VMOVUPS      vectors32<>+1024(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMOVUPS      vectors32<>+1056(SB), Y3
+	VMAXPS       Y0, Y3, Y0
+	VMULPS       Y9, Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VMOVUPS      Y12, Y3
+	VFMADD213PS  Y13, Y0, Y3
+	VFMADD213PS  Y14, Y0, Y3
+	VFMADD213PS  Y15, Y0, Y3
+	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
+	VMULPS       Y0, Y3, Y3
+	VFMADD213PS  Y0, Y0, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       vectors32<>+480(SB), Y2, Y4
+	VSUBPS       vectors32<>+480(SB), Y4, Y0
+	VFMADD231PS  Y4, Y3, Y0
+	VADDPS       Y0, Y0, Y0
+	VCMPPS       $0x00, vectors32<>+480(SB), Y4, Y2
+	VBLENDVPS    Y2, Y3, Y0, Y0
+	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func erf32AVX2(dst *float32, src *float32, n int)
+// Requires: AVX, CMOV, FMA3, SSE
+TEXT ·erf32AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS vectors32<>+896(SB), Y9
+	VBROADCASTSS vectors32<>+992(SB), Y10
+	VBROADCASTSS vectors32<>+1088(SB), Y11
+	VBROADCASTSS vectors32<>+1120(SB), Y12
+	VBROADCASTSS vectors32<>+1152(SB), Y13
+	VBROADCASTSS vectors32<>+1184(SB), Y14
+	VBROADCASTSS vectors32<>+1216(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS     (SI)(R8*1), Y1
+	VMOVUPS     Y1, Y0
+	VANDPS      Y9, Y0, Y2
+	VMINPS      Y2, Y11, Y2
+	VMULPS      Y2, Y2, Y3
+	VMOVUPS     Y12, Y4
+	VFMADD213PS Y13, Y3, Y4
+	VFMADD213PS Y14, Y3, Y4
+	VFMADD213PS Y15, Y3, Y4
+	VFMADD213PS vectors32<>+1248(SB), Y3, Y4
+	VFMADD213PS vectors32<>+1280(SB), Y3, Y4
+	VMOVUPS     vectors32<>+1312(SB), Y5
+	VFMADD213PS vectors32<>+1344(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1376(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1408(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1440(SB), Y3, Y5
+	VFMADD213PS vectors32<>+320(SB), Y3, Y5
+	VMULPS      Y2, Y4, Y4
+	VDIVPS      Y5, Y4, Y4
+	VMOVUPS     vectors32<>+320(SB), Y5
+	VMINPS      Y4, Y5, Y4
+	VANDPS      Y10, Y0, Y0
+	VORPS       Y4, Y0, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	VMOVUPS     32(SI)(R8*1), Y1
+	VMOVUPS     Y1, Y0
+	VANDPS      Y9, Y0, Y2
+	VMINPS      Y2, Y11, Y2
+	VMULPS      Y2, Y2, Y3
+	VMOVUPS     Y12, Y4
+	VFMADD213PS Y13, Y3, Y4
+	VFMADD213PS Y14, Y3, Y4
+	VFMADD213PS Y15, Y3, Y4
+	VFMADD213PS vectors32<>+1248(SB), Y3, Y4
+	VFMADD213PS vectors32<>+1280(SB), Y3, Y4
+	VMOVUPS     vectors32<>+1312(SB), Y5
+	VFMADD213PS vectors32<>+1344(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1376(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1408(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1440(SB), Y3, Y5
+	VFMADD213PS vectors32<>+320(SB), Y3, Y5
+	VMULPS      Y2, Y4, Y4
+	VDIVPS      Y5, Y4, Y4
+	VMOVUPS     vectors32<>+320(SB), Y5
+	VMINPS      Y4, Y5, Y4
+	VANDPS      Y10, Y0, Y0
+	VORPS       Y4, Y0, Y0
+	VMOVUPS     Y0, 32(DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, CX
+	JGE         block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ        $0x00000008, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	NEGQ        AX
+	LEAQ        vectors32<>+32(SB), R13
+	VMOVUPS     (R13)(AX*4), Y8
+	VMASKMOVPS  (SI)(R8*1), Y8, Y1
+	VMOVUPS     Y1, Y0
+	VANDPS      Y9, Y0, Y2
+	VMINPS      Y2, Y11, Y2
+	VMULPS      Y2, Y2, Y3
+	VMOVUPS     Y12, Y4
+	VFMADD213PS Y13, Y3, Y4
+	VFMADD213PS Y14, Y3, Y4
+	VFMADD213PS Y15, Y3, Y4
+	VFMADD213PS vectors32<>+1248(SB), Y3, Y4
+	VFMADD213PS vectors32<>+1280(SB), Y3, Y4
+	VMOVUPS     vectors32<>+1312(SB), Y5
+	VFMADD213PS vectors32<>+1344(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1376(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1408(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1440(SB), Y3, Y5
+	VFMADD213PS vectors32<>+320(SB), Y3, Y5
+	VMULPS      Y2, Y4, Y4
+	VDIVPS      Y5, Y4, Y4
+	VMOVUPS     vectors32<>+320(SB), Y5
+	VMINPS      Y4, Y5, Y4
+	VANDPS      Y10, Y0, Y0
+	VORPS       Y4, Y0, Y0
+	VMASKMOVPS  Y0, Y8, (DI)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000008, CX
+	JG          single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func sin32AVX2(dst *float32, src *float32, n int)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·sin32AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS vectors32<>+1472(SB), Y9
+	VBROADCASTSS vectors32<>+1504(SB), Y10
+	VBROADCASTSS vectors32<>+1536(SB), Y11
+	VBROADCASTSS vectors32<>+1568(SB), Y12
+	VBROADCASTSS vectors32<>+480(SB), Y13
+	VBROADCASTSS vectors32<>+320(SB), Y14
+	VBROADCASTSS vectors32<>+1600(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMULPS       Y9, Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VFNMADD231PS Y12, Y2, Y0
+	VCVTPS2DQ    Y2, Y2
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      Y15, Y4
+	VFMADD213PS  vectors32<>+1632(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1664(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VFMADD213PS  Y0, Y0, Y4
+	VMOVUPS      vectors32<>+1696(SB), Y5
+	VFMADD213PS  vectors32<>+1728(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1760(SB), Y3, Y5
+	VMULPS       Y3, Y5, Y5
+	VSUBPS       Y13, Y5, Y5
+	VFMADD213PS  Y14, Y3, Y5
+	VPSLLD       $0x1f, Y2, Y0
+	VBLENDVPS    Y0, Y5, Y4, Y4
+	VPSRLD       $0x01, Y2, Y2
+	VPSLLD       $0x1f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMULPS       Y9, Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VFNMADD231PS Y12, Y2, Y0
+	VCVTPS2DQ    Y2, Y2
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      Y15, Y4
+	VFMADD213PS  vectors32<>+1632(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1664(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VFMADD213PS  Y0, Y0, Y4
+	VMOVUPS      vectors32<>+1696(SB), Y5
+	VFMADD213PS  vectors32<>+1728(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1760(SB), Y3, Y5
+	VMULPS       Y3, Y5, Y5
+	VSUBPS       Y13, Y5, Y5
+	VFMADD213PS  Y14, Y3, Y5
+	VPSLLD       $0x1f, Y2, Y0
+	VBLENDVPS    Y0, Y5, Y4, Y4
+	VPSRLD       $0x01, Y2, Y2
+	VPSLLD       $0x1f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMOVUPS      Y0, 32(DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000008, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors32<>+32(SB), R13
+	VMOVUPS      (R13)(AX*4), Y8
+	VMASKMOVPS   (SI)(R8*1), Y8, Y1
+	VMOVUPS      Y1, Y0
+	VMULPS       Y9, Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VFNMADD231PS Y12, Y2, Y0
+	VCVTPS2DQ    Y2, Y2
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      Y15, Y4
+	VFMADD213PS  vectors32<>+1632(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1664(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VFMADD213PS  Y0, Y0, Y4
+	VMOVUPS      vectors32<>+1696(SB), Y5
+	VFMADD213PS  vectors32<>+1728(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1760(SB), Y3, Y5
+	VMULPS       Y3, Y5, Y5
+	VSUBPS       Y13, Y5, Y5
+	VFMADD213PS  Y14, Y3, Y5
+	VPSLLD       $0x1f, Y2, Y0
+	VBLENDVPS    Y0, Y5, Y4, Y4
+	VPSRLD       $0x01, Y2, Y2
+	VPSLLD       $0x1f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func cos32AVX2(dst *float32, src *float32, n int)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·cos32AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS vectors32<>+1472(SB), Y9
+	VBROADCASTSS vectors32<>+1504(SB), Y10
+	VBROADCASTSS vectors32<>+1536(SB), Y11
+	VBROADCASTSS vectors32<>+1568(SB), Y12
+	VBROADCASTSS vectors32<>+480(SB), Y13
+	VBROADCASTSS vectors32<>+320(SB), Y14
+	VBROADCASTSS vectors32<>+1600(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMULPS       Y9, Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VFNMADD231PS Y12, Y2, Y0
+	VCVTPS2DQ    Y2, Y2
+	VPADDD       vectors32<>+1792(SB), Y2, Y2
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      Y15, Y4
+	VFMADD213PS  vectors32<>+1632(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1664(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VFMADD213PS  Y0, Y0, Y4
+	VMOVUPS      vectors32<>+1696(SB), Y5
+	VFMADD213PS  vectors32<>+1728(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1760(SB), Y3, Y5
+	VMULPS       Y3, Y5, Y5
+	VSUBPS       Y13, Y5, Y5
+	VFMADD213PS  Y14, Y3, Y5
+	VPSLLD       $0x1f, Y2, Y0
+	VBLENDVPS    Y0, Y5, Y4, Y4
+	VPSRLD       $0x01, Y2, Y2
+	VPSLLD       $0x1f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMULPS       Y9, Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VFNMADD231PS Y12, Y2, Y0
+	VCVTPS2DQ    Y2, Y2
+	VPADDD       vectors32<>+1792(SB), Y2, Y2
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      Y15, Y4
+	VFMADD213PS  vectors32<>+1632(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1664(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VFMADD213PS  Y0, Y0, Y4
+	VMOVUPS      vectors32<>+1696(SB), Y5
+	VFMADD213PS  vectors32<>+1728(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1760(SB), Y3, Y5
+	VMULPS       Y3, Y5, Y5
+	VSUBPS       Y13, Y5, Y5
+	VFMADD213PS  Y14, Y3, Y5
+	VPSLLD       $0x1f, Y2, Y0
+	VBLENDVPS    Y0, Y5, Y4, Y4
+	VPSRLD       $0x01, Y2, Y2
+	VPSLLD       $0x1f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMOVUPS      Y0, 32(DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000008, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors32<>+32(SB), R13
+	VMOVUPS      (R13)(AX*4), Y8
+	VMASKMOVPS   (SI)(R8*1), Y8, Y1
+	VMOVUPS      Y1, Y0
+	VMULPS       Y9, Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VFNMADD231PS Y12, Y2, Y0
+	VCVTPS2DQ    Y2, Y2
+	VPADDD       vectors32<>+1792(SB), Y2, Y2
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      Y15, Y4
+	VFMADD213PS  vectors32<>+1632(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1664(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VFMADD213PS  Y0, Y0, Y4
+	VMOVUPS      vectors32<>+1696(SB), Y5
+	VFMADD213PS  vectors32<>+1728(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1760(SB), Y3, Y5
+	VMULPS       Y3, Y5, Y5
+	VSUBPS       Y13, Y5, Y5
+	VFMADD213PS  Y14, Y3, Y5
+	VPSLLD       $0x1f, Y2, Y0
+	VBLENDVPS    Y0, Y5, Y4, Y4
+	VPSRLD       $0x01, Y2, Y2
+	VPSLLD       $0x1f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
 	ADDQ         $0x00000020, R8
 	SUBQ         $0x00000008, CX
 	JG           single
@@ -1366,4 +2034,104 @@ DATA vectors32<>+992(SB)/8, $0x8000000080000000
 DATA vectors32<>+1000(SB)/8, $0x8000000080000000
 DATA vectors32<>+1008(SB)/8, $0x8000000080000000
 DATA vectors32<>+1016(SB)/8, $0x8000000080000000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $1024
+DATA vectors32<>+1024(SB)/8, $0x42b2000042b20000
+DATA vectors32<>+1032(SB)/8, $0x42b2000042b20000
+DATA vectors32<>+1040(SB)/8, $0x42b2000042b20000
+DATA vectors32<>+1048(SB)/8, $0x42b2000042b20000
+DATA vectors32<>+1056(SB)/8, $0xc1900000c1900000
+DATA vectors32<>+1064(SB)/8, $0xc1900000c1900000
+DATA vectors32<>+1072(SB)/8, $0xc1900000c1900000
+DATA vectors32<>+1080(SB)/8, $0xc1900000c1900000
+DATA vectors32<>+1088(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1096(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1104(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1112(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1120(SB)/8, $0x3609088836090888
+DATA vectors32<>+1128(SB)/8, $0x3609088836090888
+DATA vectors32<>+1136(SB)/8, $0x3609088836090888
+DATA vectors32<>+1144(SB)/8, $0x3609088836090888
+DATA vectors32<>+1152(SB)/8, $0x3995526239955262
+DATA vectors32<>+1160(SB)/8, $0x3995526239955262
+DATA vectors32<>+1168(SB)/8, $0x3995526239955262
+DATA vectors32<>+1176(SB)/8, $0x3995526239955262
+DATA vectors32<>+1184(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1192(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1200(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1208(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1216(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1224(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1232(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1240(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1248(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1256(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1264(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1272(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1280(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1288(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1296(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1304(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1312(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1320(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1328(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1336(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1344(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1352(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1360(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1368(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1376(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1384(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1392(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1400(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1408(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1416(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1424(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1432(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1440(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1448(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1456(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1464(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1472(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1480(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1488(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1496(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1504(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1512(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1520(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1528(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1536(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1544(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1552(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1560(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1568(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1576(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1584(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1592(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1600(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1608(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1616(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1624(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1632(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1640(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1648(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1656(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1664(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1672(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1680(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1688(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1696(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1704(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1712(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1720(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1728(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1736(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1744(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1752(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1760(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1768(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1776(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1784(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1792(SB)/8, $0x0000000100000001
+DATA vectors32<>+1800(SB)/8, $0x0000000100000001
+DATA vectors32<>+1808(SB)/8, $0x0000000100000001
+DATA vectors32<>+1816(SB)/8, $0x0000000100000001
+GLOBL vectors32<>(SB), RODATA|NOPTR, $1824

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -100,14 +101,19 @@ func (m *mover[E]) block(d, s, n int) {
 		m.rows(d, s, n)
 	case m.d1 == 1 && m.s1 == 0:
 		for range n {
-			v, row := m.src[s], m.dst[d:d+m.n1]
-			for i := range row {
-				row[i] = v
-			}
+			repeat(m.dst[d:d+m.n1], m.src[s])
 			d, s = d+m.d0, s+m.s0
 		}
 	case m.d1 == 1 && m.s0 == 1 && n >= 4:
 		m.transpose(d, s, n)
+	case m.d1 == 1 && m.s1 == -1:
+		for range n {
+			row, from := m.dst[d:d+m.n1], m.src[s-m.n1+1:s+1]
+			for i := range row {
+				row[i] = from[len(from)-1-i]
+			}
+			d, s = d+m.d0, s+m.s0
+		}
 	default:
 		for range n {
 			dj, sj := d, s
@@ -117,6 +123,18 @@ func (m *mover[E]) block(d, s, n int) {
 			}
 			d, s = d+m.d0, s+m.s0
 		}
+	}
+}
+
+// repeat sets all of row to v.
+func repeat[E any](row []E, v E) {
+	const seed, most = 16, 1024
+	n := min(len(row), seed)
+	for i := range row[:n] {
+		row[i] = v
+	}
+	for n < len(row) {
+		n += copy(row[n:], row[:min(n, most)])
 	}
 }
 
@@ -140,6 +158,11 @@ const tile = 16
 
 // transpose copies where source rows run across destination rows.
 func (m *mover[E]) transpose(d, s, n int) {
+	if dst, ok := any(m.dst).([]uint32); ok && m.s1 > 0 {
+		src := any(m.src).([]uint32)
+		simd.Transpose(dst[d:], m.d0, src[s:], m.s1, m.n1, n)
+		return
+	}
 	for j := 0; j < m.n1; j += tile {
 		nj := min(tile, m.n1-j)
 		for i := 0; i < n; i += tile {

@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/internal/strided"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -163,14 +164,24 @@ func choose(ctx *kernel.Context, cond, then, other *tensor.Tensor, shape tensor.
 		case 2:
 			pick(strided.Words[uint16](out), hit, strided.Words[uint16](then), strided.Words[uint16](other), width)
 		case 4:
-			pick(strided.Words[uint32](out), hit, strided.Words[uint32](then), strided.Words[uint32](other), width)
+			pickWords[uint32](out, hit, then, other, width)
 		case 8:
-			pick(strided.Words[uint64](out), hit, strided.Words[uint64](then), strided.Words[uint64](other), width)
+			pickWords[uint64](out, hit, then, other, width)
 		default:
 			pick(tensor.Values[complex128](out), hit, tensor.Values[complex128](then), tensor.Values[complex128](other), width)
 		}
 	}
 	return nil
+}
+
+// pickWords is pick in vector code if every element is chosen by itself.
+func pickWords[W uint32 | uint64](out *tensor.Tensor, cond []bool, then, other *tensor.Tensor, width int) {
+	z, x, y := strided.Words[W](out), strided.Words[W](then), strided.Words[W](other)
+	if width > 1 {
+		pick(z, cond, x, y, width)
+		return
+	}
+	parallel.For(len(cond), elementwise.Grain(0.5), func(lo, hi int) { simd.Blend(z[lo:hi], x[lo:hi], y[lo:hi], cond[lo:hi]) })
 }
 
 func pick[E any](out []E, cond []bool, then, other []E, width int) {

@@ -1,7 +1,9 @@
 package array
 
 import (
+	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
@@ -22,40 +24,83 @@ func init() {
 			},
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.Bool: where(nonzero[bool]), tensor.Int8: where(nonzero[int8]), tensor.Int16: where(nonzero[int16]),
-			tensor.Int32: where(nonzero[int32]), tensor.Int64: where(nonzero[int64]), tensor.Uint8: where(nonzero[uint8]),
-			tensor.Uint16: where(nonzero[uint16]), tensor.Uint32: where(nonzero[uint32]), tensor.Uint64: where(nonzero[uint64]),
-			tensor.Float32: where(nonzero[float32]), tensor.Float64: where(nonzero[float64]),
-			tensor.Complex64: where(nonzero[complex64]), tensor.Complex128: where(nonzero[complex128]),
-			tensor.Float16:  where(func(h tensor.Half) bool { return h&0x7fff != 0 }),
-			tensor.BFloat16: where(func(b tensor.BFloat) bool { return b&0x7fff != 0 }),
+			tensor.Bool: where(false), tensor.Int8: where[int8](0), tensor.Int16: where[int16](0),
+			tensor.Int32: where[int32](0), tensor.Int64: where[int64](0), tensor.Uint8: where[uint8](0),
+			tensor.Uint16: where[uint16](0), tensor.Uint32: where[uint32](0), tensor.Uint64: where[uint64](0),
+			tensor.Float32: where[float32](0), tensor.Float64: where[float64](0),
+			tensor.Complex64: where[complex64](0), tensor.Complex128: where[complex128](0),
+			tensor.Float16:  where[tensor.Half](1 << 15),
+			tensor.BFloat16: where[tensor.BFloat](1 << 15),
 		}),
 	})
 }
 
-func nonzero[T comparable](v T) bool { return v != *new(T) }
+// whereBlock is how many elements are looked at in one go.
+const whereBlock = 1 << 14
 
-func where[T tensor.Elem](hit func(T) bool) kernel.New {
+// where returns the kernel for a type whose elements are false if they are zero, or the same as the other zero.
+func where[T interface {
+	tensor.Elem
+	comparable
+}](other T) kernel.New {
+	var zero T
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		in := ctx.Input(0)
 		vals := tensor.Values[T](in)
-		n := 0
-		for _, v := range vals {
-			if hit(v) {
-				n++
+		// Where in the output each block's rows end.
+		ends := make([]int, parallel.Blocks(len(vals), whereBlock))
+		parallel.For(len(vals), whereBlock, func(lo, hi int) {
+			n := 0
+			if bools, ok := any(vals[lo:hi]).([]bool); ok {
+				n = simd.Count(bools)
+			} else {
+				for _, v := range vals[lo:hi] {
+					if v != zero && v != other {
+						n++
+					}
+				}
 			}
+			ends[lo/whereBlock] = n
+		})
+		total := 0
+		for i, n := range ends {
+			total += n
+			ends[i] = total
 		}
-		out, err := ctx.Allocate(0, tensor.Shape{int64(n), int64(in.Rank())})
-		if err != nil {
+		rank := in.Rank()
+		out, err := ctx.Allocate(0, tensor.Shape{int64(total), int64(rank)})
+		if err != nil || out.NumElements() == 0 {
 			return err
 		}
-		coords, at := tensor.Values[int64](out), 0
-		for i, v := range vals {
-			if hit(v) {
-				unravel(coords[at:at+in.Rank()], int64(i), in.Shape())
-				at += in.Rank()
+		coords := tensor.Values[int64](out)
+		inner := in.Dim(rank - 1)
+		parallel.For(len(vals), whereBlock, func(lo, hi int) {
+			at := 0
+			if lo > 0 {
+				at = ends[lo/whereBlock-1] * rank
 			}
-		}
+			place := make([]int64, rank)
+			unravel(place, int64(lo), in.Shape())
+			for lo < hi {
+				col := int(place[rank-1])
+				n := min(inner-col, hi-lo)
+				for i, v := range vals[lo : lo+n] {
+					if v != zero && v != other {
+						if rank == 1 {
+							coords[at] = int64(col + i)
+							at++
+							continue
+						}
+						place[rank-1] = int64(col + i)
+						at += copy(coords[at:at+rank], place)
+					}
+				}
+				lo += n
+				if lo < hi {
+					unravel(place, int64(lo), in.Shape())
+				}
+			}
+		})
 		return nil
 	})
 }

@@ -249,12 +249,9 @@ func (a *Array) mark(n int) error {
 func (a *Array) refine(shape tensor.PartialShape) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	merged, ok := a.elem.Merge(shape)
-	if !ok {
-		if a.elem.Rank() != shape.Rank() {
-			return status.InvalidArgumentf("PartialTensorShape: Incompatible ranks during merge: %d vs. %d", a.elem.Rank(), shape.Rank())
-		}
-		return status.InvalidArgumentf("PartialTensorShape: Incompatible shapes during merge: %v vs. %v", a.elem, shape)
+	merged, err := merge(a.elem, shape)
+	if err != nil {
+		return err
 	}
 	a.elem = merged
 	return nil

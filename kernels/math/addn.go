@@ -1,8 +1,8 @@
 package math
 
 import (
-	"github.com/weft-ml/weft/internal/dtypes"
 	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -20,8 +20,7 @@ func init() {
 			},
 			Commutative: true, Aggregate: true, Shape: addNShape,
 		},
-		Kernels: append(kernel.ForTypes("T", kernel.Stateless(addN), dtypes.Numbers...),
-			kernel.ForTypes("T", kernel.Stateless(addVariants), tensor.Variant)...),
+		Kernels: byT(elementwise.Union(addNs(), kernel.Table{tensor.Variant: kernel.Stateless(addVariants)})),
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -32,7 +31,7 @@ func init() {
 			Commutative: true, Aggregate: true,
 			Shape: opdef.AttrShape,
 		},
-		Kernels: kernel.ForTypes("T", kernel.Stateless(addN), dtypes.Numbers...),
+		Kernels: byT(addNs()),
 	})
 }
 
@@ -50,28 +49,50 @@ func addNShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-func addN(ctx *kernel.Context) error {
+func addNs() kernel.Table {
+	return kernel.Table{
+		tensor.Float32: kernel.Stateless(addN[float32]), tensor.Float64: kernel.Stateless(addN[float64]),
+		tensor.Float16: kernel.Stateless(addN[tensor.Half]), tensor.BFloat16: kernel.Stateless(addN[tensor.BFloat]),
+		tensor.Int8: kernel.Stateless(addN[int8]), tensor.Int16: kernel.Stateless(addN[int16]),
+		tensor.Int32: kernel.Stateless(addN[int32]), tensor.Int64: kernel.Stateless(addN[int64]),
+		tensor.Uint8: kernel.Stateless(addN[uint8]), tensor.Uint16: kernel.Stateless(addN[uint16]),
+		tensor.Uint32: kernel.Stateless(addN[uint32]), tensor.Uint64: kernel.Stateless(addN[uint64]),
+		tensor.Complex64: kernel.Stateless(addN[complex64]), tensor.Complex128: kernel.Stateless(addN[complex128]),
+	}
+}
+
+// addBlock is how many elements of all inputs are added before the next: their sums stay in the first cache.
+const addBlock = 2048
+
+func addN[T tensor.Elem](ctx *kernel.Context) error {
 	first := ctx.Input(0)
-	for i := 1; i < ctx.NumInputs(); i++ {
-		if t := ctx.Input(i); !t.Shape().Equal(first.Shape()) {
+	all := make([][]T, ctx.NumInputs())
+	for i := range all {
+		t := ctx.Input(i)
+		if !t.Shape().Equal(first.Shape()) {
 			return status.InvalidArgumentf("Inputs to operation %s of type AddN must have the same size and shape.  "+
 				"Input 0: %v != input %d: %v", ctx.Node, first.Shape(), i, t.Shape())
 		}
+		all[i] = tensor.Values[T](t)
 	}
-	if ctx.NumInputs() == 1 {
+	if len(all) == 1 {
 		return ctx.PassInput(0, 0)
 	}
-	src := *first // a borrowed header: whoever has the elements after Forward, they stay
 	out, err := ctx.Forward(0, 0)
 	if err != nil {
 		return err
 	}
-	if !out.SharesBuffer(&src) {
-		copy(out.Bytes(), src.Bytes())
-	}
-	for i := 1; i < ctx.NumInputs(); i++ {
-		elementwise.Accumulate(elementwise.Add, out, ctx.Input(i))
-	}
+	z, add := tensor.Values[T](out), elementwise.Arithmetic[T](elementwise.Add)
+	parallel.For(len(z), max(addBlock, elementwise.Grain(cheap)/len(all)), func(lo, hi int) {
+		for ; lo < hi; lo += addBlock {
+			end := min(lo+addBlock, hi)
+			sum := z[lo:end]
+			add(sum, all[0][lo:end], all[1][lo:end])
+			for _, x := range all[2:] {
+				add(sum, sum, x[lo:end])
+			}
+		}
+	})
 	return nil
 }
 

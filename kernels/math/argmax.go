@@ -2,11 +2,13 @@ package math
 
 import (
 	"math"
+	"slices"
 
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -62,8 +64,8 @@ func positionShape(c *opdef.ShapeContext) error {
 
 func positions(largest bool) kernel.Table {
 	t := kernel.Table{}
-	realPosition[float32](t, largest, -math.MaxFloat32, math.MaxFloat32)
-	realPosition[float64](t, largest, -math.MaxFloat64, math.MaxFloat64)
+	floatPosition[float32](t, largest, math.MaxFloat32)
+	floatPosition[float64](t, largest, math.MaxFloat64)
 	realPosition[int8](t, largest, math.MinInt8, math.MaxInt8)
 	realPosition[int16](t, largest, math.MinInt16, math.MaxInt16)
 	realPosition[int32](t, largest, math.MinInt32, math.MaxInt32)
@@ -72,34 +74,90 @@ func positions(largest bool) kernel.Table {
 	realPosition[uint16](t, largest, 0, math.MaxUint16)
 	realPosition[uint32](t, largest, 0, math.MaxUint32)
 	realPosition[uint64](t, largest, 0, math.MaxUint64)
-	t[tensor.Bool] = newPosition(!largest, func(a, b bool) bool { return a != b && a == largest })
+	t[tensor.Bool] = newPosition(func(x []bool, n, stride int) int {
+		for i := range n {
+			if x[i*stride] == largest {
+				return i
+			}
+		}
+		return 0
+	})
 	shortPosition(t, largest, tensor.HalfOf(-65504), tensor.HalfOf(65504), tensor.Half.Float32)
 	shortPosition(t, largest, tensor.BFloat(0xff7f), tensor.BFloat(0x7f7f), tensor.BFloat.Float32)
 	return t
 }
 
-func realPosition[T interface {
-	elementwise.Real
-	tensor.Elem
-}](t kernel.Table, largest bool, lowest, highest T) {
-	if largest {
-		t[tensor.DTypeOf[T]()] = newPosition(lowest, func(a, b T) bool { return a > b })
-		return
+// search finds one of n elements, stride apart: the first that is better than a worst value and than which no other is
+// better, or the first of all if there is none. What is not a number is passed over.
+type search[T tensor.Elem] func(x []T, n, stride int) int
+
+func largestOf[T elementwise.Real](lowest T) func(x []T, n, stride int) int {
+	return func(x []T, n, stride int) int {
+		best, value := 0, lowest
+		for i := range n {
+			if v := x[i*stride]; v > value {
+				best, value = i, v
+			}
+		}
+		return best
 	}
-	t[tensor.DTypeOf[T]()] = newPosition(highest, func(a, b T) bool { return a < b })
+}
+
+func smallestOf[T elementwise.Real](highest T) func(x []T, n, stride int) int {
+	return func(x []T, n, stride int) int {
+		best, value := 0, highest
+		for i := range n {
+			if v := x[i*stride]; v < value {
+				best, value = i, v
+			}
+		}
+		return best
+	}
+}
+
+func realPosition[T realElem](t kernel.Table, largest bool, lowest, highest T) {
+	find := smallestOf(highest)
+	if largest {
+		find = largestOf(lowest)
+	}
+	t[tensor.DTypeOf[T]()] = newPosition(find)
+}
+
+// floatPosition finds the value in vector code where elements are neighbours.
+func floatPosition[T simd.Float](t kernel.Table, largest bool, limit T) {
+	find, extreme := smallestOf(limit), simd.MinOf[T]
+	if largest {
+		find, extreme = largestOf(-limit), simd.MaxOf[T]
+	}
+	t[tensor.DTypeOf[T]()] = newPosition(func(x []T, n, stride int) int {
+		if stride == 1 {
+			// It is not found if an element is not a number.
+			if at := slices.Index(x[:n], extreme(x[:n])); at >= 0 {
+				return at
+			}
+		}
+		return find(x, n, stride)
+	})
 }
 
 func shortPosition[T elementwise.Short](t kernel.Table, largest bool, lowest, highest T, value func(T) float32) {
+	sign := float32(-1)
+	worst := -value(highest)
 	if largest {
-		t[tensor.DTypeOf[T]()] = newPosition(lowest, func(a, b T) bool { return value(a) > value(b) })
-		return
+		sign, worst = 1, value(lowest)
 	}
-	t[tensor.DTypeOf[T]()] = newPosition(highest, func(a, b T) bool { return value(a) < value(b) })
+	t[tensor.DTypeOf[T]()] = newPosition(func(x []T, n, stride int) int {
+		best, top := 0, worst
+		for i := range n {
+			if v := sign * value(x[i*stride]); v > top {
+				best, top = i, v
+			}
+		}
+		return best
+	})
 }
 
-// newPosition returns the kernel that finds the first element which is better than worst and than which no other is better,
-// or the first of all if there is none. Numbers compare so that those that are not a number are passed over.
-func newPosition[T tensor.Elem](worst T, better func(a, b T) bool) kernel.New {
+func newPosition[T tensor.Elem](find search[T]) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		in, dimension := ctx.Input(0), ctx.Input(1)
 		if dimension.Rank() != 0 {
@@ -123,14 +181,7 @@ func newPosition[T tensor.Elem](worst T, better func(a, b T) bool) kernel.New {
 		x, at := tensor.Values[T](in), make([]int64, out.NumElements())
 		parallel.For(len(at), max(1, elementwise.Grain(medium)/n), func(lo, hi int) {
 			for i := lo; i < hi; i++ {
-				column := x[i/inner*n*inner+i%inner:]
-				best, value := 0, worst
-				for j := range n {
-					if v := column[j*inner]; better(v, value) {
-						best, value = j, v
-					}
-				}
-				at[i] = int64(best)
+				at[i] = int64(find(x[i/inner*n*inner+i%inner:], n, inner))
 			}
 		})
 		ints.Set(out, at)

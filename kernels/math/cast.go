@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -50,47 +51,70 @@ func newCast(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
+// each converts one element after another.
 func each[S, D tensor.Elem](f func(S) D) convert {
-	return func(dst, src *tensor.Tensor, lo, hi int) {
-		x, z := tensor.Values[S](src)[lo:hi], tensor.Values[D](dst)[lo:hi]
+	return loop(func(z []D, x []S) {
 		for i, v := range x {
 			z[i] = f(v)
 		}
+	})
+}
+
+// loop converts slices of equal length.
+func loop[S, D tensor.Elem](f func(z []D, x []S)) convert {
+	return func(dst, src *tensor.Tensor, lo, hi int) {
+		f(tensor.Values[D](dst)[lo:hi], tensor.Values[S](src)[lo:hi])
 	}
 }
 
 func conversion(src, dst tensor.DType) convert {
 	switch src {
 	case tensor.Bool:
-		return fromElems(dst, func(v bool) int8 {
-			if v {
-				return 1
-			}
-			return 0
-		})
+		return fromBool(fromInteger[uint8](dst))
 	case tensor.Int8:
-		return fromNumber[int8](dst)
+		return fromInteger[int8](dst)
 	case tensor.Int16:
-		return fromNumber[int16](dst)
+		return fromInteger[int16](dst)
 	case tensor.Int32:
-		return fromNumber[int32](dst)
+		if dst == tensor.Float32 {
+			return loop(simd.FromInt32)
+		}
+		return fromInteger[int32](dst)
 	case tensor.Int64:
-		return fromNumber[int64](dst)
+		return fromInteger[int64](dst)
 	case tensor.Uint8:
-		return fromNumber[uint8](dst)
+		if dst == tensor.Float32 {
+			return loop(simd.FromUint8)
+		}
+		return fromInteger[uint8](dst)
 	case tensor.Uint16:
-		return fromNumber[uint16](dst)
+		return fromInteger[uint16](dst)
 	case tensor.Uint32:
-		return fromNumber[uint32](dst)
+		return fromInteger[uint32](dst)
 	case tensor.Uint64:
-		return fromNumber[uint64](dst)
+		return fromInteger[uint64](dst)
 	case tensor.Float32:
-		return fromNumber[float32](dst)
+		switch dst {
+		case tensor.Int32:
+			return loop(simd.ToInt32)
+		case tensor.Float64:
+			return loop(simd.ToDouble)
+		}
+		return fromFloat[float32](dst)
 	case tensor.Float64:
-		return fromNumber[float64](dst)
+		if dst == tensor.Float32 {
+			return loop(simd.FromDouble)
+		}
+		return fromFloat[float64](dst)
 	case tensor.Float16:
+		if dst == tensor.Float32 {
+			return loop(elementwise.Widen[tensor.Half])
+		}
 		return fromElems(dst, tensor.Half.Float32)
 	case tensor.BFloat16:
+		if dst == tensor.Float32 {
+			return loop(elementwise.Widen[tensor.BFloat])
+		}
 		return fromElems(dst, tensor.BFloat.Float32)
 	case tensor.Complex64:
 		return fromComplex(dst, func(v complex64) complex128 { return complex128(v) })
@@ -111,11 +135,113 @@ func conversion(src, dst tensor.DType) convert {
 	}
 }
 
-func fromNumber[S interface {
+// realElem is the constraint of numbers that are elements.
+type realElem interface {
 	elementwise.Real
 	tensor.Elem
-}](dst tensor.DType) convert {
+}
+
+// fromBool converts booleans, which are bytes 0 and 1.
+func fromBool(conv convert) convert {
+	if conv == nil {
+		return nil
+	}
+	return func(dst, src *tensor.Tensor, lo, hi int) {
+		bytes, err := src.WithDType(tensor.Uint8)
+		if err != nil {
+			panic(err)
+		}
+		conv(dst, &bytes, lo, hi)
+	}
+}
+
+func fromInteger[S wholeNumber](dst tensor.DType) convert {
+	switch dst {
+	case tensor.Int8:
+		return loop(plain[S, int8])
+	case tensor.Int16:
+		return loop(plain[S, int16])
+	case tensor.Int32:
+		return loop(plain[S, int32])
+	case tensor.Int64:
+		return loop(plain[S, int64])
+	case tensor.Uint8:
+		return loop(plain[S, uint8])
+	case tensor.Uint16:
+		return loop(plain[S, uint16])
+	case tensor.Uint32:
+		return loop(plain[S, uint32])
+	case tensor.Uint64:
+		return loop(plain[S, uint64])
+	}
+	return fromReal[S](dst)
+}
+
+func fromFloat[S elementwise.Float](dst tensor.DType) convert {
+	switch dst {
+	case tensor.Int8:
+		return loop(truncate[S, int8](math.MinInt32, math.MaxInt32))
+	case tensor.Int16:
+		return loop(truncate[S, int16](math.MinInt32, math.MaxInt32))
+	case tensor.Int32:
+		return loop(truncate[S, int32](math.MinInt32, math.MaxInt32))
+	case tensor.Int64:
+		return loop(truncate[S, int64](math.MinInt64, math.MaxInt64))
+	case tensor.Uint8:
+		return loop(truncate[S, uint8](math.MinInt32, math.MaxInt32))
+	case tensor.Uint16:
+		return loop(truncate[S, uint16](math.MinInt32, math.MaxInt32))
+	case tensor.Uint32:
+		return loop(truncate[S, uint32](math.MinInt64, math.MaxInt64))
+	}
+	return fromReal[S](dst)
+}
+
+// fromReal converts what is the same for integers and floating numbers.
+func fromReal[S realElem](dst tensor.DType) convert {
+	switch dst {
+	case tensor.Float32:
+		return loop(plain[S, float32])
+	case tensor.Float64:
+		return loop(plain[S, float64])
+	case tensor.Float16:
+		return toShort[S, tensor.Half]()
+	case tensor.BFloat16:
+		return toShort[S, tensor.BFloat]()
+	}
 	return fromElems(dst, func(v S) S { return v })
+}
+
+func plain[S, D elementwise.Real](z []D, x []S) {
+	for i, v := range x {
+		z[i] = D(v)
+	}
+}
+
+func truncate[S elementwise.Float, D elementwise.Integer](lo, hi int64) func(z []D, x []S) {
+	return func(z []D, x []S) {
+		for i, v := range x {
+			z[i] = D(toInt(v, lo, hi))
+		}
+	}
+}
+
+// scratchLen is how many numbers are converted by way of float32 at a time.
+const scratchLen = 512
+
+func toShort[S realElem, H elementwise.Short]() convert {
+	return loop(func(z []H, x []S) {
+		var scratch [scratchLen]float32
+		for lo := 0; lo < len(x); lo += scratchLen {
+			n := min(scratchLen, len(x)-lo)
+			if wide, ok := any(x).([]float32); ok {
+				elementwise.Narrow(z[lo:lo+n], wide[lo:lo+n])
+				continue
+			}
+			plain(scratch[:n], x[lo:lo+n])
+			elementwise.Narrow(z[lo:lo+n], scratch[:n])
+		}
+	})
 }
 
 // fromElems converts elements of type S by way of a number type N.

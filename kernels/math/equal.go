@@ -3,6 +3,7 @@ package math
 import (
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
@@ -47,8 +48,12 @@ func equalShape(c *opdef.ShapeContext) error {
 
 func equalities(negate bool) kernel.Table {
 	t := kernel.Table{}
-	equal[float32](t, negate)
-	equal[float64](t, negate)
+	p := simd.Equal
+	if negate {
+		p = simd.NotEqual
+	}
+	equalRow(t, negate, vectorCompare[float32](p))
+	equalRow(t, negate, vectorCompare[float64](p))
 	equal[int8](t, negate)
 	equal[int16](t, negate)
 	equal[int32](t, negate)
@@ -66,7 +71,7 @@ func equalities(negate bool) kernel.Table {
 	equal[tensor.QI16](t, negate)
 	equal[tensor.QU16](t, negate)
 	equal[tensor.QI32](t, negate)
-	shorts := equalLoop[float32](negate)
+	shorts := vectorCompare[float32](p).Each
 	equalRow(t, negate, elementwise.Loops[tensor.Half, bool]{Each: elementwise.Via32BinaryTo[tensor.Half](shorts), Cost: medium})
 	equalRow(t, negate, elementwise.Loops[tensor.BFloat, bool]{Each: elementwise.Via32BinaryTo[tensor.BFloat](shorts), Cost: medium})
 	return t
@@ -83,9 +88,18 @@ func equal[T elemComparable](t kernel.Table, negate bool) {
 }
 
 func equalLoop[T comparable](negate bool) func(z []bool, x, y []T) {
+	if negate {
+		return func(z []bool, x, y []T) {
+			x, y = x[:len(z)], y[:len(z)]
+			for i := range z {
+				z[i] = x[i] != y[i]
+			}
+		}
+	}
 	return func(z []bool, x, y []T) {
+		x, y = x[:len(z)], y[:len(z)]
 		for i := range z {
-			z[i] = (x[i] == y[i]) != negate
+			z[i] = x[i] == y[i]
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/cmplx"
 
 	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -13,6 +14,12 @@ import (
 
 func init() {
 	powers := elementwise.Union(elementwise.Floats2(3*costly, math.Pow), elementwise.Complexes2(5*costly, cmplx.Pow))
+	powers[tensor.Float32] = elementwise.Loops[float32, float32]{
+		Each: elementwise.Map232(math.Pow), Right: smallPower(elementwise.Map232(math.Pow)), Cost: 3 * costly,
+	}.Kernel()
+	powers[tensor.Float64] = elementwise.Loops[float64, float64]{
+		Each: elementwise.Map2(math.Pow), Right: smallPower(elementwise.Map2(math.Pow)), Cost: 3 * costly,
+	}.Kernel()
 	intPower[int8](powers)
 	intPower[int16](powers)
 	intPower[int32](powers)
@@ -45,6 +52,27 @@ func zeroFirst(f func(x, y float64) float64, c func(x, y complex128) complex128)
 			}
 			return c(x, y)
 		}))
+}
+
+// smallPower returns the loop over powers with one exponent, for which small integers are products.
+func smallPower[T simd.Float](pow func(z, x, y []T)) func(z, x []T, y T) {
+	return func(z, x []T, y T) {
+		switch y {
+		case 1:
+			copy(z, x)
+		case 2:
+			simd.Square(z, x)
+		default:
+			ys := make([]T, min(len(z), 512))
+			for i := range ys {
+				ys[i] = y
+			}
+			for lo := 0; lo < len(z); lo += len(ys) {
+				n := min(len(ys), len(z)-lo)
+				pow(z[lo:lo+n], x[lo:lo+n], ys[:n])
+			}
+		}
+	}
 }
 
 func intPower[T elementwise.Signed](t kernel.Table) {

@@ -17,6 +17,7 @@ type reduction[T tensor.Elem] struct {
 	start   T                    // result for no elements
 	row     func(x []T) T        // of contiguous elements, at least one
 	columns func(acc, x []T)     // combines x into acc, element by element
+	matrix  func(acc, x []T)     // combines rows of x into acc, one after another; nil for columns row by row
 	finish  func(acc T, n int) T // made of the combination of n elements; nil for itself
 }
 
@@ -110,23 +111,36 @@ func (r reduction[T]) rows(z, x []T) {
 	})
 }
 
-// foldBlock is the width of columns that are reduced together.
-const foldBlock = 512
+const (
+	foldBlock = 512 // the width of columns that are reduced together
+	foldRows  = 256 // the rows that are combined one after another
+)
 
 // fold reduces the rows of x, which are as long as z, to one. Rows are combined in pieces of foldRows, and the pieces with
-// each other, so that rounding errors of sums do not pile up.
+// each other, so that rounding errors of sums do not pile up. Cores share the columns of wide rows, and otherwise pieces.
 func (r reduction[T]) fold(z, x []T) {
 	n := len(x) / len(z)
+	if piece := max(2*foldRows, elementwise.Grain(cheap)/len(z)/foldRows*foldRows); len(z) < foldBlock && n > piece {
+		partial := make([]T, parallel.Blocks(n, piece)*len(z))
+		parallel.For(n, piece, func(lo, hi int) {
+			at := lo / piece * len(z)
+			r.foldRange(partial[at:at+len(z)], x[lo*len(z):], 0, len(z), hi-lo)
+		})
+		r.foldRange(z, partial, 0, len(z), len(partial)/len(z))
+		return
+	}
 	parallel.For(len(z), max(foldBlock, elementwise.Grain(cheap)/n), func(lo, hi int) {
 		r.foldRange(z[lo:hi], x, lo, len(z), n)
 	})
 }
 
-const foldRows = 256
-
 func (r reduction[T]) foldRange(z, x []T, lo, stride, n int) {
 	if n <= foldRows {
 		copy(z, x[lo:lo+len(z)])
+		if r.matrix != nil && len(z) == stride {
+			r.matrix(z, x[stride:n*stride])
+			return
+		}
 		for i := 1; i < n; i++ {
 			r.columns(z, x[i*stride+lo:i*stride+lo+len(z)])
 		}

@@ -74,6 +74,7 @@ func sums[T simd.Float]() reduction[T] {
 	return reduction[T]{
 		row:     func(x []T) T { return T(simd.Sum64(x)) },
 		columns: func(acc, x []T) { simd.Add(acc, acc, x) },
+		matrix:  simd.SumColumns[T],
 	}
 }
 

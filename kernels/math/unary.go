@@ -48,7 +48,7 @@ func init() {
 	unary("Abs", "The absolute value of every element.", signedNumbers, vectorLoops(cheap, simd.Abs[float32], simd.Abs[float64]),
 		signed(absolute[int8], absolute[int16], absolute[int32], absolute[int64]))
 	unary("Sign", "-1, 0 or 1 by the sign of every element; x/|x| for complex ones.", signedsComplex,
-		elementwise.Floats(cheap, signOf), signed(signum[int8], signum[int16], signum[int32], signum[int64]),
+		vectorLoops(cheap, simd.Sign[float32], simd.Sign[float64]), signed(signum[int8], signum[int16], signum[int32], signum[int64]),
 		elementwise.Complexes(costly, func(x complex128) complex128 {
 			if x == 0 {
 				return 0
@@ -80,10 +80,16 @@ func init() {
 	unary("Sigmoid", "1/(1+exp(-x)) for every element.", floatsComplex,
 		vectorLoops(medium, simd.Sigmoid[float32], simd.Sigmoid[float64]),
 		elementwise.Complexes(3*costly, func(x complex128) complex128 { return 1 / (1 + cmplx.Exp(-x)) }))
-	unary("Expm1", "exp(x)-1 for every element, accurate near zero.", floatsComplex, function(math.Expm1, func(x complex128) complex128 { return cmplx.Exp(x) - 1 }))
-	unary("Log1p", "log(1+x) for every element, accurate near zero.", floatsComplex, function(math.Log1p, func(x complex128) complex128 { return cmplx.Log(1 + x) }))
-	unary("Sin", "The sine of every element, in radians.", floatsComplex, function(math.Sin, cmplx.Sin))
-	unary("Cos", "The cosine of every element, in radians.", floatsComplex, function(math.Cos, cmplx.Cos))
+	unary("Expm1", "exp(x)-1 for every element, accurate near zero.", floatsComplex,
+		vectorLoops(medium, simd.Expm1[float32], simd.Expm1[float64]),
+		elementwise.Complexes(3*costly, func(x complex128) complex128 { return cmplx.Exp(x) - 1 }))
+	unary("Log1p", "log(1+x) for every element, accurate near zero.", floatsComplex,
+		vectorLoops(medium, simd.Log1p[float32], simd.Log1p[float64]),
+		elementwise.Complexes(3*costly, func(x complex128) complex128 { return cmplx.Log(1 + x) }))
+	unary("Sin", "The sine of every element, in radians.", floatsComplex, vectorLoops(medium, simd.Sin[float32], simd.Sin[float64]),
+		elementwise.Complexes(3*costly, cmplx.Sin))
+	unary("Cos", "The cosine of every element, in radians.", floatsComplex, vectorLoops(medium, simd.Cos[float32], simd.Cos[float64]),
+		elementwise.Complexes(3*costly, cmplx.Cos))
 	unary("Sinh", "The hyperbolic sine of every element.", floatsComplex, function(math.Sinh, cmplx.Sinh))
 	unary("Cosh", "The hyperbolic cosine of every element.", floatsComplex, function(math.Cosh, cmplx.Cosh))
 	unary("Asinh", "The inverse hyperbolic sine of every element.", floatsComplex, function(math.Asinh, cmplx.Asinh))
@@ -92,20 +98,20 @@ func init() {
 }
 
 func init() {
-
 	unary("Tan", "The tangent of every element, in radians.", floatsComplex, function(math.Tan, cmplx.Tan))
 	unary("Asin", "The inverse sine of every element.", floatsComplex, function(math.Asin, cmplx.Asin))
 	unary("Acos", "The inverse cosine of every element.", floatsComplex, function(math.Acos, cmplx.Acos))
 	unary("Atan", "The inverse tangent of every element.", floatsComplex, function(math.Atan, complexAtan))
-	unary("Floor", "The largest integer not above every element.", floats, elementwise.Floats(medium, math.Floor))
-	unary("Ceil", "The smallest integer not below every element.", floats, elementwise.Floats(medium, math.Ceil))
-	unary("Rint", "The integer nearest to every element, the even one of two.", floats, elementwise.Floats(medium, math.RoundToEven))
-	unary("Round", "The integer nearest to every element, the even one of two.", signedsComplex, elementwise.Floats(medium, math.RoundToEven),
+	unary("Floor", "The largest integer not above every element.", floats, vectorLoops(cheap, simd.Floor[float32], simd.Floor[float64]))
+	unary("Ceil", "The smallest integer not below every element.", floats, vectorLoops(cheap, simd.Ceil[float32], simd.Ceil[float64]))
+	nearest := vectorLoops(cheap, simd.Rint[float32], simd.Rint[float64])
+	unary("Rint", "The integer nearest to every element, the even one of two.", floats, nearest)
+	unary("Round", "The integer nearest to every element, the even one of two.", signedsComplex, nearest,
 		signed(identity[int8], identity[int16], identity[int32], identity[int64]),
 		elementwise.Complexes(medium, func(x complex128) complex128 {
 			return complex(math.RoundToEven(real(x)), math.RoundToEven(imag(x)))
 		}))
-	unary("Erf", "The error function of every element.", floats, elementwise.Floats(costly, math.Erf))
+	unary("Erf", "The error function of every element.", floats, vectorLoops(medium, simd.Erf[float32], simd.Erf[float64]))
 	unary("Erfc", "1 - erf(x) for every element.", floats, elementwise.Floats(costly, math.Erfc))
 	unary("Lgamma", "The logarithm of the absolute value of the gamma function of every element.", floats,
 		elementwise.Floats(2*costly, func(x float64) float64 {
@@ -176,16 +182,6 @@ func invert[T elementwise.Signed](x T) T {
 		return 0
 	}
 	return 1 / x
-}
-
-func signOf(x float64) float64 {
-	switch {
-	case x > 0:
-		return 1
-	case x < 0:
-		return -1
-	}
-	return x // zero, or not a number
 }
 
 // complexAtan is the inverse tangent, which on the branch cut has the sign of the real part.

@@ -11,6 +11,11 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
+// register adds an operation whose kernel is one function for all element types.
+func register(def opdef.Def, compute kernel.Func) {
+	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(kernel.Stateless(compute))})
+}
+
 // registerNew adds an operation whose kernel is made from its attributes.
 func registerNew(def opdef.Def, make kernel.New) {
 	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(make)})

@@ -121,6 +121,20 @@ var unaries = []unary{
 		t.sqrt(temp[1], src)
 		t.div(dst, t.krf(1, temp[0]), temp[1])
 	}},
+	{"floor", "dst = the largest integer that is not larger than src", none,
+		func(t *target, dst, src vec, _ []vec) { t.round(down, dst, src) }},
+	{"ceil", "dst = the smallest integer that is not smaller than src", none,
+		func(t *target, dst, src vec, _ []vec) { t.round(up, dst, src) }},
+	{"rint", "dst = the integer nearest to src, ties to even", none,
+		func(t *target, dst, src vec, _ []vec) { t.round(nearest, dst, src) }},
+	{"sign", "dst = -1, 0 or 1, not a number where src is not",
+		func(t *target) []uint64 { return []uint64{0, t.float(1), t.float(-1)} },
+		func(t *target, dst, src vec, temp []vec) {
+			t.mov(temp[1], src)
+			t.choose(temp[1], greater, src, t.kf(0), t.krf(1, temp[0]), dst)
+			t.choose(temp[1], less, src, t.kf(0), t.krf(-1, temp[0]), dst)
+			t.mov(dst, temp[1])
+		}},
 	{"relu", "dst = max(src, 0), not a number where src is not",
 		func(*target) []uint64 { return []uint64{0} },
 		func(t *target, dst, src vec, temp []vec) { t.max(dst, t.krf(0, temp[0]), src) }},

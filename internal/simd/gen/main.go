@@ -37,12 +37,14 @@ func sources() []source {
 			source{"simd", "update_" + isa.String(), isa, updates, both},
 			source{"simd", "matvec_" + isa.String(), isa, matrixVector, both},
 			source{"simd", "transcend_" + isa.String(), isa, transcendental, single},
+			source{"simd", "convert_" + isa.String(), isa, conversions, single},
+			source{"simd", "compare_" + isa.String(), isa, comparisons, both},
 			source{"conv", "pool_" + isa.String(), isa, windows, both},
 			source{"tile", "tile_" + isa.String(), isa, tiles, both},
 			source{"tile", "pack_" + isa.String(), isa, packs, both},
 		)
 	}
-	return s
+	return append(s, source{"simd", "transpose_avx2", avx2, transposition, []int{32}})
 }
 
 func main() {

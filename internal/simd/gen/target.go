@@ -102,13 +102,18 @@ func (t *target) lanes() int { return t.bytes() * 8 / t.bits }
 // function starts a function named name, element type, instruction set. It treats denormal numbers as zero, as
 // TensorFlow's kernels do: arithmetic on them is a hundred times slower on many processors.
 func (t *target) function(name, params string, doc string) {
+	t.plainFunction(name, params, doc)
+	t.denormalsAreZero()
+}
+
+// plainFunction is function for those that do no arithmetic: denormal numbers are as good as others. It returns by plainRet.
+func (t *target) plainFunction(name, params string, doc string) {
 	t.Function(fmt.Sprintf("%s%d%s", name, t.bits, t.isa.suffix()))
 	t.Attributes(attr.NOSPLIT)
 	t.SignatureExpr(fmt.Sprintf(params, t.elem()))
 	t.Doc(fmt.Sprintf("%s%d%s: %s.", name, t.bits, t.isa.suffix(), doc))
 	t.Pragma("noescape")
 	t.held = map[uint64]vec{}
-	t.denormalsAreZero()
 }
 
 func (t *target) denormalsAreZero() {
@@ -122,6 +127,10 @@ func (t *target) denormalsAreZero() {
 
 func (t *target) ret() {
 	t.LDMXCSR(t.mxcsr)
+	t.plainRet()
+}
+
+func (t *target) plainRet() {
 	t.VZEROUPPER()
 	t.RET()
 }
@@ -210,8 +219,25 @@ func (t *target) horner(dst, a vec, b operand.Op) {
 func (t *target) and(dst, a vec, b operand.Op) { t.VANDPS(b, a, dst) }
 func (t *target) or(dst, a vec, b operand.Op)  { t.VORPS(b, a, dst) }
 func (t *target) xor(dst, a vec, b operand.Op) { t.VXORPS(b, a, dst) }
-func (t *target) zero(dst vec)                 { t.VXORPS(dst, dst, dst) }
-func (t *target) mov(dst vec, a operand.Op)    { t.VMOVUPS(a, dst) }
+
+// round rounds to an integer.
+func (t *target) round(mode uint8, dst, a vec) {
+	if t.isa == avx512 {
+		t.pick(t.VRNDSCALEPS, t.VRNDSCALEPD, operand.U8(mode), a, dst)
+	} else {
+		t.pick3(t.VROUNDPS, t.VROUNDPD, operand.U8(mode), a, dst)
+	}
+}
+
+// Ways to round; none raises a flag.
+const (
+	nearest = 8 // ties to even
+	down    = 9
+	up      = 10
+)
+
+func (t *target) zero(dst vec)              { t.VXORPS(dst, dst, dst) }
+func (t *target) mov(dst vec, a operand.Op) { t.VMOVUPS(a, dst) }
 
 // Comparison predicates, false if a source is not a number except for unordered.
 const (

@@ -1,0 +1,61 @@
+package simd
+
+import bytes "encoding/binary"
+
+// Maps of booleans, eight at a time: they are bytes 0 and 1.
+
+// And: dst = a and b.
+func And(dst, a, b []bool) {
+	z, x, y := bytesOf(dst), bytesOf(a)[:len(dst)], bytesOf(b)[:len(dst)]
+	for ; len(z) >= 8; z, x, y = z[8:], x[8:], y[8:] {
+		bytes.NativeEndian.PutUint64(z, bytes.NativeEndian.Uint64(x)&bytes.NativeEndian.Uint64(y))
+	}
+	for i := range z {
+		z[i] = x[i] & y[i]
+	}
+}
+
+// Or: dst = a or b.
+func Or(dst, a, b []bool) {
+	z, x, y := bytesOf(dst), bytesOf(a)[:len(dst)], bytesOf(b)[:len(dst)]
+	for ; len(z) >= 8; z, x, y = z[8:], x[8:], y[8:] {
+		bytes.NativeEndian.PutUint64(z, bytes.NativeEndian.Uint64(x)|bytes.NativeEndian.Uint64(y))
+	}
+	for i := range z {
+		z[i] = x[i] | y[i]
+	}
+}
+
+// Not: dst = not src.
+func Not(dst, src []bool) {
+	const ones = 0x0101010101010101
+	z, x := bytesOf(dst), bytesOf(src)[:len(dst)]
+	for ; len(z) >= 8; z, x = z[8:], x[8:] {
+		bytes.NativeEndian.PutUint64(z, bytes.NativeEndian.Uint64(x)^ones)
+	}
+	for i := range z {
+		z[i] = x[i] ^ 1
+	}
+}
+
+// Count returns how many of src are true.
+func Count(src []bool) int {
+	n := 0
+	x := bytesOf(src)
+	for len(x) >= 8 {
+		// Sums of up to 255 words stay within their bytes.
+		block := min(len(x)/8, 255)
+		var sum uint64
+		for range block {
+			sum += bytes.NativeEndian.Uint64(x)
+			x = x[8:]
+		}
+		const even = 0x00ff00ff00ff00ff
+		sum = sum&even + sum>>8&even
+		n += int(sum * 0x0001000100010001 >> 48)
+	}
+	for _, v := range x {
+		n += int(v)
+	}
+	return n
+}

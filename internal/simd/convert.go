@@ -1,0 +1,119 @@
+package simd
+
+import (
+	"math"
+	"unsafe"
+)
+
+// vector is a number of elements that is whole vectors at every level.
+const vector = 16
+
+// conversion is a map from one type to another; the assembly is for whole vectors only.
+type conversion[D, S any] struct {
+	asm levels[func(dst *D, src *S, n int)]
+}
+
+// run converts what it can and returns how much that is.
+func (k *conversion[D, S]) run(dst []D, src []S) int {
+	whole := len(dst) &^ (vector - 1)
+	src = src[:len(dst)]
+	l := Current()
+	if l == Generic || k.asm[l-1] == nil {
+		return 0
+	}
+	for i := 0; i < whole; i += piece {
+		k.asm[l-1](&dst[i], &src[i], min(piece, whole-i))
+	}
+	return whole
+}
+
+var (
+	fromUint8  conversion[float32, uint8]
+	fromInt32  conversion[float32, int32]
+	toInt32    conversion[int32, float32]
+	fromHalf   conversion[float32, uint16]
+	toHalf     conversion[uint16, float32]
+	fromBFloat conversion[float32, uint16]
+	toBFloat   conversion[uint16, float32]
+	toDouble   conversion[float64, float32]
+	fromDouble conversion[float32, float64]
+)
+
+// Conversions.
+
+// FromUint8: dst = src.
+func FromUint8(dst []float32, src []uint8) {
+	for i := fromUint8.run(dst, src); i < len(dst); i++ {
+		dst[i] = float32(src[i])
+	}
+}
+
+// FromInt32: dst = src, rounded.
+func FromInt32(dst []float32, src []int32) {
+	for i := fromInt32.run(dst, src); i < len(dst); i++ {
+		dst[i] = float32(src[i])
+	}
+}
+
+// ToInt32: dst = src truncated, or the smallest integer where src does not fit.
+func ToInt32(dst []int32, src []float32) {
+	for i := toInt32.run(dst, src); i < len(dst); i++ {
+		if x := src[i]; x >= math.MinInt32 && x < -math.MinInt32 {
+			dst[i] = int32(x)
+		} else {
+			dst[i] = math.MinInt32
+		}
+	}
+}
+
+// Short is a 16-bit floating type.
+type Short interface {
+	~uint16
+	Float32() float32
+}
+
+// FromHalf: dst = src, numbers of half precision (IEEE 754 binary16).
+func FromHalf[H Short](dst []float32, src []H) {
+	for i := fromHalf.run(dst, bits16(src)); i < len(dst); i++ {
+		dst[i] = src[i].Float32()
+	}
+}
+
+// ToHalf: dst = src rounded to half precision; one does it for one number.
+func ToHalf[H Short](dst []H, src []float32, one func(float32) H) {
+	for i := toHalf.run(bits16(dst), src); i < len(dst); i++ {
+		dst[i] = one(src[i])
+	}
+}
+
+// FromBFloat: dst = src, the upper halves of float32.
+func FromBFloat[H Short](dst []float32, src []H) {
+	for i := fromBFloat.run(dst, bits16(src)); i < len(dst); i++ {
+		dst[i] = src[i].Float32()
+	}
+}
+
+// ToBFloat: dst = src rounded to the upper halves of float32; one does it for one number.
+func ToBFloat[H Short](dst []H, src []float32, one func(float32) H) {
+	for i := toBFloat.run(bits16(dst), src); i < len(dst); i++ {
+		dst[i] = one(src[i])
+	}
+}
+
+func bits16[H ~uint16](x []H) []uint16 { return *(*[]uint16)(unsafe.Pointer(&x)) }
+
+// ToDouble: dst = src.
+func ToDouble(dst []float64, src []float32) {
+	for i := toDouble.run(dst, src); i < len(dst); i++ {
+		dst[i] = float64(src[i])
+	}
+}
+
+// FromDouble: dst = src, rounded.
+func FromDouble(dst []float32, src []float64) {
+	for i := fromDouble.run(dst, src); i < len(dst); i++ {
+		dst[i] = float32(src[i])
+	}
+}
+
+func bytesOf(x []bool) []uint8 { return *(*[]uint8)(unsafe.Pointer(&x)) }

@@ -1,0 +1,94 @@
+package string
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	register(opdef.Def{
+		Name: "StringStrip", Doc: "Takes space away from both ends.",
+		In:    []string{"input: string"},
+		Out:   []string{"output: string"},
+		Shape: opdef.SameShape,
+	}, func(ctx *kernel.Context) error {
+		return eachString(ctx, func(s string) (string, error) { return strings.Trim(s, space), nil })
+	})
+	for _, op := range []struct {
+		name, doc string
+		ascii     func(byte) byte
+		caser     func(language.Tag, ...cases.Option) cases.Caser
+	}{
+		{"StringLower", "Makes letters lower case: those of ASCII, or with encoding \"utf-8\" all.", lowerByte, cases.Lower},
+		{"StringUpper", "Makes letters upper case: those of ASCII, or with encoding \"utf-8\" all.", upperByte, cases.Upper},
+	} {
+		registerNew(opdef.Def{
+			Name: op.name, Doc: op.doc,
+			In:    []string{"input: string"},
+			Out:   []string{"output: string"},
+			Attrs: []string{"encoding: string = ''"},
+			Shape: opdef.SameShape,
+		}, func(c *kernel.Construction) (kernel.Kernel, error) {
+			convert := mapBytes(op.ascii)
+			switch encoding := c.Attrs.String("encoding"); encoding {
+			case "":
+			case "utf-8":
+				convert = func(s string) string {
+					return op.caser(language.Und).String(validUTF8(s))
+				}
+			default:
+				return nil, status.InvalidArgumentf("only utf-8 or '' (no encoding) is supported, received %s", encoding)
+			}
+			return kernel.Func(func(ctx *kernel.Context) error {
+				return eachString(ctx, func(s string) (string, error) { return convert(s), nil })
+			}), nil
+		})
+	}
+}
+
+func lowerByte(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+func upperByte(c byte) byte {
+	if c >= 'a' && c <= 'z' {
+		return c + 'A' - 'a'
+	}
+	return c
+}
+
+// validUTF8 replaces what is no character.
+func validUTF8(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b []byte
+	for s != "" {
+		r, size := nextUTF8(s)
+		if r == malformed {
+			r = utf8.RuneError
+		}
+		b, s = utf8.AppendRune(b, r), s[size:]
+	}
+	return string(b)
+}
+
+func mapBytes(f func(byte) byte) func(string) string {
+	return func(s string) string {
+		b := []byte(s)
+		for i, c := range b {
+			b[i] = f(c)
+		}
+		return string(b)
+	}
+}

@@ -1,0 +1,129 @@
+package savedmodel
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/fileio"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/status"
+)
+
+// Builder writes a SavedModel. It works in a folder beside the one that the model will have, which [Builder.Save] renames.
+type Builder struct {
+	dir    string // that the model will have
+	tmp    string // "" when it is over
+	model  *pb.SavedModel
+	assets map[string]string // name in the model → path of the file
+}
+
+// Create begins a SavedModel in a folder that does not exist or is empty. Save or Abort must be called; Abort after Save does
+// nothing.
+func Create(dir string) (*Builder, error) {
+	if files, err := os.ReadDir(dir); err == nil && len(files) > 0 {
+		return nil, status.AlreadyExistsf("Export directory %s already exists, and isn't empty. Please choose a different export "+
+			"directory, or delete all the contents of the specified directory.", dir)
+	}
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, fileio.Error(parent, err)
+	}
+	tmp := filepath.Join(parent, fmt.Sprintf("%s.weft-tmp-%016x", filepath.Base(filepath.Clean(dir)), rand.Uint64()))
+	if err := os.MkdirAll(filepath.Join(tmp, variables), 0o755); err != nil {
+		return nil, fileio.Error(tmp, err)
+	}
+	return &Builder{dir: dir, tmp: tmp, model: &pb.SavedModel{SavedModelSchemaVersion: schemaVersion}, assets: map[string]string{}}, nil
+}
+
+// Variables returns the prefix under which to write the checkpoint with the values of the variables before Save.
+func (b *Builder) Variables() string { return filepath.Join(b.tmp, variables, variables) }
+
+// Add adds a MetaGraph. Its tags must differ from those of the others.
+func (b *Builder) Add(m *MetaGraph) error {
+	for _, other := range b.model.GetMetaGraphs() {
+		if fmt.Sprint(sortedTags(other.GetMetaInfoDef().GetTags())) == fmt.Sprint(sortedTags(m.Tags)) {
+			return status.AlreadyExistsf("the model has a MetaGraph with the tags %q already", m.Tags)
+		}
+	}
+	p, err := m.encode()
+	if err != nil {
+		return err
+	}
+	b.model.MetaGraphs = append(b.model.MetaGraphs, p)
+	return nil
+}
+
+// AddAsset adds a file and returns its name in the model. Files of the same name but of another content get a number.
+func (b *Builder) AddAsset(path string) (string, error) {
+	if _, err := os.Stat(path); err != nil {
+		return "", fileio.Error(path, err)
+	}
+	name := filepath.Base(path)
+	for i := 1; b.assets[name] != "" && b.assets[name] != path; i++ {
+		name = fmt.Sprintf("%s_%d", filepath.Base(path), i)
+	}
+	if b.assets[name] == path {
+		return name, nil
+	}
+	if err := copyFile(filepath.Join(b.tmp, assets, name), path); err != nil {
+		return "", err
+	}
+	b.assets[name] = path
+	return name, nil
+}
+
+// copyFile copies a file and waits until the copy is on disk.
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return fileio.Error(from, err)
+	}
+	defer in.Close()
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return fileio.Error(to, err)
+	}
+	out, err := fileio.Create(to)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	if _, err := io.Copy(out, in); err != nil {
+		return fileio.Error(from, err)
+	}
+	return out.Commit()
+}
+
+// Save puts the model in place and waits until it is on disk.
+func (b *Builder) Save() error {
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(b.model)
+	if err != nil {
+		return status.InvalidArgumentf("%w", err)
+	}
+	if err := fileio.Write(filepath.Join(b.tmp, modelFile), data); err != nil {
+		return err
+	}
+	if err := fileio.SyncDir(b.tmp); err != nil {
+		return err
+	}
+	if err := os.Remove(b.dir); err != nil && !os.IsNotExist(err) {
+		return fileio.Error(b.dir, err)
+	}
+	if err := os.Rename(b.tmp, b.dir); err != nil {
+		return fileio.Error(b.dir, err)
+	}
+	b.tmp = ""
+	return fileio.SyncDir(filepath.Dir(filepath.Clean(b.dir)))
+}
+
+// Abort removes what was written.
+func (b *Builder) Abort() {
+	if b.tmp != "" {
+		_ = os.RemoveAll(b.tmp) // what stays behind is in nobody's way
+		b.tmp = ""
+	}
+}

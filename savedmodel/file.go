@@ -1,0 +1,53 @@
+package savedmodel
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/fileio"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/status"
+)
+
+// ParseMetaGraph reads a serialized tensorflow.MetaGraphDef.
+func ParseMetaGraph(b []byte) (*MetaGraph, error) {
+	var p pb.MetaGraphDef
+	if err := proto.Unmarshal(b, &p); err != nil {
+		return nil, status.DataLossf("not a MetaGraphDef: %w", err)
+	}
+	return decode(&p)
+}
+
+// Marshal returns a serialized tensorflow.MetaGraphDef. The same MetaGraph gives the same bytes.
+func (m *MetaGraph) Marshal() ([]byte, error) {
+	p, err := m.encode()
+	if err != nil {
+		return nil, err
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
+	if err != nil {
+		return nil, status.InvalidArgumentf("%w", err)
+	}
+	return b, nil
+}
+
+// ReadMetaGraph reads a MetaGraph from a file, as savers write them beside checkpoints.
+func ReadMetaGraph(path string) (*MetaGraph, error) {
+	b, err := fileio.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := ParseMetaGraph(b)
+	if err != nil {
+		return nil, status.Errorf(status.CodeOf(err), "%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// WriteFile writes a MetaGraph to a file, which appears whole or stays as it was.
+func (m *MetaGraph) WriteFile(path string) error {
+	b, err := m.Marshal()
+	if err != nil {
+		return err
+	}
+	return fileio.Write(path, b)
+}

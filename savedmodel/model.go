@@ -1,0 +1,102 @@
+package savedmodel
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/fileio"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/status"
+)
+
+// The files of a SavedModel.
+const (
+	modelFile     = "saved_model.pb"
+	modelTextFile = "saved_model.pbtxt"
+	variables     = "variables"
+	assets        = "assets"
+	schemaVersion = 1
+)
+
+// Model is a SavedModel that was read.
+type Model struct {
+	Dir        string
+	MetaGraphs []*MetaGraph
+}
+
+// Open reads a SavedModel from its folder.
+func Open(dir string) (*Model, error) {
+	p, err := read(dir)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Dir: dir}
+	for i, g := range p.GetMetaGraphs() {
+		decoded, err := decode(g)
+		if err != nil {
+			return nil, status.Errorf(status.CodeOf(err), "%s: MetaGraph %d: %w", dir, i, err)
+		}
+		m.MetaGraphs = append(m.MetaGraphs, decoded)
+	}
+	return m, nil
+}
+
+// IsModel reports whether a folder holds a SavedModel.
+func IsModel(dir string) bool {
+	for _, name := range []string{modelFile, modelTextFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func read(dir string) (*pb.SavedModel, error) {
+	p := &pb.SavedModel{}
+	path := filepath.Join(dir, modelFile)
+	b, err := fileio.Read(path)
+	parse := proto.Unmarshal
+	if status.CodeOf(err) == status.NotFound {
+		path, parse = filepath.Join(dir, modelTextFile), prototext.Unmarshal
+		b, err = fileio.Read(path)
+	}
+	switch {
+	case status.CodeOf(err) == status.NotFound:
+		return nil, status.NotFoundf("SavedModel file does not exist at: %s/{%s|%s}", dir, modelTextFile, modelFile)
+	case err != nil:
+		return nil, err
+	}
+	if err := parse(b, p); err != nil {
+		return nil, status.DataLossf("Cannot parse file %s: %w.", path, err)
+	}
+	return p, nil
+}
+
+// MetaGraph returns the MetaGraph that has exactly the given tags.
+func (m *Model) MetaGraph(tags ...string) (*MetaGraph, error) {
+	want := sortedTags(tags)
+	var have []string
+	for _, g := range m.MetaGraphs {
+		got := sortedTags(g.Tags)
+		if slices.Equal(got, want) {
+			return g, nil
+		}
+		have = append(have, fmt.Sprintf("{%s}", strings.Join(got, ", ")))
+	}
+	return nil, status.NotFoundf("MetaGraphDef associated with tags {%s} could not be found in SavedModel %s, with available tags %s",
+		strings.Join(want, ", "), m.Dir, strings.Join(have, ", "))
+}
+
+func sortedTags(tags []string) []string { return slices.Compact(slices.Sorted(slices.Values(tags))) }
+
+// Variables returns the prefix of the checkpoint with the values of the variables, which need not exist.
+func (m *Model) Variables() string { return filepath.Join(m.Dir, variables, variables) }
+
+// AssetPath returns the path of a file that a graph needs.
+func (m *Model) AssetPath(a Asset) string { return filepath.Join(m.Dir, assets, a.Filename) }
