@@ -56,7 +56,7 @@ func findCharset(name string) (charset, error) {
 	}
 	for _, try := range []string{name, strings.NewReplacer("_", "-", " ", "-").Replace(name)} {
 		e, err := ianaindex.IANA.Encoding(try)
-		if err != nil || e == nil || e == japanese.ISO2022JP || e == encoding.Encoding(simplifiedchinese.HZGB2312) {
+		if err != nil || e == nil || e == japanese.ISO2022JP || e == simplifiedchinese.HZGB2312 {
 			continue // not known, or not decoded a character at a time
 		}
 		return fixed(nextOf(e)), nil
