@@ -2,6 +2,7 @@ package executor
 
 import (
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/murmur"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -47,7 +48,7 @@ func newLayout(e *Executor, g *graph.Graph) (*layout, error) {
 func (l *layout) named(name string) *frameInfo {
 	f := l.byName[name]
 	if f == nil {
-		f = &frameInfo{index: len(l.executor.frames), hash: hashName(name)}
+		f = &frameInfo{index: len(l.executor.frames), hash: murmur.Sum64(name)}
 		l.executor.frames = append(l.executor.frames, f)
 		l.byName[name] = f
 	}

@@ -96,7 +96,7 @@ var policy = []rule{
 	{pkg: "internal/place", may: with(graphs, "kernel"), pure: true},
 	{pkg: "internal/partition", may: graphs, pure: true},
 	{pkg: "internal/rendezvous", may: with(values, "kernel", "internal/invariants")},
-	{pkg: "internal/executor", may: with(graphs, "kernel", "internal/invariants", "internal/parallel")},
+	{pkg: "internal/executor", may: with(graphs, "kernel", "internal/invariants", "internal/murmur", "internal/parallel")},
 	{pkg: "internal/function", may: with(graphs, "kernel", "op", "gradients", "internal/executor", "internal/optimize", "internal/invariants")},
 
 	// Roles: neither imports the other.

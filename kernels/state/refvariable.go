@@ -3,6 +3,7 @@ package state
 import (
 	"fmt"
 
+	"github.com/weft-ml/weft/internal/resource"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -82,7 +83,7 @@ func names(c *kernel.Construction) (container, name string, err error) {
 	if name == "" {
 		name = c.Node
 	}
-	return container, name, checkContainer(container)
+	return container, name, resource.CheckContainer(container)
 }
 
 func newRefVariable(c *kernel.Construction) (kernel.Kernel, error) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/internal/resource"
 	"github.com/weft-ml/weft/internal/shapes"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -121,7 +122,7 @@ func makeHandle(c *kernel.Construction, container, name string, elem tensor.Hand
 }
 
 func newVarHandle(c *kernel.Construction) (kernel.Kernel, error) {
-	if err := checkContainer(c.Attrs.String("container")); err != nil {
+	if err := resource.CheckContainer(c.Attrs.String("container")); err != nil {
 		return nil, err
 	}
 	name := c.Attrs.String("shared_name")

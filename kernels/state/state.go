@@ -25,18 +25,6 @@ func registerNew(def opdef.Def, make kernel.New) {
 	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(make)})
 }
 
-// checkContainer allows the names of containers that TensorFlow does.
-func checkContainer(name string) error {
-	for i := range len(name) {
-		c := name[i]
-		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.'
-		if !alnum && (i == 0 || c != '-' && c != '/') {
-			return status.InvalidArgumentf("container contains invalid characters: %s", name)
-		}
-	}
-	return nil
-}
-
 // handle returns the resource handle that is input i.
 func handle(ctx *kernel.Context, i int) (*tensor.Handle, error) {
 	t := ctx.Input(i)
