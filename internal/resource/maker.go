@@ -8,7 +8,7 @@ import (
 // Maker describes the operation that makes a kind of resource, unless there already is one of its name, and gives a handle
 // to it or a reference to its container and name.
 type Maker[T kernel.Resource] struct {
-	Create func(name string) (T, error)
+	Create func(ctx *kernel.Context, name string) (T, error)
 	Verify func(T) error // compares a resource with what the node asks for; may be nil
 	ByNode bool          // a resource without a shared name has the name of the node
 	Elems  []tensor.HandleElem
@@ -43,7 +43,7 @@ func (m Maker[T]) Kernel(c *kernel.Construction) (kernel.Kernel, error) {
 // Compute implements kernel.Kernel.
 func (k *maker[T]) Compute(ctx *kernel.Context) error {
 	r, err := kernel.LookupOrCreateResource(k.resources, k.place.Container, k.place.Name,
-		func() (T, error) { return k.Create(k.place.Name) })
+		func() (T, error) { return k.Create(ctx, k.place.Name) })
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (*drum) TypeName() string { return "N4test12_GLOBAL__N_14DrumE" }
 func init() {
 	named := []string{"container: string = ''", "shared_name: string = ''"}
 	makeBell := func(c *kernel.Construction) (kernel.Kernel, error) {
-		return resource.Maker[*bell]{Create: func(string) (*bell, error) { return &bell{}, nil }}.Kernel(c)
+		return resource.Maker[*bell]{Create: func(*kernel.Context, string) (*bell, error) { return &bell{}, nil }}.Kernel(c)
 	}
 	for name, out := range map[string]string{"Bell": "resource", "BellRef": "Ref(string)"} {
 		kernel.Register(kernel.Op{
@@ -40,7 +40,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{Name: "Drum", Doc: "Makes a drum.", Out: []string{"handle: resource"}, Attrs: named, Stateful: true, Shape: opdef.UnknownShape},
 		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-			return resource.Maker[*drum]{Create: func(string) (*drum, error) { return &drum{}, nil }}.Kernel(c)
+			return resource.Maker[*drum]{Create: func(*kernel.Context, string) (*drum, error) { return &drum{}, nil }}.Kernel(c)
 		}),
 	})
 	ring := kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {

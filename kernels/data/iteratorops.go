@@ -75,7 +75,7 @@ func vectorShape(c *opdef.ShapeContext) error {
 func makeIterator(c *kernel.Construction) (kernel.Kernel, error) {
 	s := spec{c.Attrs.Types("output_types"), c.Attrs.Shapes("output_shapes")}
 	return resource.Maker[*Iterator]{
-		Create: func(string) (*Iterator, error) { return newIterator(s), nil },
+		Create: func(*kernel.Context, string) (*Iterator, error) { return newIterator(s), nil },
 		Verify: func(it *Iterator) error { return s.check(&it.spec) },
 		ByNode: true,
 	}.Kernel(c)

@@ -71,7 +71,7 @@ func registerAccumulators() {
 	} {
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
-				Name: op.name, Doc: op.doc, Out: []string{"handle: " + op.handle}, Attrs: attrs, Stateful: true, Shape: twoStrings,
+				Name: op.name, Doc: op.doc, Out: []string{"handle: " + op.handle}, Attrs: attrs, Stateful: true, Shape: resource.NamesShape,
 			},
 			Kernels: op.kernels,
 		})
@@ -89,7 +89,9 @@ func newSparse[T tensor.Elem](c *kernel.Construction) (kernel.Kernel, error) {
 func accumulatorKernel(c *kernel.Construction, sparse bool, empty func(tensor.PartialShape) sum) (kernel.Kernel, error) {
 	dtype, shape, mean := c.Attrs.Type("dtype"), c.Attrs.Shape("shape"), c.Attrs.String("reduction_type") == "MEAN"
 	return resource.Maker[*Accumulator]{
-		Create: func(string) (*Accumulator, error) { return newAccumulator(dtype, sparse, mean, empty(shape)), nil },
+		Create: func(*kernel.Context, string) (*Accumulator, error) {
+			return newAccumulator(dtype, sparse, mean, empty(shape)), nil
+		},
 	}.Kernel(c)
 }
 
@@ -155,7 +157,7 @@ func (a *Accumulator) checkInputs(in []tensor.DType) error {
 	if a.sparse {
 		want = []tensor.DType{in[0], tensor.Int64, tensor.Int64, a.dtype, tensor.Int64}
 	}
-	return sameSignature(in, nil, want, nil)
+	return resource.CheckSignature(in, nil, want, nil)
 }
 
 func newTake(c *kernel.Construction) (kernel.Kernel, error) {
@@ -186,5 +188,5 @@ func (a *Accumulator) checkOutputs(in, out []tensor.DType) error {
 	if a.sparse {
 		want = []tensor.DType{tensor.Int64, a.dtype, tensor.Int64}
 	}
-	return sameSignature(in, out, in, want)
+	return resource.CheckSignature(in, out, in, want)
 }

@@ -10,7 +10,7 @@ import (
 func init() {
 	registerForms(opdef.Def{
 		Name: "QueueClose", Doc: "Ends the adding of elements to a queue: at once, or after the operations that wait to add some.",
-		Attrs: []string{"cancel_pending_enqueues: bool = false"}, Shape: handleVectors,
+		Attrs: []string{"cancel_pending_enqueues: bool = false"}, Shape: resource.ByNamesShape,
 	}, "QueueCloseV2", nil, newClose)
 	registerForms(opdef.Def{
 		Name: "QueueIsClosed", Doc: "Tells whether a queue is closed.",
@@ -18,12 +18,12 @@ func init() {
 	}, "QueueIsClosedV2", opdef.ScalarShape, ask(func(q *Queue) tensor.Tensor { return tensor.Scalar(q.isClosed()) }))
 	registerForms(opdef.Def{
 		Name: "QueueSize", Doc: "Counts the elements in a queue.",
-		Out: []string{"size: int32"}, Shape: handleVectors,
+		Out: []string{"size: int32"}, Shape: resource.ByNamesShape,
 	}, "QueueSizeV2", opdef.SameShape, ask(func(q *Queue) tensor.Tensor { return tensor.Scalar(int32(q.size())) }))
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "FakeQueue", Doc: "Gives a reference in the old form to the queue behind a handle.",
-			In: []string{"resource: resource"}, Out: []string{"handle: Ref(string)"}, Stateful: true, Shape: twoStrings,
+			In: []string{"resource: resource"}, Out: []string{"handle: Ref(string)"}, Stateful: true, Shape: resource.NamesShape,
 		},
 		Kernels: kernel.Any(kernel.Stateless(fakeQueue)),
 	})

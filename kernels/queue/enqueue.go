@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/batch"
+	"github.com/weft-ml/weft/internal/resource"
 	"github.com/weft-ml/weft/internal/shapes"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -47,7 +48,7 @@ func checkSignature(q *Queue, in, out []tensor.DType) error {
 	if len(out) == 0 {
 		wantIn, wantOut = slices.Concat(in[:1], q.types), nil
 	}
-	return sameSignature(in, out, wantIn, wantOut)
+	return resource.CheckSignature(in, out, wantIn, wantOut)
 }
 
 func enqueue(ctx *kernel.Context, q *Queue, done func(error)) {

@@ -51,7 +51,7 @@ func init() {
 		attrs := append(slices.Clone(k.attrs), "container: string = ''", "shared_name: string = ''")
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
-				Name: k.name, Doc: k.doc, Out: []string{"handle: Ref(string)"}, Attrs: attrs, Stateful: true, Shape: twoStrings,
+				Name: k.name, Doc: k.doc, Out: []string{"handle: Ref(string)"}, Attrs: attrs, Stateful: true, Shape: resource.NamesShape,
 			},
 			Kernels: kernel.Any(k.make),
 		})
@@ -62,12 +62,6 @@ func init() {
 			Kernels: kernel.Any(k.make),
 		})
 	}
-}
-
-// twoStrings is the shape of references to container and name.
-func twoStrings(c *opdef.ShapeContext) error {
-	c.SetAll(shapes.Of(2))
-	return nil
 }
 
 // spec is what a node says of its queue.
@@ -86,7 +80,7 @@ func (k *kind) make(c *kernel.Construction) (kernel.Kernel, error) {
 	}
 	op := c.Op.Name
 	return resource.Maker[*Queue]{
-		Create: func(name string) (*Queue, error) {
+		Create: func(_ *kernel.Context, name string) (*Queue, error) {
 			if err := k.check(s, name); err != nil {
 				return nil, err
 			}
