@@ -2182,6 +2182,55 @@ func DecodeBmp(s *Scope, contents Output, optional ...DecodeBmpAttr) Output {
 	return out(s.Add("DecodeBmp", []Arg{One(contents)}, attrs), 0)
 }
 
+// DecodeCSVAttr is an optional argument of [DecodeCSV].
+type DecodeCSVAttr func(opdef.Attrs)
+
+// DecodeCSVFieldDelim sets the optional attribute field_delim; the default is ",".
+func DecodeCSVFieldDelim(value string) DecodeCSVAttr {
+	return func(a opdef.Attrs) { a["field_delim"] = value }
+}
+
+// DecodeCSVUseQuoteDelim sets the optional attribute use_quote_delim; the default is true.
+func DecodeCSVUseQuoteDelim(value bool) DecodeCSVAttr {
+	return func(a opdef.Attrs) { a["use_quote_delim"] = value }
+}
+
+// DecodeCSVNaValue sets the optional attribute na_value; the default is "".
+func DecodeCSVNaValue(value string) DecodeCSVAttr {
+	return func(a opdef.Attrs) { a["na_value"] = value }
+}
+
+// DecodeCSVSelectCols sets the optional attribute select_cols; the default is [].
+func DecodeCSVSelectCols(value []int64) DecodeCSVAttr {
+	return func(a opdef.Attrs) { a["select_cols"] = value }
+}
+
+// DecodeCSV: Takes records of comma-separated values apart; a field that is empty has its default.
+func DecodeCSV(s *Scope, records Output, recordDefaults []Output, optional ...DecodeCSVAttr) []Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("DecodeCSV", []Arg{One(records), Many(recordDefaults)}, attrs), "output")
+}
+
+// DecodeCompressedAttr is an optional argument of [DecodeCompressed].
+type DecodeCompressedAttr func(opdef.Attrs)
+
+// DecodeCompressedCompressionType sets the optional attribute compression_type; the default is "".
+func DecodeCompressedCompressionType(value string) DecodeCompressedAttr {
+	return func(a opdef.Attrs) { a["compression_type"] = value }
+}
+
+// DecodeCompressed: Decompresses strings.
+func DecodeCompressed(s *Scope, bytes Output, optional ...DecodeCompressedAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DecodeCompressed", []Arg{One(bytes)}, attrs), 0)
+}
+
 // DecodeGif: Decodes the frames of a GIF image.
 func DecodeGif(s *Scope, contents Output) Output {
 	return out(s.Add("DecodeGif", []Arg{One(contents)}, nil), 0)
@@ -2212,6 +2261,11 @@ func DecodeImage(s *Scope, contents Output, optional ...DecodeImageAttr) Output 
 		set(attrs)
 	}
 	return out(s.Add("DecodeImage", []Arg{One(contents)}, attrs), 0)
+}
+
+// DecodeJSONExample: Converts Examples from the JSON form of messages to their binary form.
+func DecodeJSONExample(s *Scope, jsonExamples Output) Output {
+	return out(s.Add("DecodeJSONExample", []Arg{One(jsonExamples)}, nil), 0)
 }
 
 // DecodeJpegAttr is an optional argument of [DecodeJpeg].
@@ -2256,6 +2310,23 @@ func DecodeJpeg(s *Scope, contents Output, optional ...DecodeJpegAttr) Output {
 	return out(s.Add("DecodeJpeg", []Arg{One(contents)}, attrs), 0)
 }
 
+// DecodePaddedRawAttr is an optional argument of [DecodePaddedRaw].
+type DecodePaddedRawAttr func(opdef.Attrs)
+
+// DecodePaddedRawLittleEndian sets the optional attribute little_endian; the default is true.
+func DecodePaddedRawLittleEndian(value bool) DecodePaddedRawAttr {
+	return func(a opdef.Attrs) { a["little_endian"] = value }
+}
+
+// DecodePaddedRaw: Reads strings, cut or filled with zeros to a length in bytes, as the memory of numbers, in a new last dimension.
+func DecodePaddedRaw(s *Scope, inputBytes Output, fixedLength Output, outType tensor.DType, optional ...DecodePaddedRawAttr) Output {
+	attrs := opdef.Attrs{"out_type": outType}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DecodePaddedRaw", []Arg{One(inputBytes), One(fixedLength)}, attrs), 0)
+}
+
 // DecodePngAttr is an optional argument of [DecodePng].
 type DecodePngAttr func(opdef.Attrs)
 
@@ -2276,6 +2347,46 @@ func DecodePng(s *Scope, contents Output, optional ...DecodePngAttr) Output {
 		set(attrs)
 	}
 	return out(s.Add("DecodePng", []Arg{One(contents)}, attrs), 0)
+}
+
+// DecodeRawAttr is an optional argument of [DecodeRaw].
+type DecodeRawAttr func(opdef.Attrs)
+
+// DecodeRawLittleEndian sets the optional attribute little_endian; the default is true.
+func DecodeRawLittleEndian(value bool) DecodeRawAttr {
+	return func(a opdef.Attrs) { a["little_endian"] = value }
+}
+
+// DecodeRaw: Reads strings of equal length as the memory of numbers, in a new last dimension.
+func DecodeRaw(s *Scope, bytes Output, outType tensor.DType, optional ...DecodeRawAttr) Output {
+	attrs := opdef.Attrs{"out_type": outType}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DecodeRaw", []Arg{One(bytes)}, attrs), 0)
+}
+
+// DecodeWavAttr is an optional argument of [DecodeWav].
+type DecodeWavAttr func(opdef.Attrs)
+
+// DecodeWavDesiredChannels sets the optional attribute desired_channels; the default is -1.
+func DecodeWavDesiredChannels(value int64) DecodeWavAttr {
+	return func(a opdef.Attrs) { a["desired_channels"] = value }
+}
+
+// DecodeWavDesiredSamples sets the optional attribute desired_samples; the default is -1.
+func DecodeWavDesiredSamples(value int64) DecodeWavAttr {
+	return func(a opdef.Attrs) { a["desired_samples"] = value }
+}
+
+// DecodeWav: Decodes a WAV file of 16-bit samples to numbers from -1 to 1, [samples, channels].
+func DecodeWav(s *Scope, contents Output, optional ...DecodeWavAttr) (audio Output, sampleRate Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("DecodeWav", []Arg{One(contents)}, attrs)
+	return out(node, 0), out(node, 1)
 }
 
 // DeepCopy: Copies its input to memory of its own.
@@ -2753,6 +2864,11 @@ func EncodePng(s *Scope, image Output, optional ...EncodePngAttr) Output {
 	return out(s.Add("EncodePng", []Arg{One(image)}, attrs), 0)
 }
 
+// EncodeWav: Encodes audio from -1 to 1, [samples, channels], as a WAV file of 16-bit samples.
+func EncodeWav(s *Scope, audio Output, sampleRate Output) Output {
+	return out(s.Add("EncodeWav", []Arg{One(audio), One(sampleRate)}, nil), 0)
+}
+
 // EnsureShape: Passes its input on after checking that it has the given partial shape.
 func EnsureShape(s *Scope, input Output, shape tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"shape": shape}
@@ -3219,6 +3335,11 @@ func FinalizeDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, 
 		set(attrs)
 	}
 	return out(s.Add("FinalizeDataset", []Arg{One(inputDataset)}, attrs), 0)
+}
+
+// Fingerprint: Computes fingerprints, 8 bytes each, of the rows of the first dimension.
+func Fingerprint(s *Scope, data Output, method Output) Output {
+	return out(s.Add("Fingerprint", []Arg{One(data), One(method)}, nil), 0)
 }
 
 // FixedLengthRecordDatasetAttr is an optional argument of [FixedLengthRecordDataset].
@@ -5568,6 +5689,12 @@ func ParameterizedTruncatedNormal(s *Scope, shape Output, means Output, stdevs O
 		set(attrs)
 	}
 	return out(s.Add("ParameterizedTruncatedNormal", []Arg{One(shape), One(means), One(stdevs), One(minvals), One(maxvals)}, attrs), 0)
+}
+
+// ParseTensor: Reads a serialized message TensorProto.
+func ParseTensor(s *Scope, serialized Output, outType tensor.DType) Output {
+	attrs := opdef.Attrs{"out_type": outType}
+	return out(s.Add("ParseTensor", []Arg{One(serialized)}, attrs), 0)
 }
 
 // PartitionedCallAttr is an optional argument of [PartitionedCall].
@@ -8445,6 +8572,11 @@ func SerializeSparse(s *Scope, sparseIndices Output, sparseValues Output, sparse
 		set(attrs)
 	}
 	return out(s.Add("SerializeSparse", []Arg{One(sparseIndices), One(sparseValues), One(sparseShape)}, attrs), 0)
+}
+
+// SerializeTensor: Writes a tensor as a serialized message TensorProto.
+func SerializeTensor(s *Scope, tensor_ Output) Output {
+	return out(s.Add("SerializeTensor", []Arg{One(tensor_)}, nil), 0)
 }
 
 // SetSizeAttr is an optional argument of [SetSize].

@@ -62,6 +62,7 @@ var policy = []rule{
 	{pkg: "internal/reduce", may: kernels},
 	{pkg: "internal/rows", may: kernels},
 	{pkg: "internal/special"},
+	{pkg: "internal/number"},
 	{pkg: "internal/batch", may: slices.Concat(ops, vector, []string{"internal/strided"})},
 	{pkg: "internal/monitor", may: []string{"status"}},
 	{pkg: "internal/resource", may: with(ops, "kernel", "internal/murmur", "internal/shapes")},
@@ -70,7 +71,8 @@ var policy = []rule{
 	{pkg: "kernels/io", may: with(kernels, "internal/fileio", "internal/record", "checkpoint")},
 	{pkg: "kernels/table", may: with(kernels, "internal/fileio", "internal/murmur")},
 	{pkg: "kernels/random", may: with(kernels, "internal/fileio")},
-	{pkg: "kernels/string", may: with(kernels, "internal/murmur", "internal/farmhash", "internal/siphash")},
+	{pkg: "kernels/string", may: with(kernels, "internal/murmur", "internal/farmhash", "internal/siphash", "internal/number")},
+	{pkg: "kernels/parsing", may: with(kernels, "internal/number", "internal/pb", "internal/pbconv")},
 	{pkg: "kernels/sparse", may: with(kernels, "internal/pb", "internal/pbconv")},
 	{pkg: "kernels/data", may: with(kernels, "internal/fileio", "internal/pb", "internal/pbconv", "internal/record", "internal/rendezvous")},
 	{pkg: "kernels/all", may: []string{"kernels/*"}},
@@ -112,7 +114,7 @@ var policy = []rule{
 	{pkg: "checkpoint", may: with(formats, "internal/crc32c", "internal/fileio", "internal/sstable")},
 	{pkg: "savedmodel", may: with(graphs, "internal/fileio", "internal/pb", "internal/pbconv")},
 	{pkg: "summary", may: with(formats, "internal/fileio", "internal/record")},
-	{pkg: "train", may: with(clients, ".", "checkpoint", "summary", "savedmodel", "internal/pb", "internal/pbconv")},
+	{pkg: "train", may: with(clients, ".", "checkpoint", "summary", "savedmodel", "internal/fileio", "internal/pb", "internal/pbconv")},
 
 	// A task and its programs.
 	{pkg: "server", may: []string{"*", "internal/*", "kernels/all"}, grpc: true},

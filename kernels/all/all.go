@@ -14,6 +14,7 @@ import (
 	_ "github.com/weft-ml/weft/kernels/logging"  // registers
 	_ "github.com/weft-ml/weft/kernels/math"     // registers
 	_ "github.com/weft-ml/weft/kernels/nn"       // registers
+	_ "github.com/weft-ml/weft/kernels/parsing"  // registers
 	_ "github.com/weft-ml/weft/kernels/quantize" // registers
 	_ "github.com/weft-ml/weft/kernels/queue"    // registers
 	_ "github.com/weft-ml/weft/kernels/random"   // registers

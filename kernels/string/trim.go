@@ -12,6 +12,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
+// space are the bytes that count as space in the language C.
+const space = " \t\n\v\f\r"
+
 func init() {
 	register(opdef.Def{
 		Name: "StringStrip", Doc: "Takes space away from both ends.",

@@ -1,0 +1,80 @@
+package parsing
+
+import (
+	"compress/gzip"
+	"compress/zlib"
+	"errors"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerNew(opdef.Def{
+		Name: "DecodeCompressed", Doc: "Decompresses strings.",
+		In:    []string{"bytes: string"},
+		Out:   []string{"output: string"},
+		Attrs: []string{"compression_type: string = ''"},
+		Shape: opdef.SameShape,
+	}, newDecodeCompressed)
+}
+
+func newDecodeCompressed(c *kernel.Construction) (kernel.Kernel, error) {
+	open, ok := map[string]func(io.Reader) (io.Reader, error){
+		"":     func(r io.Reader) (io.Reader, error) { return r, nil },
+		"ZLIB": func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) },
+		"GZIP": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
+		"ZSTD": func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r, zstd.WithDecoderConcurrency(1)) },
+	}[c.Attrs.String("compression_type")]
+	if !ok {
+		return nil, status.InvalidArgumentf("Only ZLIB, ZSTD, GZIP or NONE are supported compressions")
+	}
+	isZstd := c.Attrs.String("compression_type") == "ZSTD"
+	return kernel.Func(func(ctx *kernel.Context) error {
+		out, err := ctx.AllocateLike(0, ctx.Input(0))
+		if err != nil {
+			return err
+		}
+		dst := tensor.Values[string](out)
+		for i, s := range tensor.Values[string](ctx.Input(0)) {
+			var header zstd.Header
+			if isZstd && (header.Decode([]byte(s)) != nil || !header.HasFCS) {
+				return status.InvalidArgumentf("Failed to determine decompressed size")
+			}
+			dst[i], err = decompress(s, open)
+			switch {
+			case err != nil && isZstd:
+				return status.InvalidArgumentf("Failed to decompress zstd input: %w", err)
+			case err != nil:
+				return status.DataLossf("inflate() failed with error -3: %w", err)
+			}
+		}
+		return nil
+	}), nil
+}
+
+// decompress returns what s holds, up to its end if it breaks off. The result has at most 2 GiB, as in TensorFlow.
+func decompress(s string, open func(io.Reader) (io.Reader, error)) (string, error) {
+	r, err := open(strings.NewReader(s))
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if c, ok := r.(interface{ Close() }); ok { // what zstd holds is given back by hand
+		defer c.Close()
+	}
+	var text strings.Builder
+	if _, err := io.Copy(&text, io.LimitReader(r, math.MaxInt32)); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", err
+	}
+	return text.String(), nil
+}
