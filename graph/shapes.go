@@ -80,6 +80,13 @@ func (s *Shapes) Set(o Output, shape tensor.PartialShape) error {
 	return nil
 }
 
+// Relax replaces what is known of the shape of an output, such as one that enters a loop whose iterations change it.
+func (s *Shapes) Relax(o Output, shape tensor.PartialShape) {
+	if n := s.of(o.Node); n != nil && o.Index < len(n.out) {
+		n.out[o.Index] = shape
+	}
+}
+
 func (s *Shapes) of(n *Node) *nodeShapes {
 	if n == nil || n.ID >= len(s.nodes) {
 		return nil

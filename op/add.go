@@ -38,7 +38,7 @@ func (a Arg) outputs() []Output {
 func (s *Scope) Add(opName string, args []Arg, attrs opdef.Attrs) *graph.Node {
 	n, err := s.add(opName, args, attrs)
 	switch {
-	case errors.Is(err, errZeroOutput) && len(s.b.errs) > 0: // follows from another mistake
+	case errors.Is(err, errZeroOutput) && len(*s.b.errs) > 0: // follows from another mistake
 	case err != nil:
 		s.Fail(fmt.Errorf("%s: %w", opName, err))
 	}
@@ -72,6 +72,10 @@ func (s *Scope) add(opName string, args []Arg, attrs opdef.Attrs) (*graph.Node, 
 	}
 	all := opdef.Attrs{}
 	maps.Copy(all, attrs)
+	args, err := s.bringAll(args)
+	if err != nil {
+		return nil, err
+	}
 	for i := range def.Inputs {
 		if err := s.check(args[i].outputs()); err != nil {
 			return nil, err
@@ -89,6 +93,7 @@ func (s *Scope) add(opName string, args []Arg, attrs opdef.Attrs) (*graph.Node, 
 		s.b.g.Remove(n)
 		return nil, err
 	}
+	s.region.adopt(n)
 	return n, nil
 }
 
@@ -114,8 +119,8 @@ func (s *Scope) complete(n *graph.Node, args []Arg) error {
 			i++
 		}
 	}
-	for _, c := range s.controls {
-		s.b.g.ConnectControl(c, n)
+	if err := s.connectControls(n); err != nil {
+		return err
 	}
 	if s.colocate != nil {
 		n.Device = s.colocate.Device

@@ -9,12 +9,12 @@ import (
 )
 
 // Err returns the mistakes made so far in building the graph; nil for none.
-func (s *Scope) Err() error { return errors.Join(s.b.errs...) }
+func (s *Scope) Err() error { return errors.Join(*s.b.errs...) }
 
 // Fail records a mistake, for functions that are built on this package. Its place is that of the innermost caller outside of
 // the packages that build graphs.
 func (s *Scope) Fail(err error) {
-	s.b.errs = append(s.b.errs, fmt.Errorf("%s%w", callSite(), err))
+	*s.b.errs = append(*s.b.errs, fmt.Errorf("%s%w", callSite(), err))
 }
 
 // builders are the packages whose functions call each other on behalf of a caller.

@@ -24,6 +24,8 @@ type Scope struct {
 	devices  []DeviceFunc
 	controls []*graph.Node
 	colocate *graph.Node
+	region   *region // that nodes are added to
+	anywhere bool    // values of all regions may be used
 }
 
 // builder is what the scopes of a graph share.
@@ -31,7 +33,9 @@ type builder struct {
 	g           *graph.Graph
 	shapes      *graph.Shapes
 	used        map[string]int // lower-case name → number to try next
-	errs        []error
+	errs        *[]error       // shared with the functions of the graph
+	root        *region
+	regions     map[*graph.Node]*region // of nodes that are not in root
 	collections map[string][]any
 	seed        *int64 // graph-level seed of random operations, nil for none
 	seeded      int64  // operations that took a seed of their own from it
@@ -43,14 +47,23 @@ func NewScope() *Scope { return ScopeOf(graph.New(Defs)) }
 // ScopeOf returns the outermost scope of an existing graph, to add nodes to it. Scopes that come from different calls do not
 // share collections, seeds and mistakes.
 func ScopeOf(g *graph.Graph) *Scope {
-	b := &builder{g: g, shapes: graph.NewShapes(), used: map[string]int{}, collections: map[string][]any{}}
+	b := newBuilder(g, new([]error), outermost{g})
 	for n := range g.Nodes() {
 		b.reserve(n.Name)
 	}
 	if shapes, err := graph.InferShapes(g); err == nil {
 		b.shapes = shapes
 	}
-	return &Scope{b: b}
+	return &Scope{b: b, region: b.root}
+}
+
+func newBuilder(g *graph.Graph, errs *[]error, root Region) *builder {
+	b := &builder{
+		g: g, shapes: graph.NewShapes(), used: map[string]int{}, errs: errs, regions: map[*graph.Node]*region{},
+		collections: map[string][]any{},
+	}
+	b.root = &region{b: b, Region: root, seen: map[Output]Output{}}
+	return b
 }
 
 // Graph returns the graph that the scope adds to, without a check for mistakes.

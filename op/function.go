@@ -1,0 +1,176 @@
+package op
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Function is a function in the library of a graph, with the values from around that its body uses.
+type Function struct {
+	Name     string
+	In, Out  []tensor.DType // of arguments, without captured values, and results
+	Captured []Output       // are passed after the arguments
+	Stateful bool           // a call may not be left out, nor be made once for two
+}
+
+// Func returns the function as attributes name it.
+func (f *Function) Func() opdef.Func { return opdef.Func{Name: f.Name} }
+
+// NewFunction adds a function to the library of the graph, under the name or, if that is taken, a numbered one. body adds the
+// nodes of the function to its scope and returns the results. It may use values from around: these are passed with each call.
+// It returns nil after a mistake.
+//
+// A function runs with each [Call], and as what operations such as [While], [If] and [MapDataset] take. Nodes with effects run
+// even where no result needs them.
+func NewFunction(s *Scope, name string, args []tensor.DType, body func(s *Scope, args []Output) []Output) *Function {
+	before := len(*s.b.errs)
+	f := &function{outer: s}
+	g := graph.New(s.b.g.Ops())
+	g.Library = s.b.g.Library
+	f.s = &Scope{b: newBuilder(g, s.b.errs, f)}
+	f.s.region, f.s.b.seed = f.s.b.root, s.b.seed
+	values := make([]Output, len(args))
+	for i, t := range args {
+		values[i] = f.argument(t.Base(), fmt.Sprintf("arg%d", i))
+	}
+	var results []Output
+	for _, o := range body(f.s, values) {
+		o, err := f.s.Bring(o)
+		if err != nil {
+			s.failInput("function "+name, err)
+			return nil
+		}
+		results = append(results, o)
+	}
+	if len(*s.b.errs) > before {
+		return nil
+	}
+	fn := &Function{Name: unusedFunction(s.b.g, name), In: slices.Clone(args), Captured: f.captured}
+	def := f.define(fn.Name, results)
+	fn.Stateful = def.Signature.Stateful
+	for _, o := range def.Signature.Outputs {
+		fn.Out = append(fn.Out, o.DType)
+	}
+	if err := s.b.g.Library.Add([]graph.FunctionDef{def}, nil, s.b.g.Ops()); err != nil {
+		s.Fail(err)
+		return nil
+	}
+	return fn
+}
+
+// Call adds a call of a function and returns its results.
+func Call(s *Scope, f *Function, args ...Output) []Output {
+	switch {
+	case f == nil && len(*s.b.errs) > 0:
+		return nil
+	case f == nil:
+		s.Fail(status.InvalidArgumentf("Call: the function is nil"))
+		return nil
+	case len(args) != len(f.In):
+		s.Fail(status.InvalidArgumentf("function %s takes %d arguments, got %d", f.Name, len(f.In), len(args)))
+		return nil
+	}
+	all := slices.Concat(args, f.Captured)
+	for i, o := range args {
+		if o.Node != nil && o.DType().Base() != f.In[i].Base() {
+			s.Fail(status.InvalidArgumentf("argument %d of function %s is of type %s, want %s", i, f.Name, o.DType().Name(), f.In[i].Name()))
+			return nil
+		}
+	}
+	if f.Stateful {
+		return StatefulPartitionedCall(s, all, f.Out, f.Func())
+	}
+	return PartitionedCall(s, all, f.Out, f.Func())
+}
+
+// unusedFunction returns name, or name with the first number that makes it the name of no function or operation.
+func unusedFunction(g *graph.Graph, name string) string {
+	unique := name
+	for i := 1; ; i++ {
+		if _, taken := g.LookupOp(unique); !taken {
+			return unique
+		}
+		unique = fmt.Sprintf("%s_%d", name, i)
+	}
+}
+
+// function is a function that is being built: the Region that is its body.
+type function struct {
+	outer    *Scope // around the function
+	s        *Scope // of the body
+	args     []*graph.Node
+	captured []Output
+}
+
+func (f *function) Pivot() *graph.Node { return nil }
+
+// Capture makes a value from around an argument.
+func (f *function) Capture(o Output) (Output, error) {
+	o, err := f.outer.Bring(o)
+	if err != nil {
+		return Output{}, err
+	}
+	if o.DType().IsRef() {
+		o = Identity(f.outer, o)
+	}
+	arg := f.argument(o.DType(), fmt.Sprintf("captured%d", len(f.captured)))
+	f.captured = append(f.captured, o)
+	return arg, nil
+}
+
+func (f *function) argument(t tensor.DType, name string) Output {
+	n := f.s.Absolute().WithoutControlDependencies().Named(name).Add("_Arg", nil, opdef.Attrs{"T": t, "index": int64(len(f.args))})
+	if n != nil {
+		f.args = append(f.args, n)
+	}
+	return out(n, 0)
+}
+
+// define writes the function down.
+func (f *function) define(name string, results []Output) graph.FunctionDef {
+	def := graph.FunctionDef{Signature: opdef.Op{Name: name}, Ret: map[string]string{}, ControlRet: map[string]string{}}
+	for _, a := range f.args {
+		def.Signature.Inputs = append(def.Signature.Inputs, opdef.Arg{Name: a.Name, DType: a.OutTypes[0]})
+	}
+	for i, o := range results {
+		out := fmt.Sprintf("out%d", i)
+		def.Signature.Outputs = append(def.Signature.Outputs, opdef.Arg{Name: out, DType: o.DType().Base()})
+		def.Ret[out] = inBody(o)
+	}
+	for n := range f.s.b.g.Nodes() {
+		if n.Op.Name == "_Arg" {
+			continue
+		}
+		d := n.Def()
+		for i, in := range n.Inputs() {
+			d.Inputs[i] = inBody(in)
+		}
+		def.Nodes = append(def.Nodes, d)
+		def.Signature.Stateful = def.Signature.Stateful || n.Op.Stateful
+		if n.Op.Stateful && len(n.OutTypes) == 0 {
+			def.Signature.ControlOutputs = append(def.Signature.ControlOutputs, n.Name)
+			def.ControlRet[n.Name] = n.Name
+		}
+	}
+	return def
+}
+
+// inBody writes an output as inputs in the bodies of functions are written: "arg", or "node:output:0".
+func inBody(o Output) string {
+	if o.Node.Op.Name == "_Arg" {
+		return o.Node.Name
+	}
+	for i := range o.Node.Op.Outputs {
+		name := o.Node.Op.Outputs[i].Name
+		lo, hi, err := opdef.ArgRange(o.Node.Op.Outputs, o.Node.Attrs, name)
+		if err == nil && o.Index >= lo && o.Index < hi {
+			return fmt.Sprintf("%s:%s:%d", o.Node.Name, name, o.Index-lo)
+		}
+	}
+	return o.String() // not reached: every output belongs to an argument of its operation
+}
