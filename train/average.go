@@ -20,9 +20,6 @@ type MovingAverages struct {
 
 const averageName = "ExponentialMovingAverage"
 
-// MovingAverageVariables is the collection of the variables that means are kept of.
-const MovingAverageVariables = "moving_average_variables"
-
 // Apply adds the means of variables and a node that updates them; without any, of all trainable variables. To update them
 // after each step of training, give it a scope that runs after the training step.
 func (a *MovingAverages) Apply(s *op.Scope, vars ...*Variable) *graph.Node {

@@ -6,15 +6,6 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Names of collections, as TensorFlow has them.
-const (
-	GlobalVariables    = "variables"           // all but local ones
-	LocalVariables     = "local_variables"     // of one process, not saved
-	TrainableVariables = "trainable_variables" // what optimizers change
-	TrainOps           = "train_op"            // nodes that apply gradients
-	globalStepKey      = "global_step"
-)
-
 // Variable is a value that lives on a device from step to step.
 type Variable struct {
 	Name        string

@@ -96,16 +96,17 @@ var policy = []rule{
 	// Passes and the executor.
 	{pkg: "internal/graphtext", may: graphs}, // graphs as text, for the tests of the passes
 	{pkg: "internal/optimize", may: graphs, pure: true},
+	{pkg: "internal/lower", may: graphs, pure: true},
 	{pkg: "internal/place", may: with(graphs, "kernel"), pure: true},
 	{pkg: "internal/partition", may: graphs, pure: true},
 	{pkg: "internal/rendezvous", may: with(values, "kernel", "internal/invariants")},
 	{pkg: "internal/executor", may: with(graphs, "kernel", "internal/invariants", "internal/murmur", "internal/parallel")},
-	{pkg: "internal/function", may: with(graphs, "kernel", "op", "gradients", "internal/executor", "internal/optimize", "internal/invariants")},
+	{pkg: "internal/function", may: with(graphs, "kernel", "op", "gradients", "internal/executor", "internal/lower", "internal/optimize", "internal/invariants")},
 
 	// Roles: neither imports the other.
 	{pkg: "internal/worker", may: with(roles, "internal/partition", "internal/executor", "internal/function", "internal/rendezvous",
 		"internal/requestid")},
-	{pkg: "internal/master", may: with(roles, "internal/optimize", "internal/place", "internal/partition", "internal/requestid")},
+	{pkg: "internal/master", may: with(roles, "internal/lower", "internal/optimize", "internal/place", "internal/partition", "internal/requestid")},
 	{pkg: "internal/task", may: with(roles, "internal/master", "internal/worker")},
 	{pkg: "internal/rpc", may: with(formats, "cluster", "internal/message", "internal/invariants"), grpc: true},
 
@@ -130,6 +131,8 @@ var policy = []rule{
 	{pkg: "internal/kerneltest", may: kernels},
 	{pkg: "internal/opgen", may: with(ops, "kernel", "kernels/all")},
 	{pkg: "internal/protogen"},
+	{pkg: "internal/metamorphic", may: with(graphs, "kernel")},
+	{pkg: "interop/*", may: with(graphs, "internal/metamorphic", "internal/pb", "internal/pbconv", "kernels/all")},
 	{pkg: "internal/testcluster", may: []string{".", "*", "internal/*", "kernels/all"}, grpc: true},
 }
 

@@ -1,0 +1,187 @@
+package train_test
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/checkpoint"
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/tensor"
+	"github.com/weft-ml/weft/train"
+)
+
+var kills = flag.Int("kills", 20, "how often TestKilledWhileSaving kills")
+
+const killedDir = "WEFT_TEST_SAVE"
+
+// TestMain makes the test binary the process that is killed while it saves.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(killedDir); dir != "" {
+		fmt.Println(saveForever(context.Background(), dir))
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// counted is a graph whose variable has the number of the step in all its elements.
+type counted struct {
+	scope *op.Scope
+	v     *train.Variable
+	add   *graph.Node
+	init  *graph.Node
+	saver *train.Saver
+}
+
+func newCounted(parts int) *counted {
+	c := &counted{scope: op.NewScope()}
+	for i := range parts {
+		s := c.scope.WithDevice(fmt.Sprintf("/device:CPU:%d", i))
+		c.v = train.NewVariable(s, fmt.Sprintf("v%d", i), tensor.Shape{10_000}, tensor.Int64, train.Zeros)
+		c.add = train.AssignAdd(s.WithControlDependencies(c.add), c.v, op.Fill(s, op.Const(s, []int32{10_000}), op.Const(s, int64(1))))
+	}
+	c.init = train.VariablesInitializer(c.scope)
+	c.saver = train.NewSaver(c.scope, train.SaverOptions{MaxToKeep: 2, Sharded: true})
+	return c
+}
+
+// saveForever goes on from the latest checkpoint, saves one after each step, and reports each when it is saved.
+func saveForever(ctx context.Context, dir string) error {
+	c := newCounted(2)
+	g, err := c.scope.Finalize()
+	if err != nil {
+		return err
+	}
+	sess, err := weft.NewSession("local", g, weft.WithCPUDevices(2))
+	if err != nil {
+		return err
+	}
+	defer sess.Close()
+	if latest := train.LatestCheckpoint(dir); latest != "" {
+		err = c.saver.Restore(ctx, sess, latest)
+	} else {
+		_, err = sess.Run(ctx, nil, nil, []*graph.Node{c.init})
+	}
+	for err == nil {
+		var out []tensor.Tensor
+		if _, err = sess.Run(ctx, nil, nil, []*graph.Node{c.add}); err != nil {
+			break
+		}
+		if out, err = sess.Run(ctx, nil, []op.Output{c.v.Value}, nil); err != nil {
+			break
+		}
+		var prefix string
+		if prefix, err = c.saver.Save(ctx, sess, filepath.Join(dir, "ck"), tensor.Values[int64](&out[0])[0]); err == nil {
+			fmt.Println(prefix)
+		}
+	}
+	return err
+}
+
+// TestKilledWhileSaving kills a process again and again while it saves. The checkpoint that it has reported last, or a later
+// one, is there and whole each time, and the next start leaves nothing else. Run it with -kills=200 for a thorough search.
+func TestKilledWhileSaving(t *testing.T) {
+	dir := t.TempDir()
+	last := ""
+	for range *kills {
+		if reported := killWhileSaving(t, dir); reported != "" {
+			last = reported
+		}
+		if last != "" {
+			checkCounted(t, dir, last)
+		}
+	}
+	c := newCounted(2)
+	if err := c.saver.Recover(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := c.saver.LastCheckpoints(t.Context())
+	if err != nil || len(kept) == 0 || len(kept) > 2 {
+		t.Fatalf("kept %q, %v", kept, err)
+	}
+	mine := regexp.MustCompile(`^(checkpoint|ck-[0-9]+\.(index|meta|data-0000[0-9]-of-0000[0-9]))$`)
+	count := 0
+	for _, name := range names(t, dir) {
+		if !mine.MatchString(name) {
+			t.Errorf("%s is left over", name)
+		}
+		if filepath.Ext(name) == ".index" {
+			count++
+		}
+	}
+	if count != len(kept) {
+		t.Errorf("there are %d checkpoints: %q, and %q are kept", count, names(t, dir), kept)
+	}
+}
+
+// checkCounted checks that the latest checkpoint is the one that was reported last, or later, and whole.
+func checkCounted(t *testing.T, dir, reported string) {
+	t.Helper()
+	latest := train.LatestCheckpoint(dir)
+	var step, least int64
+	if _, err := fmt.Sscanf(filepath.Base(latest), "ck-%d", &step); err != nil {
+		t.Fatalf("the latest is %q: %v", latest, err)
+	}
+	if _, err := fmt.Sscanf(filepath.Base(reported), "ck-%d", &least); err != nil {
+		t.Fatal(err)
+	}
+	if step < least {
+		t.Fatalf("%s was reported, and the latest is %s", reported, latest)
+	}
+	r, err := checkpoint.Open(latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, name := range []string{"v0", "v1"} {
+		v, err := r.Read(name)
+		if err != nil {
+			t.Fatalf("%s: %v", latest, err)
+		}
+		for _, x := range tensor.Values[int64](&v) {
+			if x != step {
+				t.Fatalf("%s has the value %d", latest, x)
+			}
+		}
+	}
+}
+
+// killWhileSaving runs a process that saves, kills it after a while, and returns the last checkpoint that it reported.
+func killWhileSaving(t *testing.T, dir string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), killedDir+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	timer := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if filepath.Dir(lines.Text()) != dir {
+			t.Errorf("saving failed: %s", lines.Text())
+			break
+		}
+		if last == "" { // it is at work: kill it somewhere in one of the next saves
+			timer.Reset(time.Duration(rand.IntN(30_000)) * time.Microsecond)
+		}
+		last = lines.Text()
+	}
+	timer.Stop()
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait() // it was killed
+	return last
+}
