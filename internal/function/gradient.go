@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/gradients"
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/lower"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -30,7 +31,7 @@ func (r *Runtime) instantiate(fn opdef.Func) (*graph.Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.inlineCalls(body.Graph); err != nil {
+	if err := lower.Lower(body.Graph, lower.Options{Direct: true, CallsOnly: true}); err != nil {
 		return nil, err
 	}
 	return differentiate(body)

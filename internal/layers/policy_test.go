@@ -95,8 +95,8 @@ var policy = []rule{
 
 	// Passes and the executor.
 	{pkg: "internal/graphtext", may: graphs}, // graphs as text, for the tests of the passes
-	{pkg: "internal/optimize", may: graphs, pure: true},
 	{pkg: "internal/lower", may: graphs, pure: true},
+	{pkg: "internal/optimize", may: with(graphs, "internal/lower"), pure: true},
 	{pkg: "internal/place", may: with(graphs, "kernel"), pure: true},
 	{pkg: "internal/partition", may: graphs, pure: true},
 	{pkg: "internal/rendezvous", may: with(values, "kernel", "internal/invariants")},

@@ -33,7 +33,7 @@ func (m *Master) CreateSession(ctx context.Context, req *pb.CreateSessionRequest
 	if err != nil {
 		return nil, err
 	}
-	if s.graph, err = s.place(graph); err == nil {
+	if s.graph, err = s.prepare(graph, nil); err == nil {
 		err = s.createWorkerSessions(ctx)
 	}
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/lower"
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/pbconv"
 	"github.com/weft-ml/weft/internal/place"
@@ -15,7 +16,8 @@ import (
 // graphState is a session's graph, placed, between two extensions. It does not change: an extension makes another one, so
 // that plans can be made of it meanwhile.
 type graphState struct {
-	graph   *graph.Graph
+	source  *graph.Graph // as the client made it
+	graph   *graph.Graph // with functional control flow lowered, and placed; source itself if there is nothing to lower
 	version int64
 }
 
@@ -28,8 +30,37 @@ func (m *Master) importGraph(p *pb.GraphDef) (*graph.Graph, error) {
 	return graph.Import(def, m.Kernels, graph.ImportOptions{})
 }
 
-// place assigns a device to every node of a new graph.
-func (s *session) place(g *graph.Graph) (*graphState, error) {
+// prepare lowers and places a graph. Nodes with state stay where they were in the state before, if there was one.
+func (s *session) prepare(source *graph.Graph, before *graphState) (*graphState, error) {
+	g, err := s.lower(source)
+	if err != nil {
+		return nil, err
+	}
+	if before != nil {
+		place.KeepState(g, before.graph)
+	}
+	if err := s.place(g); err != nil {
+		return nil, err
+	}
+	return &graphState{source: source, graph: g}, nil
+}
+
+// lower replaces functional control flow, so that its parts can be on several tasks.
+func (s *session) lower(source *graph.Graph) (*graph.Graph, error) {
+	experimental := s.config.GetExperimental()
+	options := lower.Options{
+		Fetchable: true,
+		CallsOnly: experimental.GetDisableFunctionalOpsLowering() || experimental.GetExecutorType() == "SINGLE_THREADED_EXECUTOR",
+	}
+	if !lower.Wanted(source, options) {
+		return source, nil
+	}
+	g := source.Copy()
+	return g, lower.Lower(g, options)
+}
+
+// place assigns a device to every node of a graph.
+func (s *session) place(g *graph.Graph) error {
 	options := place.Options{
 		Devices: s.devices.names(), Client: s.client.attrs.Name, Kernels: s.master.Kernels, Soft: s.config.GetAllowSoftPlacement(),
 		Warn: func(line string) { s.master.Log.Warn("placement", "session", s.handle, "message", line) },
@@ -37,10 +68,7 @@ func (s *session) place(g *graph.Graph) (*graphState, error) {
 	if s.config.GetLogDevicePlacement() {
 		options.Log = s.logPlacement
 	}
-	if err := place.Place(g, options); err != nil {
-		return nil, err
-	}
-	return &graphState{graph: g}, nil
+	return place.Place(g, options)
 }
 
 // logPlacement prints where a node is, as TensorFlow's servers do.
@@ -81,15 +109,14 @@ func (s *session) extend(def *graph.Def, version int64) (int64, error) {
 	case old.version != version:
 		return 0, wrongVersion(old.version, version)
 	}
-	g := old.graph.Copy()
-	if err := checkNew(g, def); err != nil {
+	source := old.source.Copy()
+	if err := checkNew(source, def); err != nil {
 		return 0, err
 	}
-	if err := g.Extend(def); err != nil {
+	if err := source.Extend(def); err != nil {
 		return 0, err
 	}
-	place.Unassign(g)
-	next, err := s.place(g)
+	next, err := s.prepare(source, old)
 	if err != nil {
 		return 0, err
 	}

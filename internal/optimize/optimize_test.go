@@ -19,6 +19,7 @@ func testOps(t testing.TB) graphtext.Ops {
 		Placeholder() -> (output: dtype) [dtype: type; shape: shape = <unknown>]
 		NoOp()
 		Identity(input: T) -> (output: T) [T: type]
+		IdentityN(input: T) -> (output: T) [T: list(type) >= 1]
 		Add(x: T, y: T) -> (z: T) [T: type] commutative
 		Sub(x: T, y: T) -> (z: T) [T: type]
 		Neg(x: T) -> (y: T) [T: type]

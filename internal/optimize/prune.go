@@ -1,9 +1,11 @@
 package optimize
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/lower"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -77,8 +79,10 @@ func (p *pruner) resolve(e Endpoints) error {
 			return err
 		}
 		p.feeds = append(p.feeds, out)
-		if _, again := p.fed[out]; !again {
-			p.fed[out] = i
+		for o := range sources(out) {
+			if _, again := p.fed[o]; !again {
+				p.fed[o] = i
+			}
 		}
 	}
 	for _, name := range e.Fetches {
@@ -171,6 +175,16 @@ func (p *pruner) markNeeded() {
 	}
 }
 
+// sources yields the outputs from which consumers take what a client knows as one output. If the node was lowered, they take
+// it from what stands for it, and a resource from what it came from.
+func sources(out graph.Output) iter.Seq[graph.Output] {
+	return func(yield func(graph.Output) bool) {
+		if yield(out) && out.Node.Attrs.Bool(lower.StandIn) && out.DType() != tensor.Resource {
+			yield(out.Node.Input(out.Index))
+		}
+	}
+}
+
 // placeholderFeed returns the feed of a node that has no other effect than to be fed.
 func (p *pruner) placeholderFeed(n *graph.Node) (feed int, ok bool) {
 	if n.Op.Name != "Placeholder" && n.Op.Name != "PlaceholderV2" {
@@ -190,8 +204,10 @@ func (p *pruner) addFeeds(out *Pruned, names []string, b Boundary) error {
 			if n, err = b.feed(i, names[i], fed).addTo(out.Graph); err != nil {
 				return err
 			}
-			if err := p.redirect(out.Graph, fed, n); err != nil {
-				return err
+			for o := range sources(fed) {
+				if err := p.redirect(out.Graph, o, n); err != nil {
+					return err
+				}
 			}
 		}
 		out.Feeds = append(out.Feeds, n)

@@ -51,12 +51,13 @@ func Place(g *graph.Graph, o Options) error {
 	return p.assignAll()
 }
 
-// Unassign clears the devices of nodes without state, so that the next Place decides on them anew, as TensorFlow does when
-// the graph of a session is extended. Nodes with state stay where it is.
-func Unassign(g *graph.Graph) {
+// KeepState prepares the placement of a graph that has been extended: its nodes with state are assigned as the nodes of
+// the same names in the graph before are, and the next Place decides on all others anew, as TensorFlow does.
+func KeepState(g, before *graph.Graph) {
 	for n := range g.Nodes() {
-		if !n.Op.Stateful {
-			n.Assigned = ""
+		n.Assigned = ""
+		if old := before.Node(n.Name); old != nil && n.Op.Stateful {
+			n.Assigned = old.Assigned
 		}
 	}
 }

@@ -152,7 +152,7 @@ func TestScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.Has("again") {
-			Unassign(g)
+			KeepState(g, g.Copy())
 		}
 		var out strings.Builder
 		o := Options{Kernels: kernels, Soft: c.Has("soft")}

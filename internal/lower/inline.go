@@ -1,0 +1,286 @@
+package lower
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weft-ml/weft/device"
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/opdef"
+)
+
+// noInline is the attribute of functions and calls that are not to be replaced by the body.
+const noInline = "_noinline"
+
+// lowerCall replaces a call by the body of its function, if that may be done.
+func (l *lowerer) lowerCall(n *graph.Node) {
+	fn, direct := n.Attrs.Func("f"), false
+	if _, ok := l.g.Library.Lookup(n.Op.Name); ok {
+		fn, direct = opdef.Func{Name: n.Op.Name, Attrs: n.Attrs}, true
+	}
+	if !l.known(fn) || l.refused(n, fn.Name) {
+		return
+	}
+	body, err := l.g.Library.InstantiateBody(fn, l.g.Ops())
+	if err != nil || !fits(n, body) || l.added+body.Graph.NumNodes() > l.o.Limit {
+		return // whoever runs the call will be told
+	}
+	uncertain := l.uncertain[n] && len(n.ControlInputs()) == 0
+	in := &inliner{
+		lowerer: l, site: l.cut(n), body: body, single: direct, copies: make([]*graph.Node, body.Graph.NumIDs()),
+	}
+	l.from = &origin{fn.Name, l.from}
+	in.addInputs(uncertain)
+	in.copyNodes()
+	in.copyEdges()
+	l.from = l.from.from
+	in.finish()
+	l.markUncertain(body.Graph, func(n *graph.Node) *graph.Node { return in.copies[n.ID] })
+}
+
+// refused reports whether a call or its function asks not to be inlined.
+func (l *lowerer) refused(n *graph.Node, function string) bool {
+	f, _ := l.g.Library.Lookup(function)
+	return f.Def.Attrs.Bool(noInline) || n.Attrs.Bool(noInline)
+}
+
+// fits reports whether a call and a body agree in the types of arguments and results.
+func fits(n *graph.Node, body *graph.Body) bool {
+	if len(body.Args) != n.NumInputs() || len(body.Rets) != len(n.OutTypes) {
+		return false
+	}
+	for i, arg := range body.Args {
+		if n.Input(i).Node == nil || arg.OutTypes[0].Base() != n.InTypes[i].Base() {
+			return false
+		}
+	}
+	for i, ret := range body.Rets {
+		if ret.InTypes[0].Base() != n.OutTypes[i].Base() {
+			return false
+		}
+	}
+	return true
+}
+
+// inliner replaces one call by a body.
+type inliner struct {
+	*lowerer
+	*site
+	body   *graph.Body
+	single bool          // all of the body is on the device of the call
+	copies []*graph.Node // of the body's nodes, by ID; of an argument what stands for it
+	entry  *graph.Node   // runs when the call may begin; nil if that needs no saying
+}
+
+// addInputs adds a node for every argument, and the one that keeps the body from beginning too early: after the control
+// inputs of the call, or if the call may not run at all and has none, after its arguments.
+func (in *inliner) addInputs(uncertain bool) {
+	if len(in.controls) > 0 {
+		in.entry = in.add(in.name+"/input_control_node", "NoOp", in.device, nil)
+		for _, src := range in.controls {
+			in.order(src, in.entry)
+		}
+	}
+	for i, arg := range in.body.Args {
+		src := in.in[i]
+		attrs, dev := opdef.Attrs{"T": src.DType().Base()}, in.device
+		if !in.single {
+			attrs, dev = colocated(attrs, src.Node), src.Node.Device
+		}
+		id := in.add(in.name+"/"+arg.Name, "Identity", dev, attrs, src)
+		in.copies[arg.ID] = id
+		in.order(in.entry, id)
+	}
+	if uncertain && in.entry == nil && len(in.body.Args) > 0 {
+		in.entry = in.add(in.name+"/input_control_node", "NoOp", in.device, nil)
+		for _, arg := range in.body.Args {
+			in.order(in.copies[arg.ID], in.entry)
+		}
+	}
+}
+
+// copyNodes adds copies of the nodes of the body. Names, frames and colocations get the name of the call before them.
+func (in *inliner) copyNodes() {
+	for n := range in.body.Graph.Nodes() {
+		if in.err != nil {
+			return
+		}
+		if n.Op.Name == "_Arg" || n.Op.Name == "_Retval" {
+			continue
+		}
+		c := in.add(in.name+"/"+n.Name, n.Op.Name, in.deviceOf(n), in.attrsOf(n))
+		in.copies[n.ID] = c
+		alone := n.NumInputs() == 0 && len(n.ControlInputs()) == 0
+		if alone || isCall(in.lowerer, n) && len(n.ControlInputs()) == 0 {
+			in.order(in.entry, c)
+		}
+	}
+}
+
+// isCall reports whether a node may be replaced by nodes of which some have no inputs.
+func isCall(l *lowerer, n *graph.Node) bool {
+	if _, ok := l.g.Library.Lookup(n.Op.Name); ok {
+		return true
+	}
+	return strings.HasSuffix(n.Op.Name, "PartitionedCall") || n.Op.Name == "SymbolicGradient"
+}
+
+// deviceOf returns the device that a node of the body asks for: what it leaves open is as the call says.
+func (in *inliner) deviceOf(n *graph.Node) string {
+	if in.single || n.Device == "" {
+		return in.device
+	}
+	own, err := device.Parse(n.Device)
+	if err != nil {
+		return n.Device // placement will tell
+	}
+	caller, err := device.Parse(in.device)
+	if err != nil {
+		return n.Device
+	}
+	return caller.With(own).String()
+}
+
+// attrsOf returns the attributes of a copy.
+func (in *inliner) attrsOf(n *graph.Node) opdef.Attrs {
+	frame, inFrame := n.Attrs["frame_name"].(string)
+	class, grouped := n.Attrs["_class"].([]string)
+	if !inFrame && !grouped {
+		return n.Attrs
+	}
+	attrs := n.Attrs.Clone()
+	if inFrame {
+		attrs["frame_name"] = in.name + "/" + frame
+	}
+	if grouped {
+		attrs["_class"] = in.translate(class)
+	}
+	return attrs
+}
+
+// translate writes colocations with the names that the nodes of the body have now.
+func (in *inliner) translate(class []string) []string {
+	out := slices.Clone(class)
+	for i, c := range out {
+		name, ok := strings.CutPrefix(c, "loc:@")
+		n := in.body.Graph.Node(name)
+		switch {
+		case !ok || n == nil:
+		case n.Op.Name == "_Arg":
+			out[i] = "loc:@" + in.copies[n.ID].Name
+		default:
+			out[i] = "loc:@" + in.name + "/" + name
+		}
+	}
+	return out
+}
+
+// copyEdges connects the copies as the originals are.
+func (in *inliner) copyEdges() {
+	for n := range in.body.Graph.Nodes() {
+		c := in.copies[n.ID]
+		if c == nil || n.Op.Name == "_Arg" || in.err != nil {
+			continue
+		}
+		for i, src := range n.Inputs() {
+			in.connect(graph.Output{Node: in.copies[src.Node.ID], Index: src.Index}, c, i)
+		}
+		for _, src := range n.ControlInputs() {
+			in.order(in.copies[src.ID], c)
+		}
+	}
+}
+
+// finish adds a node for every result, and the one that has run when the call would have. A call that has effects returns
+// nothing before they have happened.
+func (in *inliner) finish() {
+	if in.err != nil {
+		return
+	}
+	done := in.add(in.name+"/output_control_node", "NoOp", in.device, nil)
+	effects := in.effects()
+	for _, n := range effects {
+		in.order(n, done)
+	}
+	values := make([]graph.Output, len(in.body.Rets))
+	for i, ret := range in.body.Rets {
+		src := ret.Input(0)
+		from := graph.Output{Node: in.copies[src.Node.ID], Index: src.Index}
+		attrs, dev := opdef.Attrs{"T": base(from)}, in.device
+		if !in.single {
+			attrs, dev = colocated(attrs, from.Node), ""
+		}
+		id := in.add(in.name+"/"+ret.Name, "Identity", dev, attrs, from)
+		if id == nil {
+			return
+		}
+		for _, src := range ret.ControlInputs() {
+			in.order(in.copies[src.ID], id)
+		}
+		values[i] = id.Out(0)
+		if len(effects) > 0 {
+			in.order(done, id)
+		}
+	}
+	if len(effects) == 0 {
+		in.anchor(done, values)
+	}
+	in.close(in.site, values, done)
+}
+
+// effects returns the nodes that a call must run although no result may depend on them.
+func (in *inliner) effects() []*graph.Node {
+	var out []*graph.Node
+	for n := range in.body.Graph.Nodes() {
+		stateful := n.Op.Stateful && n.Op.Name != "_Arg" && n.Op.Name != "_Retval"
+		if stateful || slices.Contains(in.body.Controls, n) {
+			out = append(out, in.copies[n.ID])
+		}
+	}
+	return out
+}
+
+// anchor makes the end of a call without effects belong to the iteration or branch that the call is in.
+func (in *inliner) anchor(done *graph.Node, values []graph.Output) {
+	switch {
+	case in.entry != nil:
+		in.order(in.entry, done)
+	case len(values) > 0:
+		for _, v := range values {
+			in.order(v.Node, done)
+		}
+	default:
+		for _, arg := range in.body.Args {
+			in.order(in.copies[arg.ID], done)
+		}
+	}
+}
+
+// markUncertain notes the calls in a graph that an edge from a Switch or Enter leads to. at returns where a node has gone.
+func (l *lowerer) markUncertain(g *graph.Graph, at func(*graph.Node) *graph.Node) {
+	if l.err != nil {
+		return
+	}
+	seen := make([]bool, g.NumIDs())
+	var todo []*graph.Node
+	for n := range g.Nodes() {
+		switch n.Op.Name {
+		case "Switch", "RefSwitch", "_SwitchN", "Enter", "RefEnter":
+			seen[n.ID] = true
+			todo = append(todo, n)
+		}
+	}
+	for len(todo) > 0 {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if c := at(n); c != nil && isCall(l, n) {
+			l.uncertain[c] = true
+		}
+		for _, e := range n.OutEdges() {
+			if !seen[e.Dst.ID] {
+				seen[e.Dst.ID] = true
+				todo = append(todo, e.Dst)
+			}
+		}
+	}
+}

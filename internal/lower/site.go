@@ -1,0 +1,90 @@
+package lower
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// site is the place in the graph of a node that has been taken out.
+type site struct {
+	name     string
+	device   string
+	class    any // colocation, nil if there is none
+	stateful bool
+	given    bool // the name is known outside
+	in       []graph.Output
+	controls []*graph.Node
+	out      []graph.Edge
+	outTypes []tensor.DType
+}
+
+// cut takes a node out of the graph.
+func (l *lowerer) cut(n *graph.Node) *site {
+	s := &site{
+		name: n.Name, device: n.Device, class: n.Attrs["_class"], stateful: n.Op.Stateful, given: n.ID < l.given, in: slices.Clone(n.Inputs()),
+		controls: slices.Clone(n.ControlInputs()), out: slices.Clone(n.OutEdges()), outTypes: n.OutTypes,
+	}
+	l.g.Remove(n)
+	return s
+}
+
+// attrs adds the colocation of the node to attributes.
+func (s *site) attrs(attrs opdef.Attrs) opdef.Attrs {
+	if s.class != nil {
+		attrs["_class"] = s.class
+	}
+	return attrs
+}
+
+// close leads the edges that came from the node to what stands for it: its values, and a node that has run when the node
+// would have.
+func (l *lowerer) close(s *site, values []graph.Output, done *graph.Node) {
+	if s.given {
+		l.keepName(s, values, done)
+	}
+	for _, e := range s.out {
+		switch {
+		case l.err != nil:
+			return
+		case e.IsControl():
+			l.order(done, e.Dst)
+		default:
+			l.connect(values[e.SrcOut], e.Dst, e.DstIn)
+		}
+	}
+}
+
+// StandIn is the attribute of a node that has the name and outputs of one that was lowered. The consumers of that one take
+// its values from the inputs of this one.
+const StandIn = "_stand_in"
+
+// keepName leaves something under the name of the node.
+func (l *lowerer) keepName(s *site, values []graph.Output, done *graph.Node) {
+	if !l.o.Fetchable || len(values) == 0 {
+		l.order(done, l.add(s.name, "NoOp", s.device, nil))
+		return
+	}
+	types := make([]tensor.DType, len(values))
+	for i, dtype := range s.outTypes {
+		types[i] = dtype.Base()
+	}
+	l.order(done, l.add(s.name, "IdentityN", s.device, opdef.Attrs{"T": types, StandIn: true}, values...))
+}
+
+// call adds a call of a function, for which the caller's rules of lowering hold.
+func (l *lowerer) call(s *site, name string, fn opdef.Func, rets []tensor.DType, args []graph.Output) *graph.Node {
+	op := "PartitionedCall"
+	if s.stateful {
+		op = "StatefulPartitionedCall"
+	}
+	types := make([]tensor.DType, len(args))
+	for i, a := range args {
+		if l.err == nil {
+			types[i] = a.DType().Base()
+		}
+	}
+	return l.add(s.name+"/"+name, op, s.device, opdef.Attrs{"Tin": types, "Tout": rets, "f": fn}, args...)
+}
