@@ -208,10 +208,66 @@ func Angle(s *Scope, input Output, optional ...AngleAttr) Output {
 	return out(s.Add("Angle", []Arg{One(input)}, attrs), 0)
 }
 
+// AnonymousHashTable: Gives a table that is filled once, by an operation of its own.
+func AnonymousHashTable(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType) Output {
+	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
+	return out(s.Add("AnonymousHashTable", nil, attrs), 0)
+}
+
 // AnonymousMemoryCache: Gives a cache for the elements of a dataset.
 func AnonymousMemoryCache(s *Scope) (handle Output, deleter Output) {
 	node := s.Add("AnonymousMemoryCache", nil, nil)
 	return out(node, 0), out(node, 1)
+}
+
+// AnonymousMutableDenseHashTableAttr is an optional argument of [AnonymousMutableDenseHashTable].
+type AnonymousMutableDenseHashTableAttr func(opdef.Attrs)
+
+// AnonymousMutableDenseHashTableValueShape sets the optional attribute value_shape; the default is [].
+func AnonymousMutableDenseHashTableValueShape(value tensor.PartialShape) AnonymousMutableDenseHashTableAttr {
+	return func(a opdef.Attrs) { a["value_shape"] = value }
+}
+
+// AnonymousMutableDenseHashTableInitialNumBuckets sets the optional attribute initial_num_buckets; the default is 131072.
+func AnonymousMutableDenseHashTableInitialNumBuckets(value int64) AnonymousMutableDenseHashTableAttr {
+	return func(a opdef.Attrs) { a["initial_num_buckets"] = value }
+}
+
+// AnonymousMutableDenseHashTableMaxLoadFactor sets the optional attribute max_load_factor; the default is 0.8.
+func AnonymousMutableDenseHashTableMaxLoadFactor(value float32) AnonymousMutableDenseHashTableAttr {
+	return func(a opdef.Attrs) { a["max_load_factor"] = value }
+}
+
+// AnonymousMutableDenseHashTable: Gives a table that steps can change, with open addressing. Keys and values may be vectors; two keys mark free buckets.
+func AnonymousMutableDenseHashTable(s *Scope, emptyKey Output, deletedKey Output, valueDtype tensor.DType, optional ...AnonymousMutableDenseHashTableAttr) Output {
+	attrs := opdef.Attrs{"value_dtype": valueDtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("AnonymousMutableDenseHashTable", []Arg{One(emptyKey), One(deletedKey)}, attrs), 0)
+}
+
+// AnonymousMutableHashTable: Gives a table that steps can change.
+func AnonymousMutableHashTable(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType) Output {
+	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
+	return out(s.Add("AnonymousMutableHashTable", nil, attrs), 0)
+}
+
+// AnonymousMutableHashTableOfTensorsAttr is an optional argument of [AnonymousMutableHashTableOfTensors].
+type AnonymousMutableHashTableOfTensorsAttr func(opdef.Attrs)
+
+// AnonymousMutableHashTableOfTensorsValueShape sets the optional attribute value_shape; the default is [].
+func AnonymousMutableHashTableOfTensorsValueShape(value tensor.PartialShape) AnonymousMutableHashTableOfTensorsAttr {
+	return func(a opdef.Attrs) { a["value_shape"] = value }
+}
+
+// AnonymousMutableHashTableOfTensors: Gives a table that steps can change and whose values are vectors.
+func AnonymousMutableHashTableOfTensors(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType, optional ...AnonymousMutableHashTableOfTensorsAttr) Output {
+	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("AnonymousMutableHashTableOfTensors", nil, attrs), 0)
 }
 
 // AnonymousRandomSeedGenerator: Gives a generator of new seeds for each iteration.
@@ -3892,6 +3948,60 @@ func HSVToRGB(s *Scope, images Output) Output {
 	return out(s.Add("HSVToRGB", []Arg{One(images)}, nil), 0)
 }
 
+// HashTableAttr is an optional argument of [HashTable].
+type HashTableAttr func(opdef.Attrs)
+
+// HashTableContainer sets the optional attribute container; the default is "".
+func HashTableContainer(value string) HashTableAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// HashTableSharedName sets the optional attribute shared_name; the default is "".
+func HashTableSharedName(value string) HashTableAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// HashTableUseNodeNameSharing sets the optional attribute use_node_name_sharing; the default is false.
+func HashTableUseNodeNameSharing(value bool) HashTableAttr {
+	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
+}
+
+// HashTable: Gives a table that is filled once, by an operation of its own.
+func HashTable(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType, optional ...HashTableAttr) Output {
+	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("HashTable", nil, attrs), 0)
+}
+
+// HashTableV2Attr is an optional argument of [HashTableV2].
+type HashTableV2Attr func(opdef.Attrs)
+
+// HashTableV2Container sets the optional attribute container; the default is "".
+func HashTableV2Container(value string) HashTableV2Attr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// HashTableV2SharedName sets the optional attribute shared_name; the default is "".
+func HashTableV2SharedName(value string) HashTableV2Attr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// HashTableV2UseNodeNameSharing sets the optional attribute use_node_name_sharing; the default is false.
+func HashTableV2UseNodeNameSharing(value bool) HashTableV2Attr {
+	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
+}
+
+// HashTableV2: Gives a table that is filled once, by an operation of its own.
+func HashTableV2(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType, optional ...HashTableV2Attr) Output {
+	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("HashTableV2", nil, attrs), 0)
+}
+
 // HistogramFixedWidthAttr is an optional argument of [HistogramFixedWidth].
 type HistogramFixedWidthAttr func(opdef.Attrs)
 
@@ -4015,6 +4125,70 @@ func InTopK(s *Scope, predictions Output, targets Output, k int64) Output {
 // InTopKV2: Says of each row whether the target class is among the k with the largest predictions; ties count as among them.
 func InTopKV2(s *Scope, predictions Output, targets Output, k Output) Output {
 	return out(s.Add("InTopKV2", []Arg{One(predictions), One(targets), One(k)}, nil), 0)
+}
+
+// InitializeTable: Fills a table, unless it holds as many keys already, with keys and their values.
+func InitializeTable(s *Scope, tableHandle Output, keys Output, values Output) *graph.Node {
+	return s.Add("InitializeTable", []Arg{One(tableHandle), One(keys), One(values)}, nil)
+}
+
+// InitializeTableFromTextFileAttr is an optional argument of [InitializeTableFromTextFile].
+type InitializeTableFromTextFileAttr func(opdef.Attrs)
+
+// InitializeTableFromTextFileVocabSize sets the optional attribute vocab_size; the default is -1.
+func InitializeTableFromTextFileVocabSize(value int64) InitializeTableFromTextFileAttr {
+	return func(a opdef.Attrs) { a["vocab_size"] = value }
+}
+
+// InitializeTableFromTextFileDelimiter sets the optional attribute delimiter; the default is "\t".
+func InitializeTableFromTextFileDelimiter(value string) InitializeTableFromTextFileAttr {
+	return func(a opdef.Attrs) { a["delimiter"] = value }
+}
+
+// InitializeTableFromTextFileOffset sets the optional attribute offset; the default is 0.
+func InitializeTableFromTextFileOffset(value int64) InitializeTableFromTextFileAttr {
+	return func(a opdef.Attrs) { a["offset"] = value }
+}
+
+// InitializeTableFromTextFile: Fills a table, unless that has been done, with a pair from each line of a file. key_index and value_index are the numbers of columns, or -1 for the number of the line plus offset, or -2 for the whole line.
+func InitializeTableFromTextFile(s *Scope, tableHandle Output, filename Output, keyIndex int64, valueIndex int64, optional ...InitializeTableFromTextFileAttr) *graph.Node {
+	attrs := opdef.Attrs{"key_index": keyIndex, "value_index": valueIndex}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("InitializeTableFromTextFile", []Arg{One(tableHandle), One(filename)}, attrs)
+}
+
+// InitializeTableFromTextFileV2Attr is an optional argument of [InitializeTableFromTextFileV2].
+type InitializeTableFromTextFileV2Attr func(opdef.Attrs)
+
+// InitializeTableFromTextFileV2VocabSize sets the optional attribute vocab_size; the default is -1.
+func InitializeTableFromTextFileV2VocabSize(value int64) InitializeTableFromTextFileV2Attr {
+	return func(a opdef.Attrs) { a["vocab_size"] = value }
+}
+
+// InitializeTableFromTextFileV2Delimiter sets the optional attribute delimiter; the default is "\t".
+func InitializeTableFromTextFileV2Delimiter(value string) InitializeTableFromTextFileV2Attr {
+	return func(a opdef.Attrs) { a["delimiter"] = value }
+}
+
+// InitializeTableFromTextFileV2Offset sets the optional attribute offset; the default is 0.
+func InitializeTableFromTextFileV2Offset(value int64) InitializeTableFromTextFileV2Attr {
+	return func(a opdef.Attrs) { a["offset"] = value }
+}
+
+// InitializeTableFromTextFileV2: Fills a table, unless that has been done, with a pair from each line of a file. key_index and value_index are the numbers of columns, or -1 for the number of the line plus offset, or -2 for the whole line.
+func InitializeTableFromTextFileV2(s *Scope, tableHandle Output, filename Output, keyIndex int64, valueIndex int64, optional ...InitializeTableFromTextFileV2Attr) *graph.Node {
+	attrs := opdef.Attrs{"key_index": keyIndex, "value_index": valueIndex}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("InitializeTableFromTextFileV2", []Arg{One(tableHandle), One(filename)}, attrs)
+}
+
+// InitializeTableV2: Fills a table, unless it holds as many keys already, with keys and their values.
+func InitializeTableV2(s *Scope, tableHandle Output, keys Output, values Output) *graph.Node {
+	return s.Add("InitializeTableV2", []Arg{One(tableHandle), One(keys), One(values)}, nil)
 }
 
 // InplaceAdd: Gives x with the rows of v added to rows i.
@@ -4421,6 +4595,65 @@ func LogicalNot(s *Scope, x Output) Output {
 // LogicalOr: Whether x or y is true, element by element, with broadcasting.
 func LogicalOr(s *Scope, x Output, y Output) Output {
 	return out(s.Add("LogicalOr", []Arg{One(x), One(y)}, nil), 0)
+}
+
+// LookupTableExport: Gives all keys of a table and their values, in no particular order.
+func LookupTableExport(s *Scope, tableHandle Output, tkeys tensor.DType, tvalues tensor.DType) (keys Output, values Output) {
+	attrs := opdef.Attrs{"Tkeys": tkeys, "Tvalues": tvalues}
+	node := s.Add("LookupTableExport", []Arg{One(tableHandle)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// LookupTableExportV2: Gives all keys of a table and their values, in no particular order.
+func LookupTableExportV2(s *Scope, tableHandle Output, tkeys tensor.DType, tvalues tensor.DType) (keys Output, values Output) {
+	attrs := opdef.Attrs{"Tkeys": tkeys, "Tvalues": tvalues}
+	node := s.Add("LookupTableExportV2", []Arg{One(tableHandle)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// LookupTableFind: Gives the values of keys in a table, or default values for those that it does not have.
+func LookupTableFind(s *Scope, tableHandle Output, keys Output, defaultValue Output) Output {
+	return out(s.Add("LookupTableFind", []Arg{One(tableHandle), One(keys), One(defaultValue)}, nil), 0)
+}
+
+// LookupTableFindV2: Gives the values of keys in a table, or default values for those that it does not have.
+func LookupTableFindV2(s *Scope, tableHandle Output, keys Output, defaultValue Output) Output {
+	return out(s.Add("LookupTableFindV2", []Arg{One(tableHandle), One(keys), One(defaultValue)}, nil), 0)
+}
+
+// LookupTableImport: Makes keys and values, as LookupTableExport gives them, all that a table holds.
+func LookupTableImport(s *Scope, tableHandle Output, keys Output, values Output) *graph.Node {
+	return s.Add("LookupTableImport", []Arg{One(tableHandle), One(keys), One(values)}, nil)
+}
+
+// LookupTableImportV2: Makes keys and values, as LookupTableExport gives them, all that a table holds.
+func LookupTableImportV2(s *Scope, tableHandle Output, keys Output, values Output) *graph.Node {
+	return s.Add("LookupTableImportV2", []Arg{One(tableHandle), One(keys), One(values)}, nil)
+}
+
+// LookupTableInsert: Gives keys of a table new values.
+func LookupTableInsert(s *Scope, tableHandle Output, keys Output, values Output) *graph.Node {
+	return s.Add("LookupTableInsert", []Arg{One(tableHandle), One(keys), One(values)}, nil)
+}
+
+// LookupTableInsertV2: Gives keys of a table new values.
+func LookupTableInsertV2(s *Scope, tableHandle Output, keys Output, values Output) *graph.Node {
+	return s.Add("LookupTableInsertV2", []Arg{One(tableHandle), One(keys), One(values)}, nil)
+}
+
+// LookupTableRemoveV2: Removes keys from a table. Those that it does not have are passed over.
+func LookupTableRemoveV2(s *Scope, tableHandle Output, keys Output) *graph.Node {
+	return s.Add("LookupTableRemoveV2", []Arg{One(tableHandle), One(keys)}, nil)
+}
+
+// LookupTableSize: Counts the keys of a table.
+func LookupTableSize(s *Scope, tableHandle Output) Output {
+	return out(s.Add("LookupTableSize", []Arg{One(tableHandle)}, nil), 0)
+}
+
+// LookupTableSizeV2: Counts the keys of a table.
+func LookupTableSizeV2(s *Scope, tableHandle Output) Output {
+	return out(s.Add("LookupTableSizeV2", []Arg{One(tableHandle)}, nil), 0)
 }
 
 // LoopCond: Forwards the condition of a loop. It marks the condition for those who rewrite graphs.
@@ -5085,6 +5318,208 @@ func Multinomial(s *Scope, logits Output, numSamples Output, optional ...Multino
 	return out(s.Add("Multinomial", []Arg{One(logits), One(numSamples)}, attrs), 0)
 }
 
+// MutableDenseHashTableAttr is an optional argument of [MutableDenseHashTable].
+type MutableDenseHashTableAttr func(opdef.Attrs)
+
+// MutableDenseHashTableContainer sets the optional attribute container; the default is "".
+func MutableDenseHashTableContainer(value string) MutableDenseHashTableAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// MutableDenseHashTableSharedName sets the optional attribute shared_name; the default is "".
+func MutableDenseHashTableSharedName(value string) MutableDenseHashTableAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// MutableDenseHashTableUseNodeNameSharing sets the optional attribute use_node_name_sharing; the default is false.
+func MutableDenseHashTableUseNodeNameSharing(value bool) MutableDenseHashTableAttr {
+	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
+}
+
+// MutableDenseHashTableValueShape sets the optional attribute value_shape; the default is [].
+func MutableDenseHashTableValueShape(value tensor.PartialShape) MutableDenseHashTableAttr {
+	return func(a opdef.Attrs) { a["value_shape"] = value }
+}
+
+// MutableDenseHashTableInitialNumBuckets sets the optional attribute initial_num_buckets; the default is 131072.
+func MutableDenseHashTableInitialNumBuckets(value int64) MutableDenseHashTableAttr {
+	return func(a opdef.Attrs) { a["initial_num_buckets"] = value }
+}
+
+// MutableDenseHashTableMaxLoadFactor sets the optional attribute max_load_factor; the default is 0.8.
+func MutableDenseHashTableMaxLoadFactor(value float32) MutableDenseHashTableAttr {
+	return func(a opdef.Attrs) { a["max_load_factor"] = value }
+}
+
+// MutableDenseHashTable: Gives a table that steps can change, with open addressing. Keys and values may be vectors; two keys mark free buckets.
+func MutableDenseHashTable(s *Scope, emptyKey Output, valueDtype tensor.DType, optional ...MutableDenseHashTableAttr) Output {
+	attrs := opdef.Attrs{"value_dtype": valueDtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("MutableDenseHashTable", []Arg{One(emptyKey)}, attrs), 0)
+}
+
+// MutableDenseHashTableV2Attr is an optional argument of [MutableDenseHashTableV2].
+type MutableDenseHashTableV2Attr func(opdef.Attrs)
+
+// MutableDenseHashTableV2Container sets the optional attribute container; the default is "".
+func MutableDenseHashTableV2Container(value string) MutableDenseHashTableV2Attr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// MutableDenseHashTableV2SharedName sets the optional attribute shared_name; the default is "".
+func MutableDenseHashTableV2SharedName(value string) MutableDenseHashTableV2Attr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// MutableDenseHashTableV2UseNodeNameSharing sets the optional attribute use_node_name_sharing; the default is false.
+func MutableDenseHashTableV2UseNodeNameSharing(value bool) MutableDenseHashTableV2Attr {
+	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
+}
+
+// MutableDenseHashTableV2ValueShape sets the optional attribute value_shape; the default is [].
+func MutableDenseHashTableV2ValueShape(value tensor.PartialShape) MutableDenseHashTableV2Attr {
+	return func(a opdef.Attrs) { a["value_shape"] = value }
+}
+
+// MutableDenseHashTableV2InitialNumBuckets sets the optional attribute initial_num_buckets; the default is 131072.
+func MutableDenseHashTableV2InitialNumBuckets(value int64) MutableDenseHashTableV2Attr {
+	return func(a opdef.Attrs) { a["initial_num_buckets"] = value }
+}
+
+// MutableDenseHashTableV2MaxLoadFactor sets the optional attribute max_load_factor; the default is 0.8.
+func MutableDenseHashTableV2MaxLoadFactor(value float32) MutableDenseHashTableV2Attr {
+	return func(a opdef.Attrs) { a["max_load_factor"] = value }
+}
+
+// MutableDenseHashTableV2: Gives a table that steps can change, with open addressing. Keys and values may be vectors; two keys mark free buckets.
+func MutableDenseHashTableV2(s *Scope, emptyKey Output, deletedKey Output, valueDtype tensor.DType, optional ...MutableDenseHashTableV2Attr) Output {
+	attrs := opdef.Attrs{"value_dtype": valueDtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("MutableDenseHashTableV2", []Arg{One(emptyKey), One(deletedKey)}, attrs), 0)
+}
+
+// MutableHashTableAttr is an optional argument of [MutableHashTable].
+type MutableHashTableAttr func(opdef.Attrs)
+
+// MutableHashTableContainer sets the optional attribute container; the default is "".
+func MutableHashTableContainer(value string) MutableHashTableAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// MutableHashTableSharedName sets the optional attribute shared_name; the default is "".
+func MutableHashTableSharedName(value string) MutableHashTableAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// MutableHashTableUseNodeNameSharing sets the optional attribute use_node_name_sharing; the default is false.
+func MutableHashTableUseNodeNameSharing(value bool) MutableHashTableAttr {
+	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
+}
+
+// MutableHashTable: Gives a table that steps can change.
+func MutableHashTable(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType, optional ...MutableHashTableAttr) Output {
+	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("MutableHashTable", nil, attrs), 0)
+}
+
+// MutableHashTableOfTensorsAttr is an optional argument of [MutableHashTableOfTensors].
+type MutableHashTableOfTensorsAttr func(opdef.Attrs)
+
+// MutableHashTableOfTensorsContainer sets the optional attribute container; the default is "".
+func MutableHashTableOfTensorsContainer(value string) MutableHashTableOfTensorsAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// MutableHashTableOfTensorsSharedName sets the optional attribute shared_name; the default is "".
+func MutableHashTableOfTensorsSharedName(value string) MutableHashTableOfTensorsAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// MutableHashTableOfTensorsUseNodeNameSharing sets the optional attribute use_node_name_sharing; the default is false.
+func MutableHashTableOfTensorsUseNodeNameSharing(value bool) MutableHashTableOfTensorsAttr {
+	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
+}
+
+// MutableHashTableOfTensorsValueShape sets the optional attribute value_shape; the default is [].
+func MutableHashTableOfTensorsValueShape(value tensor.PartialShape) MutableHashTableOfTensorsAttr {
+	return func(a opdef.Attrs) { a["value_shape"] = value }
+}
+
+// MutableHashTableOfTensors: Gives a table that steps can change and whose values are vectors.
+func MutableHashTableOfTensors(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType, optional ...MutableHashTableOfTensorsAttr) Output {
+	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("MutableHashTableOfTensors", nil, attrs), 0)
+}
+
+// MutableHashTableOfTensorsV2Attr is an optional argument of [MutableHashTableOfTensorsV2].
+type MutableHashTableOfTensorsV2Attr func(opdef.Attrs)
+
+// MutableHashTableOfTensorsV2Container sets the optional attribute container; the default is "".
+func MutableHashTableOfTensorsV2Container(value string) MutableHashTableOfTensorsV2Attr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// MutableHashTableOfTensorsV2SharedName sets the optional attribute shared_name; the default is "".
+func MutableHashTableOfTensorsV2SharedName(value string) MutableHashTableOfTensorsV2Attr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// MutableHashTableOfTensorsV2UseNodeNameSharing sets the optional attribute use_node_name_sharing; the default is false.
+func MutableHashTableOfTensorsV2UseNodeNameSharing(value bool) MutableHashTableOfTensorsV2Attr {
+	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
+}
+
+// MutableHashTableOfTensorsV2ValueShape sets the optional attribute value_shape; the default is [].
+func MutableHashTableOfTensorsV2ValueShape(value tensor.PartialShape) MutableHashTableOfTensorsV2Attr {
+	return func(a opdef.Attrs) { a["value_shape"] = value }
+}
+
+// MutableHashTableOfTensorsV2: Gives a table that steps can change and whose values are vectors.
+func MutableHashTableOfTensorsV2(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType, optional ...MutableHashTableOfTensorsV2Attr) Output {
+	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("MutableHashTableOfTensorsV2", nil, attrs), 0)
+}
+
+// MutableHashTableV2Attr is an optional argument of [MutableHashTableV2].
+type MutableHashTableV2Attr func(opdef.Attrs)
+
+// MutableHashTableV2Container sets the optional attribute container; the default is "".
+func MutableHashTableV2Container(value string) MutableHashTableV2Attr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// MutableHashTableV2SharedName sets the optional attribute shared_name; the default is "".
+func MutableHashTableV2SharedName(value string) MutableHashTableV2Attr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// MutableHashTableV2UseNodeNameSharing sets the optional attribute use_node_name_sharing; the default is false.
+func MutableHashTableV2UseNodeNameSharing(value bool) MutableHashTableV2Attr {
+	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
+}
+
+// MutableHashTableV2: Gives a table that steps can change.
+func MutableHashTableV2(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType, optional ...MutableHashTableV2Attr) Output {
+	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("MutableHashTableV2", nil, attrs), 0)
+}
+
 // MutexLock: Waits until a mutex is free and gives the lock, which ends with ConsumeMutexLock or with the step.
 func MutexLock(s *Scope, mutex Output) Output {
 	return out(s.Add("MutexLock", []Arg{One(mutex)}, nil), 0)
@@ -5689,6 +6124,27 @@ func ParameterizedTruncatedNormal(s *Scope, shape Output, means Output, stdevs O
 		set(attrs)
 	}
 	return out(s.Add("ParameterizedTruncatedNormal", []Arg{One(shape), One(means), One(stdevs), One(minvals), One(maxvals)}, attrs), 0)
+}
+
+// ParseExample: Reads features from a vector of serialized messages Example.
+func ParseExample(s *Scope, serialized Output, names Output, sparseKeys []Output, denseKeys []Output, denseDefaults []Output, sparseTypes []tensor.DType, denseShapes []tensor.PartialShape) (sparseIndices []Output, sparseValues []Output, sparseShapes []Output, denseValues []Output) {
+	attrs := opdef.Attrs{"sparse_types": sparseTypes, "dense_shapes": denseShapes}
+	node := s.Add("ParseExample", []Arg{One(serialized), One(names), Many(sparseKeys), Many(denseKeys), Many(denseDefaults)}, attrs)
+	return outArg(node, "sparse_indices"), outArg(node, "sparse_values"), outArg(node, "sparse_shapes"), outArg(node, "dense_values")
+}
+
+// ParseExampleV2: Reads features from serialized messages Example: a vector of them or one.
+func ParseExampleV2(s *Scope, serialized Output, names Output, sparseKeys Output, denseKeys Output, raggedKeys Output, denseDefaults []Output, numSparse int64, sparseTypes []tensor.DType, raggedValueTypes []tensor.DType, raggedSplitTypes []tensor.DType, denseShapes []tensor.PartialShape) (sparseIndices []Output, sparseValues []Output, sparseShapes []Output, denseValues []Output, raggedValues []Output, raggedRowSplits []Output) {
+	attrs := opdef.Attrs{"num_sparse": numSparse, "sparse_types": sparseTypes, "ragged_value_types": raggedValueTypes, "ragged_split_types": raggedSplitTypes, "dense_shapes": denseShapes}
+	node := s.Add("ParseExampleV2", []Arg{One(serialized), One(names), One(sparseKeys), One(denseKeys), One(raggedKeys), Many(denseDefaults)}, attrs)
+	return outArg(node, "sparse_indices"), outArg(node, "sparse_values"), outArg(node, "sparse_shapes"), outArg(node, "dense_values"), outArg(node, "ragged_values"), outArg(node, "ragged_row_splits")
+}
+
+// ParseSingleExample: Reads features from one serialized message Example.
+func ParseSingleExample(s *Scope, serialized Output, denseDefaults []Output, numSparse int64, sparseKeys []string, denseKeys []string, sparseTypes []tensor.DType, denseShapes []tensor.PartialShape) (sparseIndices []Output, sparseValues []Output, sparseShapes []Output, denseValues []Output) {
+	attrs := opdef.Attrs{"num_sparse": numSparse, "sparse_keys": sparseKeys, "dense_keys": denseKeys, "sparse_types": sparseTypes, "dense_shapes": denseShapes}
+	node := s.Add("ParseSingleExample", []Arg{One(serialized), Many(denseDefaults)}, attrs)
+	return outArg(node, "sparse_indices"), outArg(node, "sparse_values"), outArg(node, "sparse_shapes"), outArg(node, "dense_values")
 }
 
 // ParseTensor: Reads a serialized message TensorProto.

@@ -22,4 +22,5 @@ import (
 	_ "github.com/weft-ml/weft/kernels/state"    // registers
 	_ "github.com/weft-ml/weft/kernels/string"   // registers
 	_ "github.com/weft-ml/weft/kernels/summary"  // registers
+	_ "github.com/weft-ml/weft/kernels/table"    // registers
 )

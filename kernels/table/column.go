@@ -1,0 +1,79 @@
+package table
+
+import (
+	"github.com/weft-ml/weft/internal/batch"
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/rows"
+	"github.com/weft-ml/weft/internal/strided"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// column holds values, one row of elements for each.
+type column struct {
+	t tensor.Tensor // [room, width]; those who export it share it, so that it is copied before it changes
+	n int           // rows in use
+}
+
+// newColumn returns a column with room for some rows, none of which is in use.
+func newColumn(dtype tensor.DType, room int, width int64) (column, error) {
+	t, err := tensor.Zeros(dtype, tensor.Shape{int64(room), width})
+	return column{t: t}, err
+}
+
+func (c *column) width() int { return c.t.Dim(1) }
+
+// reserve makes room for n rows.
+func (c *column) reserve(n int) error {
+	room := c.t.Dim(0)
+	if n <= room {
+		return nil
+	}
+	bigger, err := newColumn(c.t.DType(), max(n, 2*room), int64(c.width()))
+	if err != nil {
+		return err
+	}
+	batch.SetRows(&bigger.t, 0, &c.t)
+	c.t.Release()
+	c.t = bigger.t
+	return nil
+}
+
+// set stores values in the listed rows, in the order of the list.
+func (c *column) set(l rows.List, values *tensor.Tensor) {
+	rows.Scatter(elementwise.Assign, kernel.Writable(&c.t), values, l, c.width())
+}
+
+// get sets out to the listed rows. Where the list is negative it takes default values: row i of defaults if there is one for
+// each key and perKey allows it, otherwise the first.
+func (c *column) get(out, defaults *tensor.Tensor, l rows.List, perKey bool) {
+	width := c.width()
+	rows.Gather(out, &c.t, l, rows.Layout{Outer: 1, Rows: c.t.Dim(0), Width: width})
+	step := 0
+	if perKey && defaults.NumElements() == out.NumElements() {
+		step = width
+	}
+	for i, row := range l.Rows {
+		if row < 0 {
+			strided.CopyRows(out, strided.Rows{Offset: i * width}, defaults, strided.Rows{Offset: i * step}, 1, width)
+		}
+	}
+}
+
+// drop takes a row out of use; the last one moves to its place.
+func (c *column) drop(row int) {
+	last := c.n - 1
+	t, width := kernel.Writable(&c.t), c.width()
+	strided.CopyRows(t, strided.Rows{Offset: row * width}, t, strided.Rows{Offset: last * width}, 1, width)
+	c.n = last
+}
+
+// export returns the rows in use in a tensor of the given shape, which shares them.
+func (c *column) export(shape tensor.Shape) (tensor.Tensor, error) {
+	view := c.t.Rows(0, c.n)
+	t, err := view.WithShape(shape)
+	if err != nil {
+		return t, err
+	}
+	return t.Retain(), nil
+}
