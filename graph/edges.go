@@ -35,7 +35,8 @@ func checkEdge(src Output, dst *Node, in int) error {
 		return status.InvalidArgumentf("Input %d of node %s does not exist. Node only has %d inputs.", in, dst.Name, len(dst.in))
 	}
 	if src.Index < 0 || src.Index >= len(src.Node.OutTypes) {
-		return status.InvalidArgumentf("Node '%s': Connecting to invalid output %d of source node %s which has %d outputs.",
+		return status.InvalidArgumentf("Node '%s': Connecting to invalid output %d of source node %s which has %d outputs. Try using "+
+			"tf.compat.v1.experimental.output_all_intermediates(True).",
 			dst.Name, src.Index, src.Node.Name, len(src.Node.OutTypes))
 	}
 	have, want := src.Node.OutTypes[src.Index], dst.InTypes[in]

@@ -95,7 +95,7 @@ func TestImportErrors(t *testing.T) {
 		{"data after control", nodes(constant("a"), node("m", "Identity", "^a", "a")),
 			"All control inputs must follow all data inputs\n\t [[{{node m}}]]"},
 		{"no such output", nodes(constant("a"), node("b", "Identity", "a:1")),
-			"Node 'b': Connecting to invalid output 1 of source node a which has 1 outputs."},
+			"Node 'b': Connecting to invalid output 1 of source node a which has 1 outputs. Try using tf.compat.v1.experimental.output_all_intermediates(True)."},
 		{"negative output", nodes(constant("a"), node("b", "Identity", "a:-1")), "Illegal op input name 'a:-1'\n\t [[{{node b}}]]"},
 		{"output too large", nodes(constant("a"), node("b", "Identity", "a:99999999999")), "Illegal op input name 'a:99999999999'\n\t [[{{node b}}]]"},
 		{"leading zero", nodes(constant("a"), node("b", "Identity", "a:01")), "Illegal op input name 'a:01'\n\t [[{{node b}}]]"},

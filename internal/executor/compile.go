@@ -121,11 +121,26 @@ func (n *node) compile(gn *graph.Node, newKernel func(*graph.Node) (kernel.Kerne
 	return err
 }
 
-// readsVariable reports whether a node is the Identity by which programs read a variable behind a reference. It passes the
-// reference on, and each consumer takes the value when it runs: TensorFlow's output shares the variable's memory, and
-// programs such as synchronous training count on it to see a step that was counted in between.
+// readsVariable reports whether a node is the Identity by which programs read a variable behind a reference, or takes its
+// output into a loop or branch. It passes the reference on, and each consumer takes the value when it runs: TensorFlow's
+// output shares the variable's memory, and programs such as synchronous training count on it to see a step that was counted
+// in between.
 func readsVariable(n *graph.Node) bool {
-	return n.Op.Name == "Identity" && n.NumInputs() == 1 && n.Input(0).Node != nil && n.Input(0).DType().IsRef()
+	for {
+		switch n.Op.Name {
+		case "Identity", "Enter", "Switch":
+		default:
+			return false
+		}
+		in := n.Input(0)
+		if in.Node == nil {
+			return false
+		}
+		if in.DType().IsRef() {
+			return true
+		}
+		n = in.Node
+	}
 }
 
 // compileKnown reads the attributes of operations that have no kernel here.

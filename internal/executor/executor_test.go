@@ -659,3 +659,30 @@ func TestIdentityOfAVariableReadsLate(t *testing.T) {
 		t.Errorf("read %d, want the updated 3", got)
 	}
 }
+
+// TestVariableIsReadInEveryIteration squares a variable, read outside of a loop, in the loop.
+func TestVariableIsReadInEveryIteration(t *testing.T) {
+	b := newBuilder(t)
+	v := b.add("v", "Var", nil).Out(0)
+	first := b.add("first", "AssignRef", nil, v, b.number(2))
+	read := b.typed("Identity", v)
+	b.ConnectControl(first, read)
+	inLoop := b.enter("loop", read.Out(0), constEnter)
+	three, one := b.enter("loop", b.number(3), constEnter), b.enter("loop", b.number(1), constEnter)
+	ref := b.add("ref", "RefEnter", opdef.Attrs{"T": tensor.Int64, "frame_name": "loop", "is_constant": true}, v)
+	b.ConnectControl(first, ref)
+	out := b.loop("loop", 1, []graph.Output{b.number(0)},
+		func(v []graph.Output) graph.Output { return b.add("", "Less2", nil, v[0], three).Out(0) },
+		func(v []graph.Output) []graph.Output {
+			square := b.add("", "Mul2", nil, inLoop, inLoop)
+			b.ConnectControl(v[0].Node, square)
+			update := b.add("", "AssignRef", nil, ref.Out(0), square.Out(0))
+			next := b.sum(v[0], one)
+			b.ConnectControl(update, next.Node)
+			return []graph.Output{next}
+		})
+	last := b.typed("Identity", v)
+	b.ConnectControl(out[0].Node, last)
+	b.ret(0, last.Out(0))
+	wantNumber(t, &b.run(1)[0], 256)
+}

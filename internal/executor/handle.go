@@ -110,7 +110,7 @@ func (n *node) resolve(it *iteration) error {
 			if want.IsRef() && in.Tensor.Initialized() {
 				return status.InvalidArgumentf("%d-th input expects a ref type", i)
 			}
-		case want.IsRef() || n.late:
+		case want.IsRef() || n.late && i == 0:
 			if !n.uninitOK && !in.Ref.Initialized() {
 				return n.uninitialized(i)
 			}

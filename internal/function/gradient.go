@@ -31,7 +31,7 @@ func (r *Runtime) instantiate(fn opdef.Func) (*graph.Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lower.Lower(body.Graph, lower.Options{Direct: true, CallsOnly: true}); err != nil {
+	if err := lower.Lower(body.Graph, lower.Options{Direct: true, Marked: true, CallsOnly: true}); err != nil {
 		return nil, err
 	}
 	return differentiate(body)

@@ -28,6 +28,7 @@ func (l *lowerer) lowerCall(n *graph.Node) {
 	uncertain := l.uncertain[n] && len(n.ControlInputs()) == 0
 	in := &inliner{
 		lowerer: l, site: l.cut(n), body: body, single: direct, copies: make([]*graph.Node, body.Graph.NumIDs()),
+		downstream: downstream(body.Graph),
 	}
 	l.from = &origin{fn.Name, l.from}
 	in.addInputs(uncertain)
@@ -41,7 +42,7 @@ func (l *lowerer) lowerCall(n *graph.Node) {
 // refused reports whether a call or its function asks not to be inlined.
 func (l *lowerer) refused(n *graph.Node, function string) bool {
 	f, _ := l.g.Library.Lookup(function)
-	return f.Def.Attrs.Bool(noInline) || n.Attrs.Bool(noInline)
+	return !l.o.Marked && (f.Def.Attrs.Bool(noInline) || n.Attrs.Bool(noInline))
 }
 
 // fits reports whether a call and a body agree in the types of arguments and results.
@@ -68,8 +69,11 @@ type inliner struct {
 	*site
 	body   *graph.Body
 	single bool          // all of the body is on the device of the call
+	strict bool          // effects come before results
 	copies []*graph.Node // of the body's nodes, by ID; of an argument what stands for it
 	entry  *graph.Node   // runs when the call may begin; nil if that needs no saying
+	// downstream says of the body's nodes, by ID, which are in a loop, on a branch, or after one.
+	downstream []bool
 }
 
 // addInputs adds a node for every argument, and the one that keeps the body from beginning too early: after the control
@@ -111,7 +115,7 @@ func (in *inliner) copyNodes() {
 		c := in.add(in.name+"/"+n.Name, n.Op.Name, in.deviceOf(n), in.attrsOf(n))
 		in.copies[n.ID] = c
 		alone := n.NumInputs() == 0 && len(n.ControlInputs()) == 0
-		if alone || isCall(in.lowerer, n) && len(n.ControlInputs()) == 0 {
+		if alone || isCall(in.lowerer, n) && len(n.ControlInputs()) == 0 && !in.downstream[n.ID] {
 			in.order(in.entry, c)
 		}
 	}
@@ -191,8 +195,7 @@ func (in *inliner) copyEdges() {
 	}
 }
 
-// finish adds a node for every result, and the one that has run when the call would have. A call that has effects returns
-// nothing before they have happened.
+// finish adds a node for every result, and the one that has run when the call would have.
 func (in *inliner) finish() {
 	if in.err != nil {
 		return
@@ -218,7 +221,7 @@ func (in *inliner) finish() {
 			in.order(in.copies[src.ID], id)
 		}
 		values[i] = id.Out(0)
-		if len(effects) > 0 {
+		if len(effects) > 0 && in.strict {
 			in.order(done, id)
 		}
 	}
@@ -228,11 +231,12 @@ func (in *inliner) finish() {
 	in.close(in.site, values, done)
 }
 
-// effects returns the nodes that a call must run although no result may depend on them.
+// effects returns the nodes that the end of a call waits for although no result may depend on them. Nodes on a branch, which
+// may be dead, and in a loop, which is another frame, are not among them: nothing outside could run after these.
 func (in *inliner) effects() []*graph.Node {
 	var out []*graph.Node
 	for n := range in.body.Graph.Nodes() {
-		stateful := n.Op.Stateful && n.Op.Name != "_Arg" && n.Op.Name != "_Retval"
+		stateful := n.Op.Stateful && n.Op.Name != "_Arg" && n.Op.Name != "_Retval" && !in.downstream[n.ID]
 		if stateful || slices.Contains(in.body.Controls, n) {
 			out = append(out, in.copies[n.ID])
 		}
@@ -261,6 +265,19 @@ func (l *lowerer) markUncertain(g *graph.Graph, at func(*graph.Node) *graph.Node
 	if l.err != nil {
 		return
 	}
+	for id, uncertain := range downstream(g) {
+		if !uncertain {
+			continue
+		}
+		if c := at(g.NodeByID(id)); c != nil && isCall(l, c) {
+			l.uncertain[c] = true
+		}
+	}
+}
+
+// downstream reports, by ID, which nodes are a Switch or Enter, or have edges from one that lead to them: the nodes that may
+// be dead, or in a frame of their own.
+func downstream(g *graph.Graph) []bool {
 	seen := make([]bool, g.NumIDs())
 	var todo []*graph.Node
 	for n := range g.Nodes() {
@@ -273,9 +290,6 @@ func (l *lowerer) markUncertain(g *graph.Graph, at func(*graph.Node) *graph.Node
 	for len(todo) > 0 {
 		n := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if c := at(n); c != nil && isCall(l, n) {
-			l.uncertain[c] = true
-		}
 		for _, e := range n.OutEdges() {
 			if !seen[e.Dst.ID] {
 				seen[e.Dst.ID] = true
@@ -283,4 +297,5 @@ func (l *lowerer) markUncertain(g *graph.Graph, at func(*graph.Node) *graph.Node
 			}
 		}
 	}
+	return seen
 }

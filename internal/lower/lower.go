@@ -33,6 +33,8 @@ type Options struct {
 	Fetchable bool
 	// Direct inlines nodes whose operation is itself a function too. Their bodies run on the device of the node.
 	Direct bool
+	// Marked inlines functions too that are marked as not to be inlined.
+	Marked bool
 	// CallsOnly leaves If, Case and While as they are.
 	CallsOnly bool
 	// Limit bounds the nodes that are added, about: functions that call others twice each would grow exponentially. 0 is for
@@ -82,6 +84,7 @@ type lowerer struct {
 	names     map[string]int          // last number after a name that is taken
 	origins   map[*graph.Node]*origin // of nodes that come from bodies
 	uncertain map[*graph.Node]bool    // calls that may never run, or run several times in a step
+	loose     map[*graph.Node]bool    // calls whose results need not wait for their effects
 	from      *origin                 // of the node at hand
 }
 
@@ -95,6 +98,7 @@ func newLowerer(g *graph.Graph, o Options) *lowerer {
 	o.Limit = cmp.Or(o.Limit, maxAdded)
 	return &lowerer{
 		g: g, o: o, given: g.NumIDs(), names: map[string]int{}, origins: map[*graph.Node]*origin{}, uncertain: map[*graph.Node]bool{},
+		loose: map[*graph.Node]bool{},
 	}
 }
 

@@ -74,7 +74,8 @@ func (l *lowerer) keepName(s *site, values []graph.Output, done *graph.Node) {
 	l.order(done, l.add(s.name, "IdentityN", s.device, opdef.Attrs{"T": types, StandIn: true}, values...))
 }
 
-// call adds a call of a function, for which the caller's rules of lowering hold.
+// call adds a call of a function in place of the node. As in TensorFlow, a step that only takes a result of the node need not
+// run what has effects, unless the node is in a function.
 func (l *lowerer) call(s *site, name string, fn opdef.Func, rets []tensor.DType, args []graph.Output) *graph.Node {
 	op := "PartitionedCall"
 	if s.stateful {
@@ -86,5 +87,7 @@ func (l *lowerer) call(s *site, name string, fn opdef.Func, rets []tensor.DType,
 			types[i] = a.DType().Base()
 		}
 	}
-	return l.add(s.name+"/"+name, op, s.device, opdef.Attrs{"Tin": types, "Tout": rets, "f": fn}, args...)
+	n := l.add(s.name+"/"+name, op, s.device, opdef.Attrs{"Tin": types, "Tout": rets, "f": fn}, args...)
+	l.loose[n] = true
+	return n
 }

@@ -49,7 +49,7 @@ func (s *session) prepare(source *graph.Graph, before *graphState) (*graphState,
 func (s *session) lower(source *graph.Graph) (*graph.Graph, error) {
 	experimental := s.config.GetExperimental()
 	options := lower.Options{
-		Fetchable: true,
+		Fetchable: true, Direct: s.config.GetGraphOptions().GetOptimizerOptions().GetDoFunctionInlining(),
 		CallsOnly: experimental.GetDisableFunctionalOpsLowering() || experimental.GetExecutorType() == "SINGLE_THREADED_EXECUTOR",
 	}
 	if !lower.Wanted(source, options) {
