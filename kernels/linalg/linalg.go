@@ -201,43 +201,46 @@ var (
 
 func stacked[T tensor.Elem, S scalar](e element[T, S], f family[S]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
-		return kernel.Func(func(ctx *kernel.Context) error {
-			batch, sizes, err := analyze(ctx, len(c.Inputs))
-			if err != nil {
-				return err
-			}
-			dims, err := f.outs(c, sizes)
-			if err != nil {
-				return err
-			}
-			outs := make([][]T, len(dims))
-			for i, d := range dims {
-				shape := append(append(tensor.Shape{}, batch...), d...)
-				out, err := ctx.Allocate(i, shape)
-				if err != nil {
-					return err
-				}
-				outs[i] = tensor.Values[T](out)
-			}
-			// Outputs that were not asked for are scalars.
-			for i := len(dims); i < ctx.NumOutputs(); i++ {
-				if _, err := ctx.AllocateZeros(i, tensor.Shape{}); err != nil {
-					return err
-				}
-			}
-			return each(int(batch.NumElements()), sizes, func(i int) error {
-				in := make([]matrix[S], len(sizes))
-				for j, s := range sizes {
-					in[j] = e.read(tensor.Values[T](ctx.Input(j)), i, s.rows, s.cols)
-				}
-				results, err := f.compute(c, in)
-				for j := range results {
-					e.write(outs[j], i, results[j])
-				}
-				return err
-			})
-		}), nil
+		return kernel.Func(func(ctx *kernel.Context) error { return runStack(ctx, c, e, len(c.Inputs), f) }), nil
 	}
+}
+
+// runStack runs f on the stacks that the first n inputs are.
+func runStack[T tensor.Elem, S scalar](ctx *kernel.Context, c *kernel.Construction, e element[T, S], n int, f family[S]) error {
+	batch, sizes, err := analyze(ctx, n)
+	if err != nil {
+		return err
+	}
+	dims, err := f.outs(c, sizes)
+	if err != nil {
+		return err
+	}
+	outs := make([][]T, len(dims))
+	for i, d := range dims {
+		shape := append(append(tensor.Shape{}, batch...), d...)
+		out, err := ctx.Allocate(i, shape)
+		if err != nil {
+			return err
+		}
+		outs[i] = tensor.Values[T](out)
+	}
+	// Outputs that were not asked for are scalars.
+	for i := len(dims); i < ctx.NumOutputs(); i++ {
+		if _, err := ctx.AllocateZeros(i, tensor.Shape{}); err != nil {
+			return err
+		}
+	}
+	return each(int(batch.NumElements()), sizes, func(i int) error {
+		in := make([]matrix[S], len(sizes))
+		for j, s := range sizes {
+			in[j] = e.read(tensor.Values[T](ctx.Input(j)), i, s.rows, s.cols)
+		}
+		results, err := f.compute(c, in)
+		for j := range results {
+			e.write(outs[j], i, results[j])
+		}
+		return err
+	})
 }
 
 // analyze returns the batch dimensions, which all inputs share, and the size of the matrices of each.

@@ -1,0 +1,103 @@
+package linalg
+
+import (
+	"math"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "MatrixSolveLs",
+			Doc: "Solves systems of linear equations by least squares with a penalty of l2_regularizer on the square of the solution's " +
+				"norm: by Cholesky's factors of the normal equations if fast, else, without the penalty, with the smallest norm.",
+			In: []string{"matrix: T", "rhs: T", "l2_regularizer: float64"}, Out: []string{"output: T"},
+			Attrs: []string{anyTypes, "fast: bool = true"},
+			Shape: func(c *opdef.ShapeContext) error { return solveShape(c, false) },
+		},
+		Kernels: kernel.ByType("T", kernel.Table{
+			tensor.Float32: newLeastSquares(f32), tensor.Float64: newLeastSquares(f64),
+			tensor.Complex64: newLeastSquares(c64), tensor.Complex128: newLeastSquares(c128),
+		}),
+	})
+}
+
+func newLeastSquares[T tensor.Elem, S scalar](e element[T, S]) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		return kernel.Func(func(ctx *kernel.Context) error {
+			if r := ctx.Input(2); r.Rank() != 0 {
+				return status.InvalidArgumentf("l2_regularizer must be scalar, got shape %v", r.Shape())
+			}
+			penalty := tensor.Values[float64](ctx.Input(2))[0]
+			if !(penalty >= 0) {
+				return status.InvalidArgumentf("l2_regularizer must be >= 0.")
+			}
+			outs := func(_ *kernel.Construction, in []size) ([][]int64, error) { return rectangular(in) }
+			return runStack(ctx, c, e, 2, family[S]{outs, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
+				x, err := leastSquares(in[0], in[1], penalty, c.Attrs.Bool("fast"))
+				return [][]S{x.a}, err
+			}})
+		}), nil
+	}
+}
+
+func leastSquares[S scalar](a, b matrix[S], penalty float64, fast bool) (matrix[S], error) {
+	if len(a.a) == 0 || len(b.a) == 0 {
+		return newMatrix[S](a.cols, b.cols), nil
+	}
+	if !fast {
+		return smallest(a, b), nil
+	}
+	at := a.adjoint()
+	wide := a.rows < a.cols
+	gram, x := at.times(a), b
+	if wide {
+		gram = a.times(at)
+	} else {
+		x = at.times(b)
+	}
+	for i := range gram.rows {
+		gram.set(i, i, gram.at(i, i)+of[S](penalty))
+	}
+	l, ok := cholesky(gram)
+	if !ok || illConditioned(l) {
+		return x, status.InvalidArgumentf("Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a larger l2_regularizer > 0.")
+	}
+	substitute(l, x, true, false)
+	substitute(l.adjoint(), x, false, false)
+	if wide {
+		x = at.times(x)
+	}
+	return x, nil
+}
+
+// illConditioned reports whether a Cholesky factor has a pivot that is rounding only.
+func illConditioned[S scalar](l matrix[S]) bool {
+	lo, hi := math.Inf(1), 0.0
+	for i := range l.rows {
+		p := re(l.at(i, i))
+		lo, hi = min(lo, p), max(hi, p)
+	}
+	return lo*lo <= 0x1p-51*hi*hi
+}
+
+// smallest returns the solution of the smallest norm, from the singular values that are more than rounding.
+func smallest[S scalar](a, b matrix[S]) matrix[S] {
+	p := min(a.rows, a.cols)
+	s, u, v := svd(a, p, p)
+	x := u.adjoint().times(b)
+	for i := range p {
+		scale := 0.0
+		if s[i] > 0x1p-52*float64(max(a.rows, a.cols))*s[0] {
+			scale = 1 / s[i]
+		}
+		for j := range x.row(i) {
+			x.row(i)[j] *= of[S](scale)
+		}
+	}
+	return v.times(x)
+}
