@@ -982,6 +982,99 @@ func BandedTriangularSolve(s *Scope, matrix Output, rhs Output, optional ...Band
 	return out(s.Add("BandedTriangularSolve", []Arg{One(matrix), One(rhs)}, attrs), 0)
 }
 
+// BarrierAttr is an optional argument of [Barrier].
+type BarrierAttr func(opdef.Attrs)
+
+// BarrierShapes sets the optional attribute shapes; the default is [].
+func BarrierShapes(value []tensor.PartialShape) BarrierAttr {
+	return func(a opdef.Attrs) { a["shapes"] = value }
+}
+
+// BarrierCapacity sets the optional attribute capacity; the default is -1.
+func BarrierCapacity(value int64) BarrierAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// BarrierContainer sets the optional attribute container; the default is "".
+func BarrierContainer(value string) BarrierAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// BarrierSharedName sets the optional attribute shared_name; the default is "".
+func BarrierSharedName(value string) BarrierAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// Barrier: Gives a barrier, which puts together the components of elements that come one at a time, under a key.
+func Barrier(s *Scope, componentTypes []tensor.DType, optional ...BarrierAttr) Output {
+	attrs := opdef.Attrs{"component_types": componentTypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Barrier", nil, attrs), 0)
+}
+
+// BarrierCloseAttr is an optional argument of [BarrierClose].
+type BarrierCloseAttr func(opdef.Attrs)
+
+// BarrierCloseCancelPendingEnqueues sets the optional attribute cancel_pending_enqueues; the default is false.
+func BarrierCloseCancelPendingEnqueues(value bool) BarrierCloseAttr {
+	return func(a opdef.Attrs) { a["cancel_pending_enqueues"] = value }
+}
+
+// BarrierClose: Lets no new keys into a barrier; cancel_pending_enqueues also drops elements that are not complete.
+func BarrierClose(s *Scope, handle Output, optional ...BarrierCloseAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("BarrierClose", []Arg{One(handle)}, attrs)
+}
+
+// BarrierIncompleteSize: Counts the elements in a barrier of which components are missing.
+func BarrierIncompleteSize(s *Scope, handle Output) Output {
+	return out(s.Add("BarrierIncompleteSize", []Arg{One(handle)}, nil), 0)
+}
+
+// BarrierInsertMany: Adds one component of the elements of some keys, the rows of values, to a barrier.
+func BarrierInsertMany(s *Scope, handle Output, keys Output, values Output, componentIndex int64) *graph.Node {
+	attrs := opdef.Attrs{"component_index": componentIndex}
+	return s.Add("BarrierInsertMany", []Arg{One(handle), One(keys), One(values)}, attrs)
+}
+
+// BarrierReadySize: Counts the complete elements in a barrier.
+func BarrierReadySize(s *Scope, handle Output) Output {
+	return out(s.Add("BarrierReadySize", []Arg{One(handle)}, nil), 0)
+}
+
+// BarrierTakeManyAttr is an optional argument of [BarrierTakeMany].
+type BarrierTakeManyAttr func(opdef.Attrs)
+
+// BarrierTakeManyAllowSmallBatch sets the optional attribute allow_small_batch; the default is false.
+func BarrierTakeManyAllowSmallBatch(value bool) BarrierTakeManyAttr {
+	return func(a opdef.Attrs) { a["allow_small_batch"] = value }
+}
+
+// BarrierTakeManyWaitForIncomplete sets the optional attribute wait_for_incomplete; the default is false.
+func BarrierTakeManyWaitForIncomplete(value bool) BarrierTakeManyAttr {
+	return func(a opdef.Attrs) { a["wait_for_incomplete"] = value }
+}
+
+// BarrierTakeManyTimeoutMs sets the optional attribute timeout_ms; the default is -1.
+func BarrierTakeManyTimeoutMs(value int64) BarrierTakeManyAttr {
+	return func(a opdef.Attrs) { a["timeout_ms"] = value }
+}
+
+// BarrierTakeMany: Takes complete elements from a barrier, those first whose keys came first, and waits until there are so many. allow_small_batch takes fewer from a barrier that is closed.
+func BarrierTakeMany(s *Scope, handle Output, numElements Output, componentTypes []tensor.DType, optional ...BarrierTakeManyAttr) (indices Output, keys Output, values []Output) {
+	attrs := opdef.Attrs{"component_types": componentTypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("BarrierTakeMany", []Arg{One(handle), One(numElements)}, attrs)
+	return firstOf(outArg(node, "indices")), firstOf(outArg(node, "keys")), outArg(node, "values")
+}
+
 // BatchCholesky: Is Cholesky for real matrices.
 func BatchCholesky(s *Scope, input Output) Output {
 	return out(s.Add("BatchCholesky", []Arg{One(input)}, nil), 0)
@@ -1475,6 +1568,323 @@ func ClipByValue(s *Scope, t Output, clipValueMin Output, clipValueMax Output) O
 // CloseSummaryWriter: Closes the event file of a writer.
 func CloseSummaryWriter(s *Scope, writer Output) *graph.Node {
 	return s.Add("CloseSummaryWriter", []Arg{One(writer)}, nil)
+}
+
+// CollectiveAllToAllV2Attr is an optional argument of [CollectiveAllToAllV2].
+type CollectiveAllToAllV2Attr func(opdef.Attrs)
+
+// CollectiveAllToAllV2CommunicationHint sets the optional attribute communication_hint; the default is "auto".
+func CollectiveAllToAllV2CommunicationHint(value string) CollectiveAllToAllV2Attr {
+	return func(a opdef.Attrs) { a["communication_hint"] = value }
+}
+
+// CollectiveAllToAllV2TimeoutSeconds sets the optional attribute timeout_seconds; the default is 0.
+func CollectiveAllToAllV2TimeoutSeconds(value float32) CollectiveAllToAllV2Attr {
+	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
+}
+
+// CollectiveAllToAllV2IsStateless sets the optional attribute is_stateless; the default is false.
+func CollectiveAllToAllV2IsStateless(value bool) CollectiveAllToAllV2Attr {
+	return func(a opdef.Attrs) { a["is_stateless"] = value }
+}
+
+// CollectiveAllToAllV2: Sends row i to device i of a group and gathers what all devices have sent.
+func CollectiveAllToAllV2(s *Scope, input Output, groupSize Output, groupKey Output, instanceKey Output, orderingToken []Output, optional ...CollectiveAllToAllV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CollectiveAllToAllV2", []Arg{One(input), One(groupSize), One(groupKey), One(instanceKey), Many(orderingToken)}, attrs), 0)
+}
+
+// CollectiveAllToAllV3Attr is an optional argument of [CollectiveAllToAllV3].
+type CollectiveAllToAllV3Attr func(opdef.Attrs)
+
+// CollectiveAllToAllV3TimeoutSeconds sets the optional attribute timeout_seconds; the default is 0.
+func CollectiveAllToAllV3TimeoutSeconds(value float32) CollectiveAllToAllV3Attr {
+	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
+}
+
+// CollectiveAllToAllV3: Sends row i to device i of a communicator's group and gathers what all devices have sent.
+func CollectiveAllToAllV3(s *Scope, input Output, communicator Output, groupAssignment Output, optional ...CollectiveAllToAllV3Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CollectiveAllToAllV3", []Arg{One(input), One(communicator), One(groupAssignment)}, attrs), 0)
+}
+
+// CollectiveAssignGroupV2: Gives the size and the key of the group that a device is in, by a matrix with a group in each row.
+func CollectiveAssignGroupV2(s *Scope, groupAssignment Output, deviceIndex Output, baseKey Output) (groupSize Output, groupKey Output) {
+	node := s.Add("CollectiveAssignGroupV2", []Arg{One(groupAssignment), One(deviceIndex), One(baseKey)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// CollectiveBcastRecvAttr is an optional argument of [CollectiveBcastRecv].
+type CollectiveBcastRecvAttr func(opdef.Attrs)
+
+// CollectiveBcastRecvCommunicationHint sets the optional attribute communication_hint; the default is "auto".
+func CollectiveBcastRecvCommunicationHint(value string) CollectiveBcastRecvAttr {
+	return func(a opdef.Attrs) { a["communication_hint"] = value }
+}
+
+// CollectiveBcastRecvTimeoutSeconds sets the optional attribute timeout_seconds; the default is 0.
+func CollectiveBcastRecvTimeoutSeconds(value float32) CollectiveBcastRecvAttr {
+	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
+}
+
+// CollectiveBcastRecv: Takes the tensor that one device gives to all of its group.
+func CollectiveBcastRecv(s *Scope, t tensor.DType, groupSize int64, groupKey int64, instanceKey int64, shape tensor.PartialShape, optional ...CollectiveBcastRecvAttr) Output {
+	attrs := opdef.Attrs{"T": t, "group_size": groupSize, "group_key": groupKey, "instance_key": instanceKey, "shape": shape}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CollectiveBcastRecv", nil, attrs), 0)
+}
+
+// CollectiveBcastRecvV2Attr is an optional argument of [CollectiveBcastRecvV2].
+type CollectiveBcastRecvV2Attr func(opdef.Attrs)
+
+// CollectiveBcastRecvV2CommunicationHint sets the optional attribute communication_hint; the default is "auto".
+func CollectiveBcastRecvV2CommunicationHint(value string) CollectiveBcastRecvV2Attr {
+	return func(a opdef.Attrs) { a["communication_hint"] = value }
+}
+
+// CollectiveBcastRecvV2TimeoutSeconds sets the optional attribute timeout_seconds; the default is 0.
+func CollectiveBcastRecvV2TimeoutSeconds(value float32) CollectiveBcastRecvV2Attr {
+	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
+}
+
+// CollectiveBcastRecvV2: Takes the tensor that one device gives to all of its group.
+func CollectiveBcastRecvV2(s *Scope, groupSize Output, groupKey Output, instanceKey Output, shape Output, t tensor.DType, optional ...CollectiveBcastRecvV2Attr) Output {
+	attrs := opdef.Attrs{"T": t}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CollectiveBcastRecvV2", []Arg{One(groupSize), One(groupKey), One(instanceKey), One(shape)}, attrs), 0)
+}
+
+// CollectiveBcastSendAttr is an optional argument of [CollectiveBcastSend].
+type CollectiveBcastSendAttr func(opdef.Attrs)
+
+// CollectiveBcastSendCommunicationHint sets the optional attribute communication_hint; the default is "auto".
+func CollectiveBcastSendCommunicationHint(value string) CollectiveBcastSendAttr {
+	return func(a opdef.Attrs) { a["communication_hint"] = value }
+}
+
+// CollectiveBcastSendTimeoutSeconds sets the optional attribute timeout_seconds; the default is 0.
+func CollectiveBcastSendTimeoutSeconds(value float32) CollectiveBcastSendAttr {
+	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
+}
+
+// CollectiveBcastSend: Gives a tensor to all devices of a group.
+func CollectiveBcastSend(s *Scope, input Output, groupSize int64, groupKey int64, instanceKey int64, shape tensor.PartialShape, optional ...CollectiveBcastSendAttr) Output {
+	attrs := opdef.Attrs{"group_size": groupSize, "group_key": groupKey, "instance_key": instanceKey, "shape": shape}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CollectiveBcastSend", []Arg{One(input)}, attrs), 0)
+}
+
+// CollectiveBcastSendV2Attr is an optional argument of [CollectiveBcastSendV2].
+type CollectiveBcastSendV2Attr func(opdef.Attrs)
+
+// CollectiveBcastSendV2CommunicationHint sets the optional attribute communication_hint; the default is "auto".
+func CollectiveBcastSendV2CommunicationHint(value string) CollectiveBcastSendV2Attr {
+	return func(a opdef.Attrs) { a["communication_hint"] = value }
+}
+
+// CollectiveBcastSendV2TimeoutSeconds sets the optional attribute timeout_seconds; the default is 0.
+func CollectiveBcastSendV2TimeoutSeconds(value float32) CollectiveBcastSendV2Attr {
+	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
+}
+
+// CollectiveBcastSendV2: Gives a tensor to all devices of a group.
+func CollectiveBcastSendV2(s *Scope, input Output, groupSize Output, groupKey Output, instanceKey Output, optional ...CollectiveBcastSendV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CollectiveBcastSendV2", []Arg{One(input), One(groupSize), One(groupKey), One(instanceKey)}, attrs), 0)
+}
+
+// CollectiveGatherAttr is an optional argument of [CollectiveGather].
+type CollectiveGatherAttr func(opdef.Attrs)
+
+// CollectiveGatherCommunicationHint sets the optional attribute communication_hint; the default is "auto".
+func CollectiveGatherCommunicationHint(value string) CollectiveGatherAttr {
+	return func(a opdef.Attrs) { a["communication_hint"] = value }
+}
+
+// CollectiveGatherTimeoutSeconds sets the optional attribute timeout_seconds; the default is 0.
+func CollectiveGatherTimeoutSeconds(value float32) CollectiveGatherAttr {
+	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
+}
+
+// CollectiveGather: Concatenates the tensors of all devices of a group along the first dimension.
+func CollectiveGather(s *Scope, input Output, groupSize int64, groupKey int64, instanceKey int64, shape tensor.PartialShape, optional ...CollectiveGatherAttr) Output {
+	attrs := opdef.Attrs{"group_size": groupSize, "group_key": groupKey, "instance_key": instanceKey, "shape": shape}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CollectiveGather", []Arg{One(input)}, attrs), 0)
+}
+
+// CollectiveGatherV2Attr is an optional argument of [CollectiveGatherV2].
+type CollectiveGatherV2Attr func(opdef.Attrs)
+
+// CollectiveGatherV2CommunicationHint sets the optional attribute communication_hint; the default is "auto".
+func CollectiveGatherV2CommunicationHint(value string) CollectiveGatherV2Attr {
+	return func(a opdef.Attrs) { a["communication_hint"] = value }
+}
+
+// CollectiveGatherV2TimeoutSeconds sets the optional attribute timeout_seconds; the default is 0.
+func CollectiveGatherV2TimeoutSeconds(value float32) CollectiveGatherV2Attr {
+	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
+}
+
+// CollectiveGatherV2IsStateless sets the optional attribute is_stateless; the default is false.
+func CollectiveGatherV2IsStateless(value bool) CollectiveGatherV2Attr {
+	return func(a opdef.Attrs) { a["is_stateless"] = value }
+}
+
+// CollectiveGatherV2: Concatenates the tensors of all devices of a group along the first dimension.
+func CollectiveGatherV2(s *Scope, input Output, groupSize Output, groupKey Output, instanceKey Output, orderingToken []Output, optional ...CollectiveGatherV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CollectiveGatherV2", []Arg{One(input), One(groupSize), One(groupKey), One(instanceKey), Many(orderingToken)}, attrs), 0)
+}
+
+// CollectiveInitializeCommunicatorAttr is an optional argument of [CollectiveInitializeCommunicator].
+type CollectiveInitializeCommunicatorAttr func(opdef.Attrs)
+
+// CollectiveInitializeCommunicatorCommunicationHint sets the optional attribute communication_hint; the default is "auto".
+func CollectiveInitializeCommunicatorCommunicationHint(value string) CollectiveInitializeCommunicatorAttr {
+	return func(a opdef.Attrs) { a["communication_hint"] = value }
+}
+
+// CollectiveInitializeCommunicatorTimeoutSeconds sets the optional attribute timeout_seconds; the default is 0.
+func CollectiveInitializeCommunicatorTimeoutSeconds(value float32) CollectiveInitializeCommunicatorAttr {
+	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
+}
+
+// CollectiveInitializeCommunicator: Joins a group at the given rank and gives a handle that stands for it.
+func CollectiveInitializeCommunicator(s *Scope, groupKey Output, rank Output, groupSize Output, optional ...CollectiveInitializeCommunicatorAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CollectiveInitializeCommunicator", []Arg{One(groupKey), One(rank), One(groupSize)}, attrs), 0)
+}
+
+// CollectiveReduceAttr is an optional argument of [CollectiveReduce].
+type CollectiveReduceAttr func(opdef.Attrs)
+
+// CollectiveReduceWaitFor sets the optional attribute wait_for; the default is [].
+func CollectiveReduceWaitFor(value []int64) CollectiveReduceAttr {
+	return func(a opdef.Attrs) { a["wait_for"] = value }
+}
+
+// CollectiveReduceCommunicationHint sets the optional attribute communication_hint; the default is "auto".
+func CollectiveReduceCommunicationHint(value string) CollectiveReduceAttr {
+	return func(a opdef.Attrs) { a["communication_hint"] = value }
+}
+
+// CollectiveReduceTimeoutSeconds sets the optional attribute timeout_seconds; the default is 0.
+func CollectiveReduceTimeoutSeconds(value float32) CollectiveReduceAttr {
+	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
+}
+
+// CollectiveReduce: Combines the tensors of all devices of a group, element by element.
+func CollectiveReduce(s *Scope, input Output, groupSize int64, groupKey int64, instanceKey int64, mergeOp string, finalOp string, subdivOffsets []int64, optional ...CollectiveReduceAttr) Output {
+	attrs := opdef.Attrs{"group_size": groupSize, "group_key": groupKey, "instance_key": instanceKey, "merge_op": mergeOp, "final_op": finalOp, "subdiv_offsets": subdivOffsets}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CollectiveReduce", []Arg{One(input)}, attrs), 0)
+}
+
+// CollectiveReduceScatterV2Attr is an optional argument of [CollectiveReduceScatterV2].
+type CollectiveReduceScatterV2Attr func(opdef.Attrs)
+
+// CollectiveReduceScatterV2CommunicationHint sets the optional attribute communication_hint; the default is "auto".
+func CollectiveReduceScatterV2CommunicationHint(value string) CollectiveReduceScatterV2Attr {
+	return func(a opdef.Attrs) { a["communication_hint"] = value }
+}
+
+// CollectiveReduceScatterV2TimeoutSeconds sets the optional attribute timeout_seconds; the default is 0.
+func CollectiveReduceScatterV2TimeoutSeconds(value float32) CollectiveReduceScatterV2Attr {
+	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
+}
+
+// CollectiveReduceScatterV2IsStateless sets the optional attribute is_stateless; the default is false.
+func CollectiveReduceScatterV2IsStateless(value bool) CollectiveReduceScatterV2Attr {
+	return func(a opdef.Attrs) { a["is_stateless"] = value }
+}
+
+// CollectiveReduceScatterV2MaxSubdivsPerDevice sets the optional attribute max_subdivs_per_device; the default is -1.
+func CollectiveReduceScatterV2MaxSubdivsPerDevice(value int64) CollectiveReduceScatterV2Attr {
+	return func(a opdef.Attrs) { a["max_subdivs_per_device"] = value }
+}
+
+// CollectiveReduceScatterV2: Combines the tensors of all devices of a group, element by element, and gives each device the rows of the result that are at its rank.
+func CollectiveReduceScatterV2(s *Scope, input Output, groupSize Output, groupKey Output, instanceKey Output, orderingToken []Output, mergeOp string, finalOp string, optional ...CollectiveReduceScatterV2Attr) Output {
+	attrs := opdef.Attrs{"merge_op": mergeOp, "final_op": finalOp}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CollectiveReduceScatterV2", []Arg{One(input), One(groupSize), One(groupKey), One(instanceKey), Many(orderingToken)}, attrs), 0)
+}
+
+// CollectiveReduceV2Attr is an optional argument of [CollectiveReduceV2].
+type CollectiveReduceV2Attr func(opdef.Attrs)
+
+// CollectiveReduceV2CommunicationHint sets the optional attribute communication_hint; the default is "auto".
+func CollectiveReduceV2CommunicationHint(value string) CollectiveReduceV2Attr {
+	return func(a opdef.Attrs) { a["communication_hint"] = value }
+}
+
+// CollectiveReduceV2TimeoutSeconds sets the optional attribute timeout_seconds; the default is 0.
+func CollectiveReduceV2TimeoutSeconds(value float32) CollectiveReduceV2Attr {
+	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
+}
+
+// CollectiveReduceV2IsStateless sets the optional attribute is_stateless; the default is false.
+func CollectiveReduceV2IsStateless(value bool) CollectiveReduceV2Attr {
+	return func(a opdef.Attrs) { a["is_stateless"] = value }
+}
+
+// CollectiveReduceV2MaxSubdivsPerDevice sets the optional attribute max_subdivs_per_device; the default is -1.
+func CollectiveReduceV2MaxSubdivsPerDevice(value int64) CollectiveReduceV2Attr {
+	return func(a opdef.Attrs) { a["max_subdivs_per_device"] = value }
+}
+
+// CollectiveReduceV2: Combines the tensors of all devices of a group, element by element.
+func CollectiveReduceV2(s *Scope, input Output, groupSize Output, groupKey Output, instanceKey Output, orderingToken []Output, mergeOp string, finalOp string, optional ...CollectiveReduceV2Attr) Output {
+	attrs := opdef.Attrs{"merge_op": mergeOp, "final_op": finalOp}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CollectiveReduceV2", []Arg{One(input), One(groupSize), One(groupKey), One(instanceKey), Many(orderingToken)}, attrs), 0)
+}
+
+// CollectiveReduceV3Attr is an optional argument of [CollectiveReduceV3].
+type CollectiveReduceV3Attr func(opdef.Attrs)
+
+// CollectiveReduceV3TimeoutSeconds sets the optional attribute timeout_seconds; the default is 0.
+func CollectiveReduceV3TimeoutSeconds(value float32) CollectiveReduceV3Attr {
+	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
+}
+
+// CollectiveReduceV3: Combines the tensors of all devices of a communicator's group, element by element.
+func CollectiveReduceV3(s *Scope, input Output, communicator Output, groupAssignment Output, reduction string, optional ...CollectiveReduceV3Attr) Output {
+	attrs := opdef.Attrs{"reduction": reduction}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CollectiveReduceV3", []Arg{One(input), One(communicator), One(groupAssignment)}, attrs), 0)
 }
 
 // CombinedNonMaxSuppressionAttr is an optional argument of [CombinedNonMaxSuppression].
@@ -2789,6 +3199,24 @@ func DynamicPartition(s *Scope, data Output, partitions Output, numPartitions in
 // DynamicStitch: Makes a tensor whose row indices[m][i] is data[m][i]; of several with one index, the last stands.
 func DynamicStitch(s *Scope, indices []Output, data []Output) Output {
 	return out(s.Add("DynamicStitch", []Arg{Many(indices), Many(data)}, nil), 0)
+}
+
+// EigAttr is an optional argument of [Eig].
+type EigAttr func(opdef.Attrs)
+
+// EigComputeV sets the optional attribute compute_v; the default is true.
+func EigComputeV(value bool) EigAttr {
+	return func(a opdef.Attrs) { a["compute_v"] = value }
+}
+
+// Eig: Computes the eigenvalues of square matrices and unit vectors to them, in columns.
+func Eig(s *Scope, input Output, tout tensor.DType, optional ...EigAttr) (e Output, v Output) {
+	attrs := opdef.Attrs{"Tout": tout}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("Eig", []Arg{One(input)}, attrs)
+	return out(node, 0), out(node, 1)
 }
 
 // Elu: Computes features where they are not negative and exp(features)-1 elsewhere.
@@ -4851,6 +5279,11 @@ func MatrixInverse(s *Scope, input Output, optional ...MatrixInverseAttr) Output
 	return out(s.Add("MatrixInverse", []Arg{One(input)}, attrs), 0)
 }
 
+// MatrixLogarithm: Computes the principal logarithms of square matrices; NaN where there is none.
+func MatrixLogarithm(s *Scope, input Output) Output {
+	return out(s.Add("MatrixLogarithm", []Arg{One(input)}, nil), 0)
+}
+
 // MatrixSetDiag: Replaces the main diagonals of matrices.
 func MatrixSetDiag(s *Scope, input Output, diagonal Output) Output {
 	return out(s.Add("MatrixSetDiag", []Arg{One(input), One(diagonal)}, nil), 0)
@@ -4893,6 +5326,28 @@ func MatrixSolve(s *Scope, matrix Output, rhs Output, optional ...MatrixSolveAtt
 		set(attrs)
 	}
 	return out(s.Add("MatrixSolve", []Arg{One(matrix), One(rhs)}, attrs), 0)
+}
+
+// MatrixSolveLsAttr is an optional argument of [MatrixSolveLs].
+type MatrixSolveLsAttr func(opdef.Attrs)
+
+// MatrixSolveLsFast sets the optional attribute fast; the default is true.
+func MatrixSolveLsFast(value bool) MatrixSolveLsAttr {
+	return func(a opdef.Attrs) { a["fast"] = value }
+}
+
+// MatrixSolveLs: Solves systems of linear equations by least squares with a penalty of l2_regularizer on the square of the solution's norm: by Cholesky's factors of the normal equations if fast, else, without the penalty, with the smallest norm.
+func MatrixSolveLs(s *Scope, matrix Output, rhs Output, l2Regularizer Output, optional ...MatrixSolveLsAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("MatrixSolveLs", []Arg{One(matrix), One(rhs), One(l2Regularizer)}, attrs), 0)
+}
+
+// MatrixSquareRoot: Computes the principal square roots of square matrices; NaN where there is none.
+func MatrixSquareRoot(s *Scope, input Output) Output {
+	return out(s.Add("MatrixSquareRoot", []Arg{One(input)}, nil), 0)
 }
 
 // MatrixTriangularSolveAttr is an optional argument of [MatrixTriangularSolve].
@@ -6140,11 +6595,180 @@ func ParseExampleV2(s *Scope, serialized Output, names Output, sparseKeys Output
 	return outArg(node, "sparse_indices"), outArg(node, "sparse_values"), outArg(node, "sparse_shapes"), outArg(node, "dense_values"), outArg(node, "ragged_values"), outArg(node, "ragged_row_splits")
 }
 
+// ParseSequenceExampleAttr is an optional argument of [ParseSequenceExample].
+type ParseSequenceExampleAttr func(opdef.Attrs)
+
+// ParseSequenceExampleNcontextSparse sets the optional attribute Ncontext_sparse; the default is 0.
+func ParseSequenceExampleNcontextSparse(value int64) ParseSequenceExampleAttr {
+	return func(a opdef.Attrs) { a["Ncontext_sparse"] = value }
+}
+
+// ParseSequenceExampleNcontextDense sets the optional attribute Ncontext_dense; the default is 0.
+func ParseSequenceExampleNcontextDense(value int64) ParseSequenceExampleAttr {
+	return func(a opdef.Attrs) { a["Ncontext_dense"] = value }
+}
+
+// ParseSequenceExampleNfeatureListSparse sets the optional attribute Nfeature_list_sparse; the default is 0.
+func ParseSequenceExampleNfeatureListSparse(value int64) ParseSequenceExampleAttr {
+	return func(a opdef.Attrs) { a["Nfeature_list_sparse"] = value }
+}
+
+// ParseSequenceExampleNfeatureListDense sets the optional attribute Nfeature_list_dense; the default is 0.
+func ParseSequenceExampleNfeatureListDense(value int64) ParseSequenceExampleAttr {
+	return func(a opdef.Attrs) { a["Nfeature_list_dense"] = value }
+}
+
+// ParseSequenceExampleContextSparseTypes sets the optional attribute context_sparse_types; the default is [].
+func ParseSequenceExampleContextSparseTypes(value []tensor.DType) ParseSequenceExampleAttr {
+	return func(a opdef.Attrs) { a["context_sparse_types"] = value }
+}
+
+// ParseSequenceExampleFeatureListDenseTypes sets the optional attribute feature_list_dense_types; the default is [].
+func ParseSequenceExampleFeatureListDenseTypes(value []tensor.DType) ParseSequenceExampleAttr {
+	return func(a opdef.Attrs) { a["feature_list_dense_types"] = value }
+}
+
+// ParseSequenceExampleContextDenseShapes sets the optional attribute context_dense_shapes; the default is [].
+func ParseSequenceExampleContextDenseShapes(value []tensor.PartialShape) ParseSequenceExampleAttr {
+	return func(a opdef.Attrs) { a["context_dense_shapes"] = value }
+}
+
+// ParseSequenceExampleFeatureListSparseTypes sets the optional attribute feature_list_sparse_types; the default is [].
+func ParseSequenceExampleFeatureListSparseTypes(value []tensor.DType) ParseSequenceExampleAttr {
+	return func(a opdef.Attrs) { a["feature_list_sparse_types"] = value }
+}
+
+// ParseSequenceExampleFeatureListDenseShapes sets the optional attribute feature_list_dense_shapes; the default is [].
+func ParseSequenceExampleFeatureListDenseShapes(value []tensor.PartialShape) ParseSequenceExampleAttr {
+	return func(a opdef.Attrs) { a["feature_list_dense_shapes"] = value }
+}
+
+// ParseSequenceExample: Reads features and lists of them from a vector of serialized messages SequenceExample.
+func ParseSequenceExample(s *Scope, serialized Output, debugName Output, contextDenseDefaults []Output, featureListDenseMissingAssumedEmpty []string, contextSparseKeys []string, contextDenseKeys []string, featureListSparseKeys []string, featureListDenseKeys []string, optional ...ParseSequenceExampleAttr) (contextSparseIndices []Output, contextSparseValues []Output, contextSparseShapes []Output, contextDenseValues []Output, featureListSparseIndices []Output, featureListSparseValues []Output, featureListSparseShapes []Output, featureListDenseValues []Output, featureListDenseLengths []Output) {
+	attrs := opdef.Attrs{"feature_list_dense_missing_assumed_empty": featureListDenseMissingAssumedEmpty, "context_sparse_keys": contextSparseKeys, "context_dense_keys": contextDenseKeys, "feature_list_sparse_keys": featureListSparseKeys, "feature_list_dense_keys": featureListDenseKeys}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("ParseSequenceExample", []Arg{One(serialized), One(debugName), Many(contextDenseDefaults)}, attrs)
+	return outArg(node, "context_sparse_indices"), outArg(node, "context_sparse_values"), outArg(node, "context_sparse_shapes"), outArg(node, "context_dense_values"), outArg(node, "feature_list_sparse_indices"), outArg(node, "feature_list_sparse_values"), outArg(node, "feature_list_sparse_shapes"), outArg(node, "feature_list_dense_values"), outArg(node, "feature_list_dense_lengths")
+}
+
+// ParseSequenceExampleV2Attr is an optional argument of [ParseSequenceExampleV2].
+type ParseSequenceExampleV2Attr func(opdef.Attrs)
+
+// ParseSequenceExampleV2NcontextSparse sets the optional attribute Ncontext_sparse; the default is 0.
+func ParseSequenceExampleV2NcontextSparse(value int64) ParseSequenceExampleV2Attr {
+	return func(a opdef.Attrs) { a["Ncontext_sparse"] = value }
+}
+
+// ParseSequenceExampleV2ContextSparseTypes sets the optional attribute context_sparse_types; the default is [].
+func ParseSequenceExampleV2ContextSparseTypes(value []tensor.DType) ParseSequenceExampleV2Attr {
+	return func(a opdef.Attrs) { a["context_sparse_types"] = value }
+}
+
+// ParseSequenceExampleV2ContextRaggedValueTypes sets the optional attribute context_ragged_value_types; the default is [].
+func ParseSequenceExampleV2ContextRaggedValueTypes(value []tensor.DType) ParseSequenceExampleV2Attr {
+	return func(a opdef.Attrs) { a["context_ragged_value_types"] = value }
+}
+
+// ParseSequenceExampleV2ContextRaggedSplitTypes sets the optional attribute context_ragged_split_types; the default is [].
+func ParseSequenceExampleV2ContextRaggedSplitTypes(value []tensor.DType) ParseSequenceExampleV2Attr {
+	return func(a opdef.Attrs) { a["context_ragged_split_types"] = value }
+}
+
+// ParseSequenceExampleV2ContextDenseShapes sets the optional attribute context_dense_shapes; the default is [].
+func ParseSequenceExampleV2ContextDenseShapes(value []tensor.PartialShape) ParseSequenceExampleV2Attr {
+	return func(a opdef.Attrs) { a["context_dense_shapes"] = value }
+}
+
+// ParseSequenceExampleV2NfeatureListSparse sets the optional attribute Nfeature_list_sparse; the default is 0.
+func ParseSequenceExampleV2NfeatureListSparse(value int64) ParseSequenceExampleV2Attr {
+	return func(a opdef.Attrs) { a["Nfeature_list_sparse"] = value }
+}
+
+// ParseSequenceExampleV2NfeatureListDense sets the optional attribute Nfeature_list_dense; the default is 0.
+func ParseSequenceExampleV2NfeatureListDense(value int64) ParseSequenceExampleV2Attr {
+	return func(a opdef.Attrs) { a["Nfeature_list_dense"] = value }
+}
+
+// ParseSequenceExampleV2FeatureListDenseTypes sets the optional attribute feature_list_dense_types; the default is [].
+func ParseSequenceExampleV2FeatureListDenseTypes(value []tensor.DType) ParseSequenceExampleV2Attr {
+	return func(a opdef.Attrs) { a["feature_list_dense_types"] = value }
+}
+
+// ParseSequenceExampleV2FeatureListSparseTypes sets the optional attribute feature_list_sparse_types; the default is [].
+func ParseSequenceExampleV2FeatureListSparseTypes(value []tensor.DType) ParseSequenceExampleV2Attr {
+	return func(a opdef.Attrs) { a["feature_list_sparse_types"] = value }
+}
+
+// ParseSequenceExampleV2FeatureListRaggedValueTypes sets the optional attribute feature_list_ragged_value_types; the default is [].
+func ParseSequenceExampleV2FeatureListRaggedValueTypes(value []tensor.DType) ParseSequenceExampleV2Attr {
+	return func(a opdef.Attrs) { a["feature_list_ragged_value_types"] = value }
+}
+
+// ParseSequenceExampleV2FeatureListRaggedSplitTypes sets the optional attribute feature_list_ragged_split_types; the default is [].
+func ParseSequenceExampleV2FeatureListRaggedSplitTypes(value []tensor.DType) ParseSequenceExampleV2Attr {
+	return func(a opdef.Attrs) { a["feature_list_ragged_split_types"] = value }
+}
+
+// ParseSequenceExampleV2FeatureListDenseShapes sets the optional attribute feature_list_dense_shapes; the default is [].
+func ParseSequenceExampleV2FeatureListDenseShapes(value []tensor.PartialShape) ParseSequenceExampleV2Attr {
+	return func(a opdef.Attrs) { a["feature_list_dense_shapes"] = value }
+}
+
+// ParseSequenceExampleV2: Reads features and lists of them from serialized messages SequenceExample: a vector of them or one.
+func ParseSequenceExampleV2(s *Scope, serialized Output, debugName Output, contextSparseKeys Output, contextDenseKeys Output, contextRaggedKeys Output, featureListSparseKeys Output, featureListDenseKeys Output, featureListRaggedKeys Output, featureListDenseMissingAssumedEmpty Output, contextDenseDefaults []Output, optional ...ParseSequenceExampleV2Attr) (contextSparseIndices []Output, contextSparseValues []Output, contextSparseShapes []Output, contextDenseValues []Output, contextRaggedValues []Output, contextRaggedRowSplits []Output, featureListSparseIndices []Output, featureListSparseValues []Output, featureListSparseShapes []Output, featureListDenseValues []Output, featureListDenseLengths []Output, featureListRaggedValues []Output, featureListRaggedOuterSplits []Output, featureListRaggedInnerSplits []Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("ParseSequenceExampleV2", []Arg{One(serialized), One(debugName), One(contextSparseKeys), One(contextDenseKeys), One(contextRaggedKeys), One(featureListSparseKeys), One(featureListDenseKeys), One(featureListRaggedKeys), One(featureListDenseMissingAssumedEmpty), Many(contextDenseDefaults)}, attrs)
+	return outArg(node, "context_sparse_indices"), outArg(node, "context_sparse_values"), outArg(node, "context_sparse_shapes"), outArg(node, "context_dense_values"), outArg(node, "context_ragged_values"), outArg(node, "context_ragged_row_splits"), outArg(node, "feature_list_sparse_indices"), outArg(node, "feature_list_sparse_values"), outArg(node, "feature_list_sparse_shapes"), outArg(node, "feature_list_dense_values"), outArg(node, "feature_list_dense_lengths"), outArg(node, "feature_list_ragged_values"), outArg(node, "feature_list_ragged_outer_splits"), outArg(node, "feature_list_ragged_inner_splits")
+}
+
 // ParseSingleExample: Reads features from one serialized message Example.
 func ParseSingleExample(s *Scope, serialized Output, denseDefaults []Output, numSparse int64, sparseKeys []string, denseKeys []string, sparseTypes []tensor.DType, denseShapes []tensor.PartialShape) (sparseIndices []Output, sparseValues []Output, sparseShapes []Output, denseValues []Output) {
 	attrs := opdef.Attrs{"num_sparse": numSparse, "sparse_keys": sparseKeys, "dense_keys": denseKeys, "sparse_types": sparseTypes, "dense_shapes": denseShapes}
 	node := s.Add("ParseSingleExample", []Arg{One(serialized), Many(denseDefaults)}, attrs)
 	return outArg(node, "sparse_indices"), outArg(node, "sparse_values"), outArg(node, "sparse_shapes"), outArg(node, "dense_values")
+}
+
+// ParseSingleSequenceExampleAttr is an optional argument of [ParseSingleSequenceExample].
+type ParseSingleSequenceExampleAttr func(opdef.Attrs)
+
+// ParseSingleSequenceExampleContextSparseTypes sets the optional attribute context_sparse_types; the default is [].
+func ParseSingleSequenceExampleContextSparseTypes(value []tensor.DType) ParseSingleSequenceExampleAttr {
+	return func(a opdef.Attrs) { a["context_sparse_types"] = value }
+}
+
+// ParseSingleSequenceExampleFeatureListDenseTypes sets the optional attribute feature_list_dense_types; the default is [].
+func ParseSingleSequenceExampleFeatureListDenseTypes(value []tensor.DType) ParseSingleSequenceExampleAttr {
+	return func(a opdef.Attrs) { a["feature_list_dense_types"] = value }
+}
+
+// ParseSingleSequenceExampleContextDenseShapes sets the optional attribute context_dense_shapes; the default is [].
+func ParseSingleSequenceExampleContextDenseShapes(value []tensor.PartialShape) ParseSingleSequenceExampleAttr {
+	return func(a opdef.Attrs) { a["context_dense_shapes"] = value }
+}
+
+// ParseSingleSequenceExampleFeatureListSparseTypes sets the optional attribute feature_list_sparse_types; the default is [].
+func ParseSingleSequenceExampleFeatureListSparseTypes(value []tensor.DType) ParseSingleSequenceExampleAttr {
+	return func(a opdef.Attrs) { a["feature_list_sparse_types"] = value }
+}
+
+// ParseSingleSequenceExampleFeatureListDenseShapes sets the optional attribute feature_list_dense_shapes; the default is [].
+func ParseSingleSequenceExampleFeatureListDenseShapes(value []tensor.PartialShape) ParseSingleSequenceExampleAttr {
+	return func(a opdef.Attrs) { a["feature_list_dense_shapes"] = value }
+}
+
+// ParseSingleSequenceExample: Reads features and lists of them from one serialized message SequenceExample.
+func ParseSingleSequenceExample(s *Scope, serialized Output, featureListDenseMissingAssumedEmpty Output, contextSparseKeys []Output, contextDenseKeys []Output, featureListSparseKeys []Output, featureListDenseKeys []Output, contextDenseDefaults []Output, debugName Output, optional ...ParseSingleSequenceExampleAttr) (contextSparseIndices []Output, contextSparseValues []Output, contextSparseShapes []Output, contextDenseValues []Output, featureListSparseIndices []Output, featureListSparseValues []Output, featureListSparseShapes []Output, featureListDenseValues []Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("ParseSingleSequenceExample", []Arg{One(serialized), One(featureListDenseMissingAssumedEmpty), Many(contextSparseKeys), Many(contextDenseKeys), Many(featureListSparseKeys), Many(featureListDenseKeys), Many(contextDenseDefaults), One(debugName)}, attrs)
+	return outArg(node, "context_sparse_indices"), outArg(node, "context_sparse_values"), outArg(node, "context_sparse_shapes"), outArg(node, "context_dense_values"), outArg(node, "feature_list_sparse_indices"), outArg(node, "feature_list_sparse_values"), outArg(node, "feature_list_sparse_shapes"), outArg(node, "feature_list_dense_values")
 }
 
 // ParseTensor: Reads a serialized message TensorProto.
@@ -7426,6 +8050,12 @@ func Relu6Grad(s *Scope, gradients Output, features Output) Output {
 // ReluGrad: Computes the gradient of Relu from that of its output and its features.
 func ReluGrad(s *Scope, gradients Output, features Output) Output {
 	return out(s.Add("ReluGrad", []Arg{One(gradients), One(features)}, nil), 0)
+}
+
+// RemoteCall: Calls the function f on the device of the given name, which may be on another task.
+func RemoteCall(s *Scope, target Output, args []Output, tout []tensor.DType, f opdef.Func) []Output {
+	attrs := opdef.Attrs{"Tout": tout, "f": f}
+	return outArg(s.Add("RemoteCall", []Arg{One(target), Many(args)}, attrs), "output")
 }
 
 // RepeatDatasetAttr is an optional argument of [RepeatDataset].

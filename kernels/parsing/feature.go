@@ -1,0 +1,142 @@
+package parsing
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// feature is one feature that is wanted, and what is to become of it.
+type feature struct {
+	key    string
+	dtype  tensor.DType
+	shape  tensor.PartialShape // of the values in one record; dense features only
+	row    []int64             // the dimensions of shape, less the first if varying
+	stride int                 // number of elements of row
+	// varying features have any number of rows in a record, less than the most are filled up.
+	varying  bool
+	optional bool           // a dense list may be missing
+	fill     *tensor.Tensor // default, or what fills up a varying feature; without elements if there is none
+	splits   tensor.DType   // of ragged features
+}
+
+// set names the values of the feature.
+func (f *feature) set() *values { return valuesOf[f.dtype] }
+
+// wanted are the features that are wanted of one map of them: of an Example, or of the context or the lists of a
+// SequenceExample.
+type wanted struct{ sparse, dense, ragged []feature }
+
+// newWanted reads the attributes that give types and shapes; prefix is "context_" or empty.
+func newWanted(sparse, dense, ragged, splits []tensor.DType, shapes []tensor.PartialShape) (*wanted, error) {
+	w := &wanted{sparse: ofTypes(sparse), dense: ofTypes(dense), ragged: ofTypes(ragged)}
+	for i, s := range shapes {
+		f := &w.dense[i]
+		if !s.RankKnown() || slices.Contains(s.Dims()[min(1, s.Rank()):], tensor.UnknownDim) {
+			return nil, status.InvalidArgumentf("dense_shapes[%d] has unknown rank or unknown inner dimensions: %v", i, s)
+		}
+		f.shape, f.row = s, s.Dims()
+		if s.Rank() > 0 && s.Dim(0) == tensor.UnknownDim {
+			f.varying, f.row = true, f.row[1:]
+		}
+		if err := tensor.Shape(f.row).Check(); err != nil {
+			return nil, err
+		}
+		f.stride = int(tensor.Shape(f.row).NumElements())
+	}
+	for i, t := range splits {
+		w.ragged[i].splits = t
+	}
+	return w, nil
+}
+
+func ofTypes(types []tensor.DType) []feature {
+	out := make([]feature, len(types))
+	for i, t := range types {
+		out[i].dtype = t
+	}
+	return out
+}
+
+// named returns w with keys and defaults.
+func (w *wanted) named(k keys, fills []*tensor.Tensor) *wanted {
+	with := func(features []feature, keys []string) []feature {
+		features = slices.Clone(features)
+		for i := range features {
+			features[i].key = keys[i]
+		}
+		return features
+	}
+	out := &wanted{with(w.sparse, k.sparse), with(w.dense, k.dense), with(w.ragged, k.ragged)}
+	for i, f := range fills {
+		out.dense[i].fill = f
+	}
+	return out
+}
+
+// keys are the keys of features by role.
+type keys struct{ sparse, dense, ragged []string }
+
+func (k keys) equal(o keys) bool {
+	return slices.Equal(k.sparse, o.sparse) && slices.Equal(k.dense, o.dense) && slices.Equal(k.ragged, o.ragged)
+}
+
+// index numbers keys: a key that is wanted several times has one number.
+type index struct {
+	keys  keys
+	slots map[string]int
+}
+
+func newIndex(k keys) *index {
+	x := &index{k, map[string]int{}}
+	for _, key := range slices.Concat(k.sparse, k.dense, k.ragged) {
+		if _, ok := x.slots[key]; !ok {
+			x.slots[key] = len(x.slots)
+		}
+	}
+	return x
+}
+
+// checkFill checks the default of dense feature i.
+func (f *feature) checkFill(i int) error {
+	n := f.fill.NumElements()
+	switch {
+	case f.varying && n != 1:
+		return status.InvalidArgumentf("dense_shape[%d] is a variable length shape: %v, therefore def_value[%d] must contain a single element "+
+			"(the padding element).  But its shape is: %v", i, f.shape, i, f.fill.Shape())
+	case !f.varying && n > 0 && !f.shape.CompatibleWith(f.fill.Shape()):
+		return status.InvalidArgumentf("def_value[%d].shape() == %v is not compatible with dense_shapes_[%d] == %v", i, f.fill.Shape(), i, f.shape)
+	}
+	return nil
+}
+
+// checkLengths checks that lists of attributes have one length; pairs are names and lengths.
+func checkLengths(lists ...attrLength) error {
+	for _, l := range lists[1:] {
+		if l.n != lists[0].n {
+			return status.InvalidArgumentf("len(%s) != len(%s)", lists[0].name, l.name)
+		}
+	}
+	return nil
+}
+
+// attrLength is the length of a list of attributes.
+type attrLength struct {
+	name string
+	n    int
+}
+
+// listLength returns the length of the attribute of the given name.
+func listLength(attrs opdef.Attrs, name string) attrLength {
+	switch v := attrs[name].(type) {
+	case []tensor.DType:
+		return attrLength{name, len(v)}
+	case []tensor.PartialShape:
+		return attrLength{name, len(v)}
+	case []string:
+		return attrLength{name, len(v)}
+	}
+	return attrLength{name, 0}
+}

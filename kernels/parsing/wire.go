@@ -1,0 +1,100 @@
+package parsing
+
+// message is what has not been read yet of a serialized protocol buffer message. What is taken from it shares its memory.
+type message string
+
+// Wire types are the low three bits of a tag, the rest is the number of the field.
+const (
+	wireVarint = 0
+	wireFixed8 = 1
+	wireBytes  = 2
+	wireFixed4 = 5
+)
+
+// tag is the tag of a field.
+func tag(field, wire int) uint64 { return uint64(field<<3 | wire) }
+
+// maxVarint is the number of bytes that a number has at most.
+const maxVarint = 10
+
+// varint takes a number.
+func (m *message) varint() (v uint64, ok bool) {
+	if *m != "" && (*m)[0] < 0x80 {
+		v, *m = uint64((*m)[0]), (*m)[1:]
+		return v, true
+	}
+	return m.longVarint()
+}
+
+func (m *message) longVarint() (v uint64, ok bool) {
+	for i := range min(len(*m), maxVarint) {
+		b := (*m)[i]
+		v |= uint64(b&0x7f) << (7 * i)
+		if b < 0x80 {
+			*m = (*m)[i+1:]
+			return v, true
+		}
+	}
+	return 0, false
+}
+
+// take takes n bytes.
+func (m *message) take(n uint64) (b message, ok bool) {
+	if n > uint64(len(*m)) {
+		return "", false
+	}
+	b, *m = (*m)[:n], (*m)[n:]
+	return b, true
+}
+
+// block takes a length and as many bytes.
+func (m *message) block() (b message, ok bool) {
+	n, ok := m.varint()
+	if !ok {
+		return "", false
+	}
+	return m.take(n)
+}
+
+// field takes a field of bytes whose number is known.
+func (m *message) field(number int) (b message, ok bool) {
+	if t, ok := m.varint(); !ok || t != tag(number, wireBytes) {
+		return "", false
+	}
+	return m.block()
+}
+
+// skip takes the value of a field of no interest. Groups are not known here.
+func (m *message) skip(tag uint64) (ok bool) {
+	switch tag & 7 {
+	case wireVarint:
+		_, ok = m.varint()
+	case wireFixed8:
+		_, ok = m.take(8)
+	case wireBytes:
+		_, ok = m.block()
+	case wireFixed4:
+		_, ok = m.take(4)
+	}
+	return ok
+}
+
+// entry takes the key and the value of a map, in either order.
+func (m *message) entry() (key string, value message, ok bool) {
+	for range 2 {
+		t, ok := m.varint()
+		if !ok {
+			return "", "", false
+		}
+		b, ok := m.block()
+		switch {
+		case ok && t == tag(1, wireBytes):
+			key = string(b)
+		case ok && t == tag(2, wireBytes):
+			value = b
+		default:
+			return "", "", false
+		}
+	}
+	return key, value, *m == ""
+}
