@@ -14,7 +14,7 @@ import (
 
 // ExportMetaGraph returns the graph of a scope with its collections and, if it is not nil, a saver.
 func ExportMetaGraph(s *op.Scope, saver *Saver) (*savedmodel.MetaGraph, error) {
-	m := &savedmodel.MetaGraph{Graph: s.Graph().Def(), Collections: map[string]savedmodel.Collection{}}
+	m := &savedmodel.MetaGraph{Graph: s.Graph().Def(), Ops: opsOf(s.Graph()), Collections: map[string]savedmodel.Collection{}}
 	if saver != nil {
 		def := saver.Def()
 		m.Saver = &def

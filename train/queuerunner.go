@@ -96,7 +96,9 @@ func (q *QueueRunner) Start(sess Session, coord *Coordinator) {
 	coord.Go(func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
-			q.cancel(ctx, sess)
+			if !isPreemption(coord.Err()) { // a next session goes on with the queues that are still there
+				q.cancel(ctx, sess)
+			}
 		case <-ended:
 		}
 		return nil

@@ -69,6 +69,15 @@ type Saver struct {
 // NewSaver adds the nodes of a saver, below "save", to the graph, and the saver to the collection [Savers]. A graph may have
 // several savers.
 func NewSaver(s *op.Scope, options SaverOptions) *Saver {
+	sv := buildSaver(s, options)
+	if s.Err() == nil {
+		s.AddToCollection(Savers, sv)
+	}
+	return sv
+}
+
+// buildSaver adds the nodes of a saver.
+func buildSaver(s *op.Scope, options SaverOptions) *Saver {
 	b := saverBuilder{scope: s.WithoutControlDependencies().WithoutDevices().SubScope("save"), vars: savedVariables(s, options.Variables)}
 	sv := newSaver(s, options)
 	if len(b.vars) == 0 {
@@ -92,7 +101,6 @@ func NewSaver(s *op.Scope, options SaverOptions) *Saver {
 		Filename: savedmodel.OutputName(b.file), Save: savedmodel.OutputName(b.save), Restore: b.restore.Name,
 		MaxToKeep: max(sv.options.MaxToKeep, 0), Sharded: options.Sharded, KeepEvery: float32(sv.options.KeepEvery.Hours()),
 	}
-	s.AddToCollection(Savers, sv)
 	return sv
 }
 

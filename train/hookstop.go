@@ -1,0 +1,130 @@
+package train
+
+import (
+	"context"
+	"log/slog"
+	"math"
+
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// globalStepOf returns the global step, which a hook needs and the graph must have.
+func globalStepOf(s *op.Scope, hook string) (*Variable, error) {
+	for _, v := range Variables(s, globalStepKey) {
+		return v, nil
+	}
+	return nil, status.FailedPreconditionf("Global step should be created to use %s.", hook)
+}
+
+// readStep returns the present value of the global step.
+func readStep(ctx context.Context, sess Session, step *Variable) (int64, error) {
+	out, err := sess.Run(ctx, nil, []op.Output{step.Value}, nil)
+	if err != nil {
+		return 0, err
+	}
+	return stepValue(&out[0]), nil
+}
+
+// stepValue returns the value of a global step, which may be of either integer type.
+func stepValue(t *tensor.Tensor) int64 {
+	if t.DType() == tensor.Int32 {
+		return int64(tensor.Value[int32](t))
+	}
+	return tensor.Value[int64](t)
+}
+
+// StopAtStepHook ends training after a number of steps, or at the step with a given number. Steps are counted by the global
+// step, to which all workers add.
+type StopAtStepHook struct {
+	NoHook
+	NumSteps int64 // steps to be made after the session was made first; 0 if LastStep is given
+	LastStep int64 // value of the global step to end at
+
+	step *Variable
+	last int64 // 0 until it is known
+}
+
+// Begin implements [SessionRunHook].
+func (h *StopAtStepHook) Begin(s *op.Scope) (err error) {
+	if (h.NumSteps > 0) == (h.LastStep > 0) {
+		return status.InvalidArgumentf("StopAtStepHook: one of NumSteps and LastStep must be given")
+	}
+	h.step, err = globalStepOf(s, "StopAtStepHook")
+	h.last = h.LastStep
+	return err
+}
+
+// AfterCreateSession implements [SessionRunHook].
+func (h *StopAtStepHook) AfterCreateSession(ctx context.Context, sess Session, _ *Coordinator) error {
+	if h.last > 0 {
+		return nil
+	}
+	at, err := readStep(ctx, sess, h.step)
+	h.last = at + h.NumSteps
+	return err
+}
+
+// BeforeRun implements [SessionRunHook].
+func (h *StopAtStepHook) BeforeRun(context.Context, *RunContext) (RunArgs, error) {
+	return RunArgs{Fetches: []op.Output{h.step.Value}}, nil
+}
+
+// AfterRun implements [SessionRunHook]. The step may have been counted before or after its value was fetched.
+func (h *StopAtStepHook) AfterRun(ctx context.Context, run *RunContext, values RunValues) error {
+	if stepValue(&values.Fetched[0])+1 < h.last {
+		return nil
+	}
+	at, err := readStep(ctx, run.Session, h.step)
+	if err == nil && at >= h.last {
+		run.RequestStop()
+	}
+	return err
+}
+
+// NanTensorHook ends training when the loss is no number: with an error, or in order if OnlyStop.
+type NanTensorHook struct {
+	NoHook
+	Loss     op.Output // float or double
+	OnlyStop bool
+	Logger   *slog.Logger // nil for nowhere
+}
+
+// BeforeRun implements [SessionRunHook].
+func (h *NanTensorHook) BeforeRun(context.Context, *RunContext) (RunArgs, error) {
+	return RunArgs{Fetches: []op.Output{h.Loss}}, nil
+}
+
+// AfterRun implements [SessionRunHook].
+func (h *NanTensorHook) AfterRun(_ context.Context, run *RunContext, values RunValues) error {
+	if !hasNaN(&values.Fetched[0]) {
+		return nil
+	}
+	if !h.OnlyStop {
+		return status.InvalidArgumentf("Model diverged with loss = NaN: %v", h.Loss)
+	}
+	if h.Logger != nil {
+		h.Logger.Warn("Model diverged with loss = NaN.", "loss", h.Loss.String())
+	}
+	run.RequestStop()
+	return nil
+}
+
+func hasNaN(t *tensor.Tensor) bool {
+	switch t.DType() {
+	case tensor.Float32:
+		for _, v := range tensor.Values[float32](t) {
+			if math.IsNaN(float64(v)) {
+				return true
+			}
+		}
+	case tensor.Float64:
+		for _, v := range tensor.Values[float64](t) {
+			if math.IsNaN(v) {
+				return true
+			}
+		}
+	}
+	return false
+}

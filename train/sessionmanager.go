@@ -1,0 +1,204 @@
+package train
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/checkpoint"
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// SessionManager makes sessions whose model is ready: the chief restores it from a checkpoint or initializes it, and all
+// others wait for that.
+type SessionManager struct {
+	Target   string
+	Scope    *op.Scope // of the graph, which is complete
+	Scaffold *Scaffold // finalized
+	Options  []weft.Option
+
+	CheckpointDir  string // folder whose latest checkpoint is restored; "" for none
+	CheckpointFile string // prefix of the checkpoint that is restored, in the place of a folder
+
+	// RecoveryWait is the longest pause between two looks at whether the chief has made the model ready; a second if 0.
+	RecoveryWait time.Duration
+	Logger       *slog.Logger // nil for nowhere
+}
+
+const (
+	firstWait    = 20 * time.Millisecond
+	recoveryWait = time.Second
+)
+
+func (m *SessionManager) logger() *slog.Logger {
+	if m.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return m.Logger
+}
+
+func (m *SessionManager) session() (*weft.Session, error) {
+	g, err := m.Scope.Finalize()
+	if err != nil {
+		return nil, err
+	}
+	return weft.NewSession(m.Target, g, m.Options...)
+}
+
+// PrepareSession returns a session for the chief: it restores the model from a checkpoint or else initializes it, and then
+// initializes what is local. The caller closes the session.
+func (m *SessionManager) PrepareSession(ctx context.Context) (*weft.Session, error) {
+	sess, err := m.session()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.prepare(ctx, sess); err != nil {
+		_ = sess.Close() // err says what is wrong
+		return nil, err
+	}
+	return sess, nil
+}
+
+func (m *SessionManager) prepare(ctx context.Context, sess *weft.Session) error {
+	restored, err := m.restore(ctx, sess)
+	if err == nil && !restored {
+		err = m.initialize(ctx, sess)
+	}
+	if err != nil {
+		return err
+	}
+	missing, err := m.initializeLocal(ctx, sess)
+	if err == nil && missing == "" {
+		missing, err = notReady(ctx, sess, m.Scaffold.ReadyOp)
+	}
+	if err == nil && missing != "" {
+		err = status.FailedPreconditionf("Init operations did not make model ready: variables not initialized: %s", missing)
+	}
+	return err
+}
+
+// restore restores the model if there is a checkpoint.
+func (m *SessionManager) restore(ctx context.Context, sess *weft.Session) (bool, error) {
+	prefix, saver := m.CheckpointFile, m.Scaffold.Saver
+	switch {
+	case saver == nil:
+		return false, nil
+	case prefix == "" && m.CheckpointDir == "":
+		return false, nil
+	case prefix == "":
+		if err := saver.Recover(ctx, m.CheckpointDir); err != nil {
+			return false, err
+		}
+		if prefix = checkpoint.Latest(m.CheckpointDir); prefix == "" {
+			return false, nil
+		}
+	}
+	if err := saver.Restore(ctx, sess, prefix); err != nil {
+		return false, err
+	}
+	m.logger().Info("restored", "checkpoint", prefix)
+	return true, nil
+}
+
+func (m *SessionManager) initialize(ctx context.Context, sess *weft.Session) error {
+	if n := m.Scaffold.InitOp; n != nil {
+		if _, err := sess.Run(ctx, m.Scaffold.InitFeeds, nil, []*graph.Node{n}); err != nil {
+			return err
+		}
+	}
+	if m.Scaffold.InitFn != nil {
+		return m.Scaffold.InitFn(ctx, sess)
+	}
+	return nil
+}
+
+// initializeLocal initializes what belongs to this process once the rest is ready, and returns what is missing.
+func (m *SessionManager) initializeLocal(ctx context.Context, sess *weft.Session) (missing string, err error) {
+	if m.Scaffold.LocalInitOp == nil {
+		return "", nil
+	}
+	if missing, err = notReady(ctx, sess, m.Scaffold.ReadyForLocalInitOp); err != nil || missing != "" {
+		return missing, err
+	}
+	_, err = sess.Run(ctx, nil, nil, []*graph.Node{m.Scaffold.LocalInitOp})
+	return "", err
+}
+
+// notReady returns the names of what is not initialized, "" for nothing.
+func notReady(ctx context.Context, sess Session, ready op.Output) (string, error) {
+	if ready.Node == nil {
+		return "", nil
+	}
+	out, err := sess.Run(ctx, nil, []op.Output{ready}, nil)
+	if err != nil {
+		return "", err
+	}
+	return strings.Join(tensor.Values[string](&out[0]), ", "), nil
+}
+
+// WaitForSession returns a session for a worker that is not the chief: it waits until the chief has made the model ready,
+// and initializes what is local. The caller closes the session.
+func (m *SessionManager) WaitForSession(ctx context.Context) (*weft.Session, error) {
+	pause, said := firstWait, ""
+	for {
+		sess, missing, err := m.look(ctx)
+		if sess != nil || err != nil {
+			return sess, err
+		}
+		if missing != said {
+			m.logger().Info("waiting for the chief to make the model ready", "missing", missing)
+			said = missing
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return nil, status.DeadlineExceededf("Session was not ready: waiting for the chief to initialize %s: %w", missing, err)
+		}
+		longest := m.RecoveryWait
+		if longest == 0 {
+			longest = recoveryWait
+		}
+		pause = min(2*pause, longest)
+	}
+}
+
+// look returns a session if the model is ready, and else what is missing. Tasks that are lost may come back.
+func (m *SessionManager) look(ctx context.Context) (*weft.Session, string, error) {
+	sess, err := m.session()
+	if err != nil {
+		return nil, "", err
+	}
+	missing, err := m.initializeLocal(ctx, sess)
+	if err == nil && missing == "" {
+		missing, err = notReady(ctx, sess, m.Scaffold.ReadyOp)
+	}
+	if err == nil && missing == "" {
+		return sess, "", nil
+	}
+	_ = sess.Close() // the next one starts over
+	if isPreemption(err) && ctx.Err() == nil {
+		return nil, err.Error(), nil
+	}
+	return nil, missing, err
+}
+
+// isPreemption reports whether an error means that tasks were lost, which may come back.
+func isPreemption(err error) bool {
+	code := status.CodeOf(err)
+	return err != nil && (code == status.Aborted || code == status.Unavailable)
+}
+
+// sleep waits for a while, or until ctx ends, which is an error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
