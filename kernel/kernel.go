@@ -111,6 +111,8 @@ type Step struct {
 	Rendezvous Rendezvous
 	Resources  *Resources // dropped at the end of the step: stacks, tensor arrays
 	Session    string     // handle of the session, "" outside of one
+	// Collectives is nil for a step without collective operations.
+	Collectives Collectives
 }
 
 // FrameIter is the place of a node's execution within loops: the frame instance and the iteration in it. It is 0, 0
@@ -131,9 +133,15 @@ type Rendezvous interface {
 
 // Functions instantiates functions of the graph that a kernel belongs to.
 type Functions interface {
-	// Instantiate prepares a function for calls. It may be called for functions that call themselves: bodies are
-	// prepared at their first call.
+	// Instantiate prepares a function for calls that run on the device of the kernel. It may be called for functions that
+	// call themselves: bodies are prepared at their first call.
 	Instantiate(fn opdef.Func) (Function, error)
+	// InstantiateAcross is Instantiate for calls whose nodes run on the devices that they ask for, on other tasks too, and
+	// where the resources among the arguments are.
+	InstantiateAcross(fn opdef.Func) (Function, error)
+	// InstantiateOn is Instantiate for calls that run on the named device, which may be another task's. What the name leaves
+	// out is as on the task of the kernel.
+	InstantiateOn(device string, fn opdef.Func) (Function, error)
 }
 
 // Function is an instantiated function.

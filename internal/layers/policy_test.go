@@ -101,14 +101,17 @@ var policy = []rule{
 	{pkg: "internal/partition", may: graphs, pure: true},
 	{pkg: "internal/rendezvous", may: with(values, "kernel", "internal/invariants")},
 	{pkg: "internal/executor", may: with(graphs, "kernel", "internal/invariants", "internal/murmur", "internal/parallel")},
-	{pkg: "internal/function", may: with(graphs, "kernel", "op", "gradients", "internal/executor", "internal/lower", "internal/optimize", "internal/invariants")},
+	{pkg: "internal/function", may: with(graphs, "kernel", "op", "gradients", "internal/executor", "internal/lower", "internal/partition",
+		"internal/place", "internal/rendezvous")},
 
 	// Roles: neither imports the other.
+	{pkg: "internal/collective", may: with(values, "kernel")},
 	{pkg: "internal/worker", may: with(roles, "internal/partition", "internal/executor", "internal/function", "internal/rendezvous",
-		"internal/requestid")},
+		"internal/requestid", "internal/collective")},
 	{pkg: "internal/master", may: with(roles, "internal/lower", "internal/optimize", "internal/place", "internal/partition", "internal/requestid")},
-	{pkg: "internal/task", may: with(roles, "internal/master", "internal/worker")},
-	{pkg: "internal/rpc", may: with(formats, "cluster", "internal/message", "internal/invariants"), grpc: true},
+	{pkg: "internal/task", may: with(roles, "internal/master", "internal/worker", "internal/collective")},
+	{pkg: "internal/h2"},
+	{pkg: "internal/rpc", may: with(formats, "cluster", "internal/message", "internal/invariants", "internal/h2"), grpc: true},
 
 	// The client, which links no kernel and no executor, and what is built on it.
 	{pkg: ".", may: with(graphs, "internal/pb", "internal/pbconv", "internal/message", "internal/rpc")},

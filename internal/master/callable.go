@@ -57,7 +57,10 @@ func (s *session) makeCallable(ctx context.Context, options *pb.CallableOptions)
 	p := newPlan("")
 	s.master.background.Go(func() {
 		s.makePlan(p, state, planRequest{
-			signature:   signature{feeds: c.feeds, fetches: unique(c.fetches), targets: c.targets},
+			signature: signature{
+				feeds: c.feeds, fetches: unique(c.fetches), targets: c.targets,
+				collective: c.options.GetExperimental().GetCollectiveGraphKey(),
+			},
 			connections: options.GetTensorConnection(), debug: c.options.GetDebugOptions(),
 		})
 	})
@@ -108,7 +111,7 @@ func (m *Master) RunCallable(ctx context.Context, req *message.RunCallableReques
 	}
 	ctx, cancel := s.withTimeout(ctx, c.options)
 	defer cancel()
-	st := &step{session: s, plan: c.plan, id: newStepID(), keys: c.keys}
+	st := &step{session: s, plan: c.plan, keys: c.keys}
 	for i, key := range c.feedKeys {
 		if key != "" {
 			st.sends = append(st.sends, message.NamedTensor{Name: key, Tensor: req.Feeds[i]})

@@ -37,6 +37,16 @@ type Worker interface {
 	CleanupGraph(ctx context.Context, req *pb.CleanupGraphRequest) (*pb.CleanupGraphResponse, error)
 	CleanupAll(ctx context.Context, req *pb.CleanupAllRequest) (*pb.CleanupAllResponse, error)
 	Logging(ctx context.Context, req *pb.LoggingRequest) (*pb.LoggingResponse, error)
+	GetStepSequence(ctx context.Context, req *pb.GetStepSequenceRequest) (*pb.GetStepSequenceResponse, error)
+}
+
+// Sequences numbers the steps with collective operations, by the key of their graph.
+type Sequences interface {
+	// Acquire waits until no other step of the key runs and returns the number of the next one. If it is not known, ask is
+	// called for it, which is nil on the task that gives the numbers out. The caller must call Release.
+	Acquire(ctx context.Context, key int64, ask func(context.Context) (int64, error)) (int64, error)
+	// Release ends a step. One that has succeeded uses its number up.
+	Release(key int64, succeeded bool)
 }
 
 // Workers reaches the tasks of a cluster.
@@ -52,6 +62,8 @@ type Config struct {
 	Task    cluster.Task
 	Workers Workers
 	Kernels *kernel.Registry
+	// Sequences is shared with the task's worker, which tells other masters the numbers.
+	Sequences Sequences
 	// Connect reaches the cluster that a session brings along, in which this task has the given name. It is nil where
 	// sessions may not bring one.
 	Connect func(spec cluster.Spec, self cluster.Task) (Workers, error)

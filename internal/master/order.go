@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weft-ml/weft/internal/message"
@@ -17,6 +18,7 @@ const maxOrders = 4096
 // its plan.
 type order struct {
 	feeds, fetches, targets []string
+	collective              int64 // key that the client gives to the step
 	plan                    *plan
 
 	feedKeys []string // rendezvous key of each feed; "" for one that nothing consumes
@@ -29,7 +31,8 @@ var hashSeed = maphash.MakeSeed()
 // matches reports whether a request has the names of o in the order of o.
 func (o *order) matches(req *message.RunStepRequest) bool {
 	return slices.EqualFunc(req.Feeds, o.feeds, func(f message.NamedTensor, name string) bool { return f.Name == name }) &&
-		slices.Equal(req.Fetches, o.fetches) && slices.Equal(req.Targets, o.targets)
+		slices.Equal(req.Fetches, o.fetches) && slices.Equal(req.Targets, o.targets) &&
+		req.Options.GetExperimental().GetCollectiveGraphKey() == o.collective
 }
 
 // hashRequest mixes all names of a request, in their order.
@@ -48,6 +51,7 @@ func hashRequest(req *message.RunStepRequest) uint64 {
 		}
 		_ = h.WriteByte(1)
 	}
+	maphash.WriteComparable(&h, req.Options.GetExperimental().GetCollectiveGraphKey())
 	return h.Sum64()
 }
 
@@ -67,7 +71,10 @@ func (s *session) order(ctx context.Context, req *message.RunStepRequest) (*orde
 		return o, nil
 	}
 	s.mu.Unlock()
-	o = &order{fetches: slices.Clone(req.Fetches), targets: slices.Clone(req.Targets)}
+	o = &order{
+		fetches: slices.Clone(req.Fetches), targets: slices.Clone(req.Targets),
+		collective: req.Options.GetExperimental().GetCollectiveGraphKey(),
+	}
 	for i := range req.Feeds {
 		o.feeds = append(o.feeds, req.Feeds[i].Name)
 	}
@@ -85,7 +92,10 @@ func (s *session) order(ctx context.Context, req *message.RunStepRequest) (*orde
 
 // resolve finds the plan of an order and what its names stand for.
 func (s *session) resolve(ctx context.Context, o *order) error {
-	sig := signature{feeds: sorted(o.feeds), fetches: slices.Compact(sorted(o.fetches)), targets: slices.Compact(sorted(o.targets))}
+	sig := signature{
+		feeds: sorted(o.feeds), fetches: slices.Compact(sorted(o.fetches)), targets: slices.Compact(sorted(o.targets)),
+		collective: o.collective,
+	}
 	for i := 1; i < len(sig.feeds); i++ {
 		if sig.feeds[i] == sig.feeds[i-1] {
 			return status.InvalidArgumentf("Endpoint \"%s\" fed more than once.", sig.feeds[i])
@@ -122,6 +132,7 @@ func sorted(names []string) []string {
 type signature struct {
 	feeds, fetches, targets []string
 	partial                 bool
+	collective              int64 // key that the client gives to the step
 }
 
 // key returns a text that no other signature has: names contain no control characters.
@@ -136,6 +147,9 @@ func (sig signature) key() string {
 	}
 	if sig.partial {
 		b.WriteString("partial")
+	}
+	if sig.collective != 0 {
+		b.WriteString(strconv.FormatInt(sig.collective, 10))
 	}
 	return b.String()
 }

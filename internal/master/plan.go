@@ -29,6 +29,8 @@ type plan struct {
 	feedKeys  map[string]string // rendezvous keys by feed; none for those that nothing consumes
 	fetchKeys map[string]string // rendezvous keys by fetch
 	runs      atomic.Int64      // number of steps
+	// collective is the key under which masters agree on the numbers of the steps, 0 without collective operations.
+	collective int64
 
 	key   string // in session.plans; "" for the plan of a callable
 	users int    // guarded by session.mu; steps, waiting requests, and one for being kept
@@ -84,6 +86,9 @@ func (s *session) cut(p *plan, state *graphState, req planRequest) (map[string]*
 	}
 	p.feedKeys = terminalKeys(req.feeds, pruned.Feeds)
 	p.fetchKeys = terminalKeys(req.fetches, pruned.Fetches)
+	if p.collective = req.collective; p.collective == 0 {
+		p.collective = collectiveKey(pruned.Graph)
+	}
 	if err := optimize.Optimize(pruned.Graph, s.optimizeOptions(pruned.Graph)); err != nil {
 		return nil, err
 	}
@@ -134,7 +139,7 @@ func (s *session) register(p *plan, graphs map[string]*graph.Graph, options *pb.
 	}
 	return together(len(tasks), func(i int) (err error) {
 		defer s.master.catch(&err, "registering a graph")
-		err = s.registerPart(&p.parts[i], graphs[tasks[i].String()], options)
+		err = s.registerPart(&p.parts[i], graphs[tasks[i].String()], p.collective, options)
 		if err != nil && tasks[i] != s.task {
 			err = fromTask(tasks[i], err)
 		}
@@ -142,7 +147,7 @@ func (s *session) register(p *plan, graphs map[string]*graph.Graph, options *pb.
 	})
 }
 
-func (s *session) registerPart(pt *part, g *graph.Graph, options *pb.DebugOptions) error {
+func (s *session) registerPart(pt *part, g *graph.Graph, collective int64, options *pb.DebugOptions) error {
 	var err error
 	if pt.worker, err = s.workers.Worker(pt.task); err != nil {
 		return err
@@ -155,7 +160,7 @@ func (s *session) registerPart(pt *part, g *graph.Graph, options *pb.DebugOption
 	}
 	resp, err := pt.worker.RegisterGraph(s.ctx, &pb.RegisterGraphRequest{
 		SessionHandle: s.handle, GraphDef: def, GraphOptions: s.config.GetGraphOptions(), DebugOptions: options,
-		CreateWorkerSessionCalled: true, ConfigProto: s.config,
+		CreateWorkerSessionCalled: true, CollectiveGraphKey: collective, ConfigProto: s.config,
 	})
 	pt.handle = resp.GetGraphHandle()
 	return err

@@ -59,7 +59,7 @@ func (s *session) runStep(ctx context.Context, req *message.RunStepRequest) (*me
 		return nil, err
 	}
 	defer s.release(o.plan)
-	st := &step{session: s, plan: o.plan, id: newStepID(), keys: o.keys}
+	st := &step{session: s, plan: o.plan, keys: o.keys}
 	for i, key := range o.feedKeys {
 		if key != "" {
 			st.sends = append(st.sends, message.NamedTensor{Name: key, Tensor: req.Feeds[i].Tensor})
@@ -75,16 +75,19 @@ func (s *session) runStep(ctx context.Context, req *message.RunStepRequest) (*me
 	return &message.RunStepResponse{Tensors: tensors, Metadata: metadata}, nil
 }
 
-// traced runs the step with what its options ask to be recorded, and lets the tasks forget it.
+// traced numbers the step, runs it with what its options ask to be recorded, and lets the tasks forget it.
 func (st *step) traced(ctx context.Context, options *pb.RunOptions) ([]message.NamedTensor, *pb.RunMetadata, error) {
 	t, err := newTrace(st.session, st.plan, options)
 	if err != nil {
 		return nil, nil, err
 	}
 	st.exec = t.executorOptions()
+	if err := st.number(ctx); err != nil {
+		return nil, nil, err
+	}
 	t.begin(ctx)
-	defer st.session.cleanup(st.plan, st.id)
 	resps, err := st.run(ctx)
+	defer st.retire(err)
 	metadata := t.end(ctx, st.id, resps)
 	if err != nil {
 		return nil, nil, err

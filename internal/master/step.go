@@ -143,20 +143,20 @@ func (st *step) outcome(ctx context.Context) error {
 
 // cleanup lets all tasks of a step forget it. Nobody waits for that: a task that cannot be reached has nothing to forget.
 func (s *session) cleanup(p *plan, id int64) {
-	req := &pb.CleanupGraphRequest{StepId: id}
 	for i := range p.parts {
-		w := p.parts[i].worker
 		if i == p.home {
-			_, _ = w.CleanupGraph(s.ctx, req) // the own worker only forgets
+			_, _ = p.parts[i].worker.CleanupGraph(s.ctx, &pb.CleanupGraphRequest{StepId: id}) // the own worker only forgets
 			continue
 		}
-		s.master.background.Go(func() {
-			ctx, cancel := context.WithTimeout(s.master.ctx, cleanupTimeout)
-			defer cancel()
-			if _, err := w.CleanupGraph(ctx, req); err != nil {
-				s.master.Log.Debug("a task did not clean a step up", "step", id, "task", p.parts[i].task, "error", err)
-			}
-		})
+		s.master.background.Go(func() { s.cleanupPart(&p.parts[i], id) })
+	}
+}
+
+func (s *session) cleanupPart(pt *part, id int64) {
+	ctx, cancel := context.WithTimeout(s.master.ctx, cleanupTimeout)
+	defer cancel()
+	if _, err := pt.worker.CleanupGraph(ctx, &pb.CleanupGraphRequest{StepId: id}); err != nil {
+		s.master.Log.Debug("a task did not clean a step up", "step", id, "task", pt.task, "error", err)
 	}
 }
 

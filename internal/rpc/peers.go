@@ -83,19 +83,26 @@ func (p *Peers) Worker(task cluster.Task) (*WorkerClient, error) {
 	return c, nil
 }
 
-// RecvTensor asks a task, "/job:ps/replica:0/task:0", for a tensor.
-func (p *Peers) RecvTensor(ctx context.Context, task string, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
+// Named returns the client of a task, "/job:ps/replica:0/task:0". It does not wait for a connection.
+func (p *Peers) Named(task string) (*WorkerClient, error) {
 	p.mu.Lock()
 	c := p.byName[task]
 	p.mu.Unlock()
-	if c == nil {
-		t, err := cluster.ParseTask(task)
-		if err != nil {
-			return nil, err
-		}
-		if c, err = p.Worker(t); err != nil {
-			return nil, err
-		}
+	if c != nil {
+		return c, nil
+	}
+	t, err := cluster.ParseTask(task)
+	if err != nil {
+		return nil, err
+	}
+	return p.Worker(t)
+}
+
+// RecvTensor asks a task for a tensor.
+func (p *Peers) RecvTensor(ctx context.Context, task string, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
+	c, err := p.Named(task)
+	if err != nil {
+		return nil, err
 	}
 	return c.RecvTensor(ctx, req)
 }

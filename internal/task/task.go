@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/collective"
 	"github.com/weft-ml/weft/internal/master"
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/worker"
@@ -63,9 +64,15 @@ func New(cfg Config) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	workerConfig := worker.Config{Task: cfg.Task, Devices: t.Devices, Kernels: cfg.Kernels, Log: cfg.Log}
+	sequences := collective.NewSequences()
+	workerConfig := worker.Config{
+		Task: cfg.Task, Devices: t.Devices, Kernels: cfg.Kernels, Sequences: sequences,
+		Leader:         cfg.SessionDefaults.GetExperimental().GetCollectiveGroupLeader(),
+		CacheResponses: cfg.SessionDefaults.GetRpcOptions().GetCacheRpcResponse(), Log: cfg.Log,
+	}
 	masterConfig := master.Config{
-		Task: cfg.Task, Workers: own, Kernels: cfg.Kernels, SessionDefaults: cfg.SessionDefaults, SessionTTL: cfg.SessionTTL,
+		Sequences: sequences,
+		Task:      cfg.Task, Workers: own, Kernels: cfg.Kernels, SessionDefaults: cfg.SessionDefaults, SessionTTL: cfg.SessionTTL,
 		Placement: cfg.Placement, Log: cfg.Log,
 	}
 	if cfg.Connect != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/collective"
 	"github.com/weft-ml/weft/internal/master"
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/pb"
@@ -117,12 +118,16 @@ func (c *Cluster) Start(job string, index int) *Node {
 			Incarnation: incarnation + 2*uint64(i), MemoryLimit: 1 << 28, Resources: kernel.NewResources(job),
 		})
 	}
+	sequences := collective.NewSequences()
 	n.Worker = worker.New(worker.Config{
-		Task: n.Task, Devices: n.Devices, Kernels: c.options.Kernels, Log: c.options.Log, Peers: &view{c, n.Task, n, nil},
+		Sequences: sequences, Leader: c.options.SessionDefaults.GetExperimental().GetCollectiveGroupLeader(),
+		CacheResponses: c.options.SessionDefaults.GetRpcOptions().GetCacheRpcResponse(),
+		Task:           n.Task, Devices: n.Devices, Kernels: c.options.Kernels, Log: c.options.Log, Peers: &view{c, n.Task, n, nil},
 		Connect: func(spec cluster.Spec, self cluster.Task) (worker.Peers, error) { return &view{c, self, n, spec}, nil },
 	})
 	n.Master = master.New(master.Config{
-		Task: n.Task, Kernels: c.options.Kernels, Log: c.options.Log, Workers: &view{c, n.Task, n, nil},
+		Sequences: sequences,
+		Task:      n.Task, Kernels: c.options.Kernels, Log: c.options.Log, Workers: &view{c, n.Task, n, nil},
 		Connect: func(spec cluster.Spec, self cluster.Task) (master.Workers, error) {
 			return &view{c, self, n, spec}, nil
 		},

@@ -69,6 +69,18 @@ func (v *view) RecvTensor(ctx context.Context, task string, req *message.RecvTen
 	})
 }
 
+// Peer implements worker.Peers.
+func (v *view) Peer(task string) (worker.Peer, error) {
+	name, err := cluster.ParseTask(task)
+	if err != nil {
+		return nil, err
+	}
+	if name, err = v.resolve(name); err != nil {
+		return nil, err
+	}
+	return &remote{v, name}, nil
+}
+
 // remote is the worker of another task. It implements master.Worker.
 type remote struct {
 	view *view
@@ -158,4 +170,32 @@ func (r *remote) CleanupAll(ctx context.Context, req *pb.CleanupAllRequest) (*pb
 
 func (r *remote) Logging(ctx context.Context, req *pb.LoggingRequest) (*pb.LoggingResponse, error) {
 	return call(ctx, r, "Logging", 0, func(w *worker.Worker) (*pb.LoggingResponse, error) { return w.Logging(ctx, req) })
+}
+
+func (r *remote) MarkRecvFinished(ctx context.Context, req *pb.MarkRecvFinishedRequest) (*pb.MarkRecvFinishedResponse, error) {
+	return call(ctx, r, "MarkRecvFinished", 0, func(w *worker.Worker) (*pb.MarkRecvFinishedResponse, error) {
+		return w.MarkRecvFinished(ctx, req)
+	})
+}
+
+func (r *remote) RecvBuf(ctx context.Context, req *pb.RecvBufRequest) (*pb.RecvBufResponse, error) {
+	return call(ctx, r, "RecvBuf", req.StepId, func(w *worker.Worker) (*pb.RecvBufResponse, error) { return w.RecvBuf(ctx, req) })
+}
+
+func (r *remote) GetStepSequence(ctx context.Context, req *pb.GetStepSequenceRequest) (*pb.GetStepSequenceResponse, error) {
+	return call(ctx, r, "GetStepSequence", 0, func(w *worker.Worker) (*pb.GetStepSequenceResponse, error) {
+		return w.GetStepSequence(ctx, req)
+	})
+}
+
+func (r *remote) CompleteGroup(ctx context.Context, req *pb.CompleteGroupRequest) (*pb.CompleteGroupResponse, error) {
+	return call(ctx, r, "CompleteGroup", 0, func(w *worker.Worker) (*pb.CompleteGroupResponse, error) {
+		return w.CompleteGroup(ctx, req)
+	})
+}
+
+func (r *remote) CompleteInstance(ctx context.Context, req *pb.CompleteInstanceRequest) (*pb.CompleteInstanceResponse, error) {
+	return call(ctx, r, "CompleteInstance", 0, func(w *worker.Worker) (*pb.CompleteInstanceResponse, error) {
+		return w.CompleteInstance(ctx, req)
+	})
 }

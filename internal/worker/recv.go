@@ -16,6 +16,13 @@ import (
 // RecvTensor returns a tensor that a step sends to another task, when it is there: the step may not have started yet. Each
 // value is handed out once. A receiver that gives up ends the step.
 func (w *Worker) RecvTensor(ctx context.Context, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
+	if w.cache != nil && req.RequestID != 0 {
+		return w.recvCached(ctx, req)
+	}
+	return w.recvTensor(ctx, req)
+}
+
+func (w *Worker) recvTensor(ctx context.Context, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
 	if err := w.recent.Track(req.RequestID, "RecvTensor (GrpcWorker)", req.Key); err != nil {
 		return nil, err
 	}
@@ -44,14 +51,8 @@ func (w *Worker) RecvTensor(ctx context.Context, req *message.RecvTensorRequest)
 
 // checkProducer checks that a peer asks the right task, in the life that it thinks the task has.
 func (w *Worker) checkProducer(key *kernel.Key, text string) error {
-	var d *kernel.Device
 	_, local, _ := strings.Cut(key.SendDevice, "/device:")
-	for _, own := range w.Devices {
-		if strings.HasSuffix(own.Name, "/device:"+local) {
-			d = own
-		}
-	}
-	switch {
+	switch d := w.localDevice(local); {
 	case d == nil:
 		return status.InvalidArgumentf("/device:%s unknown device.", local)
 	case d.Incarnation != key.SendIncarnation:
@@ -60,6 +61,16 @@ func (w *Worker) checkProducer(key *kernel.Key, text string) error {
 			key.SendIncarnation, d.Incarnation, w.Task).WithPayload(status.PayloadWorkerRestarted, nil)
 	case !w.isOurs(key.SendDevice):
 		return status.InvalidArgumentf("Invalid rendezvous key (src): %s @ %v", text, w.Task)
+	}
+	return nil
+}
+
+// localDevice returns the task's device with the given type and number, as in "CPU:0", or nil.
+func (w *Worker) localDevice(local string) *kernel.Device {
+	for _, d := range w.Devices {
+		if strings.HasSuffix(d.Name, "/device:"+local) {
+			return d
+		}
 	}
 	return nil
 }
@@ -81,6 +92,9 @@ func (w *Worker) isOurs(deviceName string) bool {
 
 // CleanupGraph ends a step. One that is not there is no error.
 func (w *Worker) CleanupGraph(_ context.Context, req *pb.CleanupGraphRequest) (*pb.CleanupGraphResponse, error) {
+	if w.cache != nil {
+		w.cache.dropStep(req.GetStepId())
+	}
 	w.steps.cleanup(req.GetStepId())
 	return &pb.CleanupGraphResponse{}, nil
 }
@@ -117,15 +131,19 @@ func (r *run) fetch(key *kernel.Key, at kernel.FrameIter, done func(t tensor.Ten
 		return
 	}
 	start := time.Now()
-	resp, err := r.session.peers.RecvTensor(r.ctx, task, &message.RecvTensorRequest{
-		StepID: r.step.id, Key: key.At(at), RequestID: requestid.New(),
-	})
+	req := &message.RecvTensorRequest{StepID: r.step.id, Key: key.At(at), RequestID: requestid.New()}
+	resp, err := r.session.peers.RecvTensor(r.ctx, task, req)
 	if err != nil {
 		if r.ctx.Err() != nil {
 			err = status.FromContext(r.ctx, "receiving "+key.Name+" from "+task).Derive()
 		}
 		done(tensor.Tensor{}, false, err)
 		return
+	}
+	if resp.RequireAck {
+		if peer, err := r.session.peers.Peer(task); err == nil {
+			r.worker.acknowledge(peer, req.RequestID)
+		}
 	}
 	if r.worker.transfers.active() {
 		r.logTransfer(key, resp, start)

@@ -23,6 +23,9 @@ type registered struct {
 	keys    map[string]bool // rendezvous keys through which the master feeds and fetches
 	users   atomic.Int64    // runs, and one for being registered
 
+	collective bool   // it has collective operations
+	leader     string // task that leads their groups; "" for this one
+
 	kernels   *kernelCache    // of the session, shared
 	cacheName string          // of kernels in the session
 	owned     []kernel.Kernel // of this graph alone
@@ -54,6 +57,7 @@ func (w *Worker) RegisterGraph(_ context.Context, req *pb.RegisterGraphRequest) 
 	if err != nil {
 		return nil, err
 	}
+	reg.collective, reg.leader = req.GetCollectiveGraphKey() != 0, w.leaderOf(req.GetConfigProto())
 	handle, err := s.add(reg)
 	if err != nil {
 		reg.release()
@@ -147,7 +151,9 @@ func (s *session) split(g *graph.Graph) (map[string]*graph.Graph, error) {
 
 // newExecutor makes the executor of the part on one device. Functions that the part calls run on that device.
 func (w *Worker) newExecutor(reg *registered, d *kernel.Device, part *graph.Graph) (*executor.Executor, error) {
-	runtime := function.NewRuntime(part.Library, function.Config{Device: d, Kernels: w.Kernels, Log: w.Log})
+	runtime := function.NewRuntime(part.Library, function.Config{
+		Device: d, Devices: reg.session.devices, Cluster: reg.cluster(w), Kernels: w.Kernels, Log: w.Log,
+	})
 	reg.runtimes = append(reg.runtimes, runtime)
 	return executor.New(part, executor.Config{
 		Device: d, Log: w.Log,

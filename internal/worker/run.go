@@ -114,6 +114,7 @@ func (r *run) execute(stats *stats, resp *message.RunGraphResponse) error {
 	stop := context.AfterFunc(r.ctx, r.abort)
 	step := &kernel.Step{
 		ID: r.step.id, Context: r.ctx, Cancel: r.fail, Rendezvous: r, Resources: &r.local, Session: r.session.handle,
+		Collectives: r.collectives(),
 	}
 	defer r.local.ClearAll()
 	var err error

@@ -19,6 +19,7 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/device"
+	"github.com/weft-ml/weft/internal/collective"
 	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/pbconv"
@@ -32,6 +33,17 @@ type Peers interface {
 	// RecvTensor asks the named task, such as "/job:ps/replica:0/task:0", for a tensor. An error says that the task is not
 	// part of the cluster, cannot be reached, or what it answered.
 	RecvTensor(ctx context.Context, task string, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error)
+	// Peer returns the named task. It does not wait for a connection.
+	Peer(task string) (Peer, error)
+}
+
+// Peer is another task of a cluster, as far as it is not about tensors of a rendezvous.
+type Peer interface {
+	MarkRecvFinished(ctx context.Context, req *pb.MarkRecvFinishedRequest) (*pb.MarkRecvFinishedResponse, error)
+	RecvBuf(ctx context.Context, req *pb.RecvBufRequest) (*pb.RecvBufResponse, error)
+	CompleteGroup(ctx context.Context, req *pb.CompleteGroupRequest) (*pb.CompleteGroupResponse, error)
+	CompleteInstance(ctx context.Context, req *pb.CompleteInstanceRequest) (*pb.CompleteInstanceResponse, error)
+	graphRunner
 }
 
 // Config is what a worker is made of.
@@ -43,7 +55,13 @@ type Config struct {
 	// Connect reaches the cluster that a session brings along, in which this task has the given name. It is nil where
 	// sessions may not bring one.
 	Connect func(spec cluster.Spec, self cluster.Task) (Peers, error)
-	Log     *slog.Logger
+	// Sequences numbers the steps with collective operations. It is shared with the task's master; nil where there is none.
+	Sequences *collective.Sequences
+	// Leader is the task that leads the collective groups of sessions that do not say which one does; "" for this one.
+	Leader string
+	// CacheResponses keeps tensors that peers have asked for until they say that these have arrived.
+	CacheResponses bool
+	Log            *slog.Logger
 }
 
 // recentRequests is how many request identifiers a worker remembers, TensorFlow's number.
@@ -52,8 +70,14 @@ const recentRequests = 100_000
 // Worker is one task. Its methods are those of WorkerService and may be called concurrently.
 type Worker struct {
 	Config
+	Collectives *collective.Manager
+
 	recent    *requestid.Recent
 	steps     *steps
+	cache     *responseCache  // nil if responses are not kept
+	life      context.Context // ends when the worker is closed
+	end       context.CancelFunc
+	acks      sync.WaitGroup // acknowledgements under way
 	transfers transferLog
 	legacy    *session // of masters that make no sessions
 
@@ -65,7 +89,15 @@ type Worker struct {
 // New returns a worker. Close must be called when it is no longer used.
 func New(cfg Config) *Worker {
 	w := &Worker{
-		Config: cfg, recent: requestid.NewRecent(recentRequests, 8), steps: newSteps(), sessions: map[string]*session{},
+		Config: cfg, Collectives: collective.NewManager(), recent: requestid.NewRecent(recentRequests, 8), steps: newSteps(),
+		sessions: map[string]*session{},
+	}
+	if w.Sequences == nil {
+		w.Sequences = collective.NewSequences()
+	}
+	w.life, w.end = context.WithCancel(context.Background())
+	if cfg.CacheResponses {
+		w.cache = newResponseCache()
 	}
 	w.legacy = newSession("", cfg.Task, cfg.Peers, cfg.Devices)
 	return w
@@ -85,6 +117,8 @@ func (w *Worker) Close() {
 	if !w.steps.close(status.Abortedf("The task %v is shutting down.", w.Task)) {
 		w.Log.Error("steps go on although they were cancelled", "task", w.Task, "after", closeTimeout)
 	}
+	w.end()
+	w.acks.Wait()
 	for _, s := range append(sessions, w.legacy) {
 		s.close()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-ml/weft/internal/worker"
 	"github.com/weft-ml/weft/kernel"
 	_ "github.com/weft-ml/weft/kernels/array"
+	_ "github.com/weft-ml/weft/kernels/collective"
 	_ "github.com/weft-ml/weft/kernels/comm"
 	_ "github.com/weft-ml/weft/kernels/control"
 	"github.com/weft-ml/weft/status"
@@ -30,8 +31,13 @@ type fixture struct {
 	device  *kernel.Device
 }
 
-func newFixture(t *testing.T) *fixture {
-	c := testcluster.New(t, testcluster.Options{Jobs: map[string]int{"worker": 2}, Kernels: testcluster.Kernels()})
+func newFixture(t *testing.T) *fixture { return newFixtureOf(t, nil) }
+
+// newFixtureOf is newFixture for a task with a configuration.
+func newFixtureOf(t *testing.T, config *pb.ConfigProto) *fixture {
+	c := testcluster.New(t, testcluster.Options{
+		Jobs: map[string]int{"worker": 2}, Kernels: testcluster.Kernels(), SessionDefaults: config,
+	})
 	n := c.Node("worker", 0)
 	return &fixture{t, n.Worker, c, n.Devices[0]}
 }
@@ -179,19 +185,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-func TestUnsupportedMethods(t *testing.T) {
-	f := newFixture(t)
-	_, err := f.Tracing(t.Context(), &pb.TracingRequest{})
+func TestTracingIsNotSupported(t *testing.T) {
+	_, err := newFixture(t).Tracing(t.Context(), &pb.TracingRequest{})
 	expect(t, err, status.Unimplemented, "Tracing")
-	_, err = f.RecvBuf(t.Context(), &pb.RecvBufRequest{})
-	expect(t, err, status.Unimplemented)
-	_, err = f.CompleteGroup(t.Context(), &pb.CompleteGroupRequest{})
-	expect(t, err, status.Internal)
-	_, err = f.CompleteInstance(t.Context(), &pb.CompleteInstanceRequest{})
-	expect(t, err, status.Internal)
-	_, err = f.GetStepSequence(t.Context(), &pb.GetStepSequenceRequest{})
-	expect(t, err, status.Internal)
-	if _, err = f.MarkRecvFinished(t.Context(), &pb.MarkRecvFinishedRequest{RequestId: 1}); err != nil {
-		t.Error(err)
-	}
 }

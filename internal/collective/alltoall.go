@@ -1,0 +1,61 @@
+package collective
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// allToAll sends row i of the input to device i and gathers what all devices have sent, each in the place that it asked
+// for, or else in that of its rank.
+func (x *execution) allToAll(ctx context.Context) (tensor.Tensor, error) {
+	n := len(x.group.Members)
+	if x.in.Rank() == 0 || x.in.Dim(0) != n {
+		return tensor.Tensor{}, status.InvalidArgumentf("input to all-to-all first dimension size (%d) must be the same as the group "+
+			"size (%d)", firstDim(x.in), n)
+	}
+	key := func(from, to int) string {
+		if x.group.Members[from].task() == x.group.Members[to].task() {
+			return fmt.Sprintf("%s:%d:%d", x.key, from, to)
+		}
+		return fmt.Sprintf("%s%d%d", x.key, from, to) // TensorFlow's, which is not always clear
+	}
+	for to := range n {
+		row := x.in.Rows(to, to+1)
+		if err := x.post(key(x.rank, to), row.Retain()); err != nil {
+			return tensor.Tensor{}, err
+		}
+	}
+	out, err := tensor.Alloc(x.op.DType, x.in.Shape())
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	err = each(ctx, n, func(ctx context.Context, from int) error {
+		got, err := x.receive(ctx, from, key(from, x.rank), x.in.NumElements()/n)
+		if err != nil {
+			return err
+		}
+		defer got.Release()
+		place := from
+		if x.group.places != nil {
+			place = x.group.places[from]
+		}
+		row := out.Rows(place, place+1)
+		copy(row.Bytes(), got.Bytes())
+		return nil
+	})
+	if err != nil {
+		out.Release()
+		return tensor.Tensor{}, err
+	}
+	return out, nil
+}
+
+func firstDim(t *tensor.Tensor) int {
+	if t.Rank() == 0 {
+		return 0
+	}
+	return t.Dim(0)
+}

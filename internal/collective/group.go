@@ -1,0 +1,283 @@
+package collective
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+// maxRecords bounds the groups, and the instances, that a task keeps in mind. Their keys come from peers as well.
+const maxRecords = 1 << 16
+
+// Manager keeps the groups of one task: those that it leads, and what it has learned of others from their leaders.
+type Manager struct {
+	mu        sync.Mutex
+	groups    map[int32]*gathering                 // guarded by mu; that this task leads, by key
+	instances map[instanceID]*instance             // guarded by mu; of groups that this task leads
+	known     map[groupID]*Group                   // guarded by mu; of other leaders
+	agreed    map[groupID]map[instanceID]agreement // guarded by mu; what other leaders have accepted
+}
+
+// groupID is a group as a member knows it.
+type groupID struct {
+	leader string
+	key    int32
+}
+
+// NewManager returns a manager that knows no groups.
+func NewManager() *Manager {
+	return &Manager{
+		groups: map[int32]*gathering{}, instances: map[instanceID]*instance{},
+		known: map[groupID]*Group{}, agreed: map[groupID]map[instanceID]agreement{},
+	}
+}
+
+// gathering is a group that devices join. Who has joined is told when all have.
+type gathering struct {
+	size    int
+	kind    string            // type of the devices
+	members map[string]joined // by name
+	waiting map[string]int    // calls that wait, by name
+
+	over  chan struct{} // closed when the group is complete or has failed
+	group *Group        // set before over is closed, unless it has failed
+	err   error         // why it has failed
+}
+
+type joined struct {
+	Device
+	place int32
+}
+
+// CompleteGroup joins a device to a group that this task leads and waits, no longer than ctx lives, until all have joined.
+func (m *Manager) CompleteGroup(ctx context.Context, in *Member) (*Group, error) {
+	g, err := m.join(in)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-g.over:
+	case <-ctx.Done():
+		m.withdraw(in, g)
+		select {
+		case <-g.over: // just now
+		default:
+			return nil, m.missing(g, in.Group.Key)
+		}
+	}
+	return g.group, g.err
+}
+
+// join adds a device to a group. A member that disagrees with the others about the group fails it for all who wait: they
+// could not succeed.
+func (m *Manager) join(in *Member) (*gathering, error) {
+	key := in.Group.Key
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	g := m.groups[key]
+	if g == nil {
+		if in.Group.Size < 1 {
+			return nil, status.InvalidArgumentf("group_size must be positive integer but got %d", in.Group.Size)
+		}
+		if len(m.groups) >= maxRecords {
+			return nil, status.ResourceExhaustedf("%d collective groups are known", maxRecords)
+		}
+		g = &gathering{
+			size: int(in.Group.Size), kind: in.Device.Type, members: map[string]joined{}, waiting: map[string]int{}, over: make(chan struct{}),
+		}
+		m.groups[key] = g
+	}
+	if err := g.admit(in); err != nil {
+		if g.group == nil || status.CodeOf(err) == status.FailedPrecondition {
+			m.failLocked(key, g, err)
+		}
+		return nil, err
+	}
+	g.waiting[in.Device.Name]++
+	if g.group == nil && len(g.members) == g.size {
+		group, err := g.complete(key)
+		if err != nil {
+			m.failLocked(key, g, err)
+			return nil, err
+		}
+		g.group = group
+		close(g.over)
+	}
+	return g, nil
+}
+
+// admit adds a device if the group can take it.
+func (g *gathering) admit(in *Member) error {
+	d, key := in.Device, in.Group.Key
+	old, known := g.members[d.Name]
+	switch {
+	case d.Type != g.kind:
+		return status.Internalf("Device %s is joining a group with incompatible device type %s (group_key=%d)", d.Name, g.kind, key)
+	case int(in.Group.Size) != g.size:
+		return status.Internalf("Device %s is joining a group with size %d, but that group has size %d (group_key=%d)",
+			d.Name, in.Group.Size, g.size, key)
+	case known && old.Incarnation != d.Incarnation:
+		return status.FailedPreconditionf("Device %s current incarnation doesn't match with one in the group. This usually means "+
+			"this worker has restarted but the collective leader hasn't, or this worker connects to a wrong cluster.", d.Name)
+	case known:
+		return nil
+	case len(g.members) == g.size:
+		return status.Internalf("Device %s is joining a group that is already full (group_key=%d)", d.Name, key)
+	case in.Group.Rank < -1 || int(in.Group.Rank) >= g.size:
+		return status.InvalidArgumentf("User Provided rank is invalid. It should be between [0, group_size)")
+	}
+	g.members[d.Name] = joined{d, in.Group.Rank}
+	return nil
+}
+
+// complete returns the group of all members.
+func (g *gathering) complete(key int32) (*Group, error) {
+	out := &Group{Key: key, Type: g.kind}
+	for _, m := range g.members {
+		out.Members = append(out.Members, m.Device)
+	}
+	order(out.Members)
+	taken := map[int32]bool{}
+	var places []int
+	var text []string
+	for i := range out.Members {
+		place := g.members[out.Members[i].Name].place
+		taken[place] = true
+		places = append(places, int(place))
+		text = append(text, fmt.Sprint(place))
+	}
+	switch {
+	case taken[-1] && len(taken) > 1:
+		return nil, status.InvalidArgumentf("Only part of the group members have user given rank specified. Received ranks: %s",
+			strings.Join(text, ","))
+	case !taken[-1] && len(taken) < g.size:
+		return nil, status.InvalidArgumentf("Duplicate ranks specified for group members. Received ranks: %s", strings.Join(text, ","))
+	case !taken[-1]:
+		out.places = places
+	}
+	return out, nil
+}
+
+// failLocked lets all who wait for a group know that it has failed, and forgets it, so that it can be formed anew.
+func (m *Manager) failLocked(key int32, g *gathering, err error) {
+	if m.groups[key] == g {
+		delete(m.groups, key)
+	}
+	for id := range m.instances {
+		if id.group == key {
+			delete(m.instances, id)
+		}
+	}
+	if g.group == nil {
+		g.err = err
+		close(g.over)
+	}
+}
+
+// withdraw takes a device back that no longer waits for the others.
+func (m *Manager) withdraw(in *Member, g *gathering) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name := in.Device.Name
+	if g.waiting[name]--; g.waiting[name] > 0 || g.group != nil {
+		return
+	}
+	delete(g.members, name)
+	if len(g.members) == 0 && m.groups[in.Group.Key] == g {
+		delete(m.groups, in.Group.Key)
+	}
+}
+
+// missing is the error of a wait for a group that was given up.
+func (m *Manager) missing(g *gathering, key int32) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	names := slices.Sorted(maps.Keys(g.members))
+	return status.Cancelledf("Cancelled while waiting for collective group %d: besides the device itself, %d of %d devices have joined: %s",
+		key, len(names), g.size-1, strings.Join(names, ", "))
+}
+
+// group returns the group that a device is in, and joins it at its leader if it is not known. Self is the task's own name.
+func (m *Manager) group(ctx context.Context, s *Step, in *Member) (*Group, error) {
+	if s.leads() {
+		return m.CompleteGroup(ctx, in)
+	}
+	id := groupID{s.Leader, in.Group.Key}
+	g := m.lookup(id)
+	if g == nil {
+		if s.Peers == nil {
+			return nil, status.Internalf("No worker known as %s, the leader of collective groups", s.Leader)
+		}
+		var err error
+		if g, err = s.Peers.CompleteGroup(ctx, s.Leader, in); err != nil {
+			return nil, err
+		}
+		order(g.Members)
+		if err := m.learn(id, g); err != nil {
+			return nil, err
+		}
+	}
+	at := g.rank(in.Device.Name)
+	switch {
+	case len(g.Members) != int(in.Group.Size):
+		return nil, status.Internalf("Device %s is joining a group with size %d, but that group has size %d (group_key=%d)",
+			in.Device.Name, in.Group.Size, len(g.Members), in.Group.Key)
+	case at < 0:
+		return nil, status.Internalf("Device %s is joining a group that is already full (group_key=%d)", in.Device.Name, in.Group.Key)
+	case g.Members[at].Incarnation != in.Device.Incarnation:
+		return nil, status.FailedPreconditionf("Device %s current incarnation doesn't match with one in the group. This usually "+
+			"means this worker has restarted but the collective leader hasn't, or this worker connects to a wrong cluster.", in.Device.Name)
+	}
+	return g, nil
+}
+
+func (m *Manager) lookup(id groupID) *Group {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.known[id]
+}
+
+func (m *Manager) learn(id groupID, g *Group) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.known) >= maxRecords {
+		return status.ResourceExhaustedf("%d collective groups are known", maxRecords)
+	}
+	m.known[id] = g
+	return nil
+}
+
+// joinedGroup returns a group that must have been joined before.
+func (m *Manager) joinedGroup(s *Step, want kernel.CollectiveGroup) (*Group, error) {
+	g := m.lookup(groupID{s.Leader, want.Key})
+	if s.leads() {
+		m.mu.Lock()
+		if led := m.groups[want.Key]; led != nil {
+			g = led.group
+		}
+		m.mu.Unlock()
+	}
+	if g == nil {
+		return nil, status.InvalidArgumentf("Group %d is not initialized. Please call group initialization op first before "+
+			"invoking collective op.", want.Key)
+	}
+	return g, nil
+}
+
+// forget drops what is known of another leader's group: a member, or the leader, may have been restarted.
+func (m *Manager) forget(s *Step, key int32) {
+	if s.leads() {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := groupID{s.Leader, key}
+	delete(m.known, id)
+	delete(m.agreed, id)
+}

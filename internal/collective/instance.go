@@ -1,0 +1,161 @@
+package collective
+
+import (
+	"context"
+	"maps"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+// instanceID is an operation of a group.
+type instanceID struct {
+	group, key int32
+	step       int64
+}
+
+// instance is an operation of a group that this task leads.
+type instance struct {
+	Instance // as the first device has brought it
+	// Broadcasts wait for all devices, since any of them may be the source.
+	seen   map[string]bool
+	source int // rank, -1 if it is not known
+
+	over chan struct{} // closed when all that must be known is, or the instance has failed
+	err  error         // set before over is closed
+}
+
+func (i *instance) isOver() bool {
+	select {
+	case <-i.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// CompleteInstance compares what a device brings to an operation of a group that this task leads with what the others
+// bring, and returns the rank of the source of a broadcast, or -1. For a broadcast it waits until all devices have come.
+func (m *Manager) CompleteInstance(ctx context.Context, in *Instance) (source int, err error) {
+	i, err := m.enter(in)
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case <-i.over:
+		return i.source, i.err
+	case <-ctx.Done():
+		return 0, status.FromContext(ctx, "waiting for the source of "+in.Name)
+	}
+}
+
+func (m *Manager) enter(in *Instance) (*instance, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	g := m.groups[in.Group]
+	switch {
+	case g == nil:
+		return nil, status.FailedPreconditionf("group %d not found. This normally means the server has restarted", in.Group)
+	case g.group == nil:
+		return nil, status.FailedPreconditionf("group %d failed to resolve. This normally means the server has restarted", in.Group)
+	}
+	rank := g.group.rank(in.Device)
+	if rank < 0 {
+		return nil, status.FailedPreconditionf("Device %s is not a member of collective group %d", in.Device, in.Group)
+	}
+	id := instanceID{in.Group, in.Key, in.StepID}
+	i := m.instances[id]
+	if i == nil {
+		m.makeRoomLocked()
+		i = &instance{Instance: *in, seen: map[string]bool{}, source: -1, over: make(chan struct{})}
+		m.instances[id] = i
+	}
+	if err := compare(&i.Instance, in); err != nil {
+		return nil, err
+	}
+	if i.isOver() {
+		return i, nil
+	}
+	i.arrive(in, rank, g.size)
+	if i.isOver() && i.err != nil {
+		delete(m.instances, id) // the next attempt starts anew
+	}
+	return i, nil
+}
+
+// makeRoomLocked forgets the operations that nobody waits for if there are many.
+func (m *Manager) makeRoomLocked() {
+	if len(m.instances) >= maxRecords {
+		maps.DeleteFunc(m.instances, func(_ instanceID, i *instance) bool { return i.isOver() })
+	}
+}
+
+// compare checks that a device brings what another one has brought.
+func compare(i, in *Instance) error {
+	switch {
+	case i.Kind != in.Kind || i.DType != in.DType:
+		return status.Internalf("Collective instance %d expected type %d and data_type %d but got type %d and data_type %d",
+			in.Key, i.Kind, i.DType, in.Kind, in.DType)
+	case !i.Shape.Equal(in.Shape):
+		return status.InvalidArgumentf("Shape mismatch in the collective instance %d. Op at device %s expected shape %v but "+
+			"another member in the group expected shape %v. This is likely due to different input shapes at different members of the "+
+			"collective op.", in.Key, in.Device, in.Shape, i.Shape)
+	}
+	return nil
+}
+
+// arrive notes that a device has come. The last one, or the first that cannot be right, ends the wait.
+func (i *instance) arrive(in *Instance, rank, size int) {
+	if i.Kind != kernel.Broadcast {
+		close(i.over)
+		return
+	}
+	if !i.seen[in.Device] && in.Source {
+		if i.source >= 0 {
+			i.err = status.Internalf("Instance %d already has source %d, received second claim from %d", in.Key, i.source, rank)
+			close(i.over)
+			return
+		}
+		i.source = rank
+	}
+	i.seen[in.Device] = true
+	if len(i.seen) < size {
+		return
+	}
+	if i.source < 0 {
+		i.err = status.Internalf("Instance %d found no source for broadcast.  This could mean that there were group_size=%d "+
+			"BcastRecvs but no BcastSend.", in.Key, size)
+	}
+	close(i.over)
+}
+
+// agreement is an operation that a leader has accepted.
+type agreement struct {
+	Instance
+	source int
+}
+
+// instance makes what a device brings known to the leader, and returns the rank of the source of a broadcast. What the
+// leader has accepted once is not asked again.
+func (m *Manager) instance(ctx context.Context, s *Step, in *Instance) (source int, err error) {
+	if s.leads() {
+		return m.CompleteInstance(ctx, in)
+	}
+	group, id := groupID{s.Leader, in.Group}, instanceID{in.Group, in.Key, in.StepID}
+	m.mu.Lock()
+	a, ok := m.agreed[group][id]
+	m.mu.Unlock()
+	if ok {
+		return a.source, compare(&a.Instance, in)
+	}
+	if source, err = s.Peers.CompleteInstance(ctx, s.Leader, in); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if all := m.agreed[group]; all == nil || len(all) >= maxRecords {
+		m.agreed[group] = map[instanceID]agreement{}
+	}
+	m.agreed[group][id] = agreement{*in, source}
+	return source, nil
+}
