@@ -9,14 +9,28 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// accumulation is one run of reverse accumulation.
+// accumulation is one run of reverse accumulation, in a graph or in the body of a loop.
 type accumulation struct {
-	s       *op.Scope
+	*shared
+	s    *op.Scope
+	back *backLoop // nil outside of loops
+}
+
+// shared is what the accumulations in a graph and in the bodies of its loops have in common.
+type shared struct {
+	base    *op.Scope // of the outermost accumulation
 	opts    *options
+	st      *structure
 	between map[*graph.Node]bool // nodes on a path from an x to a y
-	pending map[*graph.Node]int  // edges to consumers between that have not been differentiated yet
+	pending map[unit]int         // edges to consumers between that have not been differentiated yet
 	parts   map[op.Output][]Grad // contributions that have arrived
 	sums    map[op.Output]Grad   // contributions added up
+}
+
+// unit is what is differentiated in one go: a node, or a whole loop.
+type unit struct {
+	node *graph.Node
+	loop *loop
 }
 
 func accumulate(s *op.Scope, ys, xs []op.Output, opts *options) ([]Grad, error) {
@@ -28,18 +42,17 @@ func accumulate(s *op.Scope, ys, xs []op.Output, opts *options) ([]Grad, error) 
 			return nil, status.InvalidArgumentf("gradients: one of the outputs is the zero Output")
 		}
 	}
+	st, err := findStructure(s.Graph())
+	if err != nil {
+		return nil, err
+	}
 	inner, _ := s.Composite("gradients")
-	a := &accumulation{
-		s: inner, opts: opts, between: findBetween(ys, xs, opts.stop), pending: map[*graph.Node]int{},
+	inner = inner.Anywhere()
+	a := &accumulation{s: inner, shared: &shared{
+		base: inner, opts: opts, st: st, between: findBetween(ys, xs, opts.stop), pending: map[unit]int{},
 		parts: map[op.Output][]Grad{}, sums: map[op.Output]Grad{},
-	}
-	for n := range a.between {
-		for _, in := range n.Inputs() {
-			if a.passes(in) {
-				a.pending[in.Node]++
-			}
-		}
-	}
+	}}
+	a.countPending()
 	if err := a.run(a.begin(ys)); err != nil {
 		return nil, err
 	}
@@ -48,6 +61,28 @@ func accumulate(s *op.Scope, ys, xs []op.Output, opts *options) ([]Grad, error) 
 		out[i] = a.sum(x)
 	}
 	return out, nil
+}
+
+// countPending counts, for every unit, the edges to what takes its values in the same frame.
+func (a *accumulation) countPending() {
+	for n := range a.between {
+		if n.IsNextIteration() || isExit(n) || isLoopMerge(n) || isLoopSwitch(n) {
+			continue // within a loop these are where it begins and ends
+		}
+		for _, in := range n.Inputs() {
+			if a.passes(in) {
+				a.pending[a.unitOf(in)]++
+			}
+		}
+	}
+}
+
+// unitOf returns what has to be differentiated for the gradient of a value to go on.
+func (a *accumulation) unitOf(o op.Output) unit {
+	if isExit(o.Node) {
+		return unit{loop: a.st.loopOf(o.Node)}
+	}
+	return unit{node: o.Node}
 }
 
 // findBetween returns the nodes that both depend on an x and are needed for a y.
@@ -112,9 +147,7 @@ func differentiable(o op.Output) bool {
 func (a *accumulation) passes(in op.Output) bool { return a.between[in.Node] && !a.opts.stop[in] }
 
 // begin gives the ys their initial gradients and returns the nodes to differentiate first.
-func (a *accumulation) begin(ys []op.Output) []*graph.Node {
-	var ready []*graph.Node
-	seen := map[*graph.Node]bool{}
+func (a *accumulation) begin(ys []op.Output) []unit {
 	for i, y := range ys {
 		var g Grad
 		if a.opts.initial != nil {
@@ -125,36 +158,56 @@ func (a *accumulation) begin(ys []op.Output) []*graph.Node {
 		if !g.IsNone() {
 			a.parts[y] = append(a.parts[y], g)
 		}
-		if a.between[y.Node] && a.pending[y.Node] == 0 && !seen[y.Node] {
-			seen[y.Node] = true
-			ready = append(ready, y.Node)
+	}
+	return a.ready(ys)
+}
+
+// ready returns the units of ys that wait for nothing.
+func (a *accumulation) ready(ys []op.Output) []unit {
+	var ready []unit
+	for _, y := range ys {
+		if u := a.unitOf(y); a.between[y.Node] && a.pending[u] == 0 && !slices.Contains(ready, u) {
+			ready = append(ready, u)
 		}
 	}
 	return ready
 }
 
-// run differentiates nodes in an order in which all gradients of a node's outputs have arrived before its turn.
-func (a *accumulation) run(ready []*graph.Node) error {
+// run differentiates units in an order in which all gradients of their values have arrived before their turn.
+func (a *accumulation) run(ready []unit) error {
 	for len(ready) > 0 {
-		n := ready[0]
+		u := ready[0]
 		ready = ready[1:]
-		grads, err := a.step(n)
+		inputs, grads, err := a.differentiate(u)
 		if err != nil {
 			return err
 		}
-		for i, in := range n.Inputs() {
+		for i, in := range inputs {
 			if !a.passes(in) {
 				continue
 			}
 			if grads != nil && !grads[i].IsNone() {
 				a.parts[in] = append(a.parts[in], grads[i])
 			}
-			if a.pending[in.Node]--; a.pending[in.Node] == 0 {
-				ready = append(ready, in.Node)
+			next := a.unitOf(in)
+			if a.pending[next]--; a.pending[next] == 0 {
+				ready = append(ready, next)
 			}
 		}
 	}
 	return nil
+}
+
+// differentiate returns the inputs of a unit and their gradients; nil for none.
+func (a *accumulation) differentiate(u unit) ([]op.Output, []Grad, error) {
+	if u.loop != nil {
+		return a.stepLoop(u.loop)
+	}
+	if isEnter(u.node) || isLoopSwitch(u.node) {
+		return nil, nil, nil // where the body of a loop begins
+	}
+	grads, err := a.step(u.node)
+	return u.node.Inputs(), grads, err
 }
 
 // step differentiates one node; nil if none of its outputs has a gradient, or none of its inputs needs one.

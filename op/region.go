@@ -1,6 +1,8 @@
 package op
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/status"
 )
@@ -12,7 +14,8 @@ type Region interface {
 	// Capture returns the value o, which is not of the region, as nodes in the region see it. It is called once for
 	// every o.
 	Capture(o Output) (Output, error)
-	// Pivot returns the node that nodes without inputs wait for, so that they run when the region does; nil for none.
+	// Pivot returns the node that nodes wait for that have no inputs, or only such that a loop takes from around, so that
+	// they run when the region does; nil for none.
 	Pivot() *graph.Node
 }
 
@@ -130,10 +133,13 @@ func (s *Scope) bringAll(args []Arg) ([]Arg, error) {
 	return out, nil
 }
 
+// varies reports whether a value is other than one that is there in every iteration of a loop, wanted or not.
+func varies(o Output) bool { return !o.Node.Attrs.Bool("is_constant") }
+
 // connectControls makes a new node wait for the nodes of the scope. One of a region around is waited for through its first
 // output; what has none is done by the time that the region runs, or is not waited for.
 func (s *Scope) connectControls(n *graph.Node) error {
-	if pivot := s.region.Pivot(); pivot != nil && n.NumInputs() == 0 {
+	if pivot := s.region.Pivot(); pivot != nil && !slices.ContainsFunc(n.Inputs(), varies) {
 		s.b.g.ConnectControl(pivot, n)
 	}
 	for _, c := range s.controls {

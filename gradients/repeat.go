@@ -1,0 +1,84 @@
+package gradients
+
+import (
+	"strings"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+)
+
+// keepRepeatable removes from the body of a function what some of its results do not need. What remains must be such that it
+// can run a second time, for the gradient: it gives the same values again and changes nothing.
+func keepRepeatable(body *graph.Body, results []int, function string) error {
+	needed := search{found: map[*graph.Node]bool{}}
+	for _, i := range results {
+		needed.push(body.Rets[i])
+	}
+	for n := needed.pop(); n != nil; n = needed.pop() {
+		for _, in := range n.Inputs() {
+			needed.push(in.Node)
+		}
+		for _, c := range n.ControlInputs() {
+			needed.push(c)
+		}
+	}
+	for id := range body.Graph.NumIDs() {
+		n := body.Graph.NodeByID(id)
+		switch {
+		case n == nil || isEnd(n):
+		case !needed.found[n]:
+			body.Graph.Remove(n)
+		case !repeatable(body.Graph, n.Op, n.Attrs, map[string]bool{}):
+			return status.Unimplementedf("the gradient of function '%s' would run '%s' (op type: %s) a second time, which has effects "+
+				"or gives other values then", function, n.Name, n.Op.Name)
+		}
+	}
+	return nil
+}
+
+// isEnd reports whether a node stands for an argument or result of a function.
+func isEnd(n *graph.Node) bool { return n.Op.Name == "_Arg" || n.Op.Name == "_Retval" }
+
+// readers are stateful operations that change nothing, or only what is of the same call: prefixes of their names.
+var readers = []string{"VarHandleOp", "ReadVariableOp", "ResourceGather", "VariableShape", "TensorArray", "Stack", "Assert", "Print"}
+
+// repeatable reports whether an operation may run a second time. seen are the functions that have been looked into.
+func repeatable(g *graph.Graph, o *opdef.Op, attrs opdef.Attrs, seen map[string]bool) bool {
+	if !o.Stateful || o.Name == "_Arg" {
+		return true
+	}
+	for _, prefix := range readers {
+		if strings.HasPrefix(o.Name, prefix) {
+			return true
+		}
+	}
+	calls := false
+	for _, v := range attrs {
+		fs, _ := v.([]opdef.Func)
+		if f, ok := v.(opdef.Func); ok {
+			fs = []opdef.Func{f}
+		}
+		for _, f := range fs {
+			calls = true
+			if !seen[f.Name] && !bodyRepeatable(g, f, seen) {
+				return false
+			}
+		}
+	}
+	return calls
+}
+
+func bodyRepeatable(g *graph.Graph, f opdef.Func, seen map[string]bool) bool {
+	seen[f.Name] = true
+	body, err := g.Library.InstantiateBody(f, g.Ops())
+	if err != nil {
+		return false
+	}
+	for n := range body.Graph.Nodes() {
+		if !repeatable(g, n.Op, n.Attrs, seen) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,193 @@
+package gradients
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/op"
+)
+
+// structure is what the graph that is differentiated says of its loops and conditions.
+type structure struct {
+	frames *graph.Frames
+	loops  map[*graph.Frame]*loop
+	guards map[*graph.Node][]guard // of the values of a node, within its frame; of Enter nodes, of what they take in
+	frame  map[*graph.Node]*graph.Frame
+}
+
+// A guard says that a value is dead unless a branch of a condition runs.
+type guard struct {
+	pred op.Output
+	side int // output of the Switch nodes by pred that is alive
+}
+
+// loop is the nodes of a frame that make it a loop.
+type loop struct {
+	frame  *graph.Frame
+	enters []*graph.Node
+	vars   []loopVar
+	guards []guard // of what enters, in the frame around
+}
+
+// loopVar is what a variable goes through: Enter → Merge → Switch → body → NextIteration → Merge, and Switch → Exit.
+type loopVar struct {
+	enter, merge, split, exit, next *graph.Node // exit is nil if nobody uses the last value
+}
+
+// findStructure looks at the whole graph.
+func findStructure(g *graph.Graph) (*structure, error) {
+	frames, err := graph.FindFrames(g)
+	if err != nil {
+		return nil, err
+	}
+	order, err := g.InOrder()
+	if err != nil {
+		return nil, err
+	}
+	st := &structure{
+		frames: frames, loops: map[*graph.Frame]*loop{}, guards: map[*graph.Node][]guard{}, frame: map[*graph.Node]*graph.Frame{},
+	}
+	for _, n := range order {
+		st.frame[n] = frames.RunsIn[n.ID]
+		switch {
+		case isEnter(n):
+			st.addEnter(n)
+		case isExit(n) && st.frame[n] != nil:
+			st.frame[n] = st.frame[n].Parent
+		}
+	}
+	for _, n := range order {
+		st.guards[n] = st.findGuards(n)
+		if isEnter(n) {
+			l := st.loops[st.frame[n]]
+			l.guards = union(l.guards, st.guards[n])
+		}
+	}
+	return st, nil
+}
+
+func isEnter(n *graph.Node) bool { return n.Op.Name == "Enter" || n.Op.Name == "RefEnter" }
+
+func isExit(n *graph.Node) bool { return n.Op.Name == "Exit" || n.Op.Name == "RefExit" }
+
+func isSwitch(n *graph.Node) bool { return n.Op.Name == "Switch" || n.Op.Name == "RefSwitch" }
+
+func isLoopSwitch(n *graph.Node) bool { return isSwitch(n) && n.Input(1).Node.Op.Name == "LoopCond" }
+
+func isLoopMerge(n *graph.Node) bool {
+	return n.IsMerge() && slices.ContainsFunc(n.Inputs(), func(in op.Output) bool { return in.Node.IsNextIteration() })
+}
+
+// addEnter adds an Enter node to its loop, and what follows it if it is not constant.
+func (st *structure) addEnter(n *graph.Node) {
+	var child *graph.Frame
+	v := loopVar{enter: n}
+	for _, e := range n.OutEdges() {
+		if f := st.frames.RunsIn[e.Dst.ID]; f != nil {
+			child = f
+		}
+		if !e.IsControl() && isLoopMerge(e.Dst) {
+			v.merge = e.Dst
+		}
+	}
+	if child == nil {
+		return // nobody uses it
+	}
+	st.frame[n] = child
+	l := st.loops[child]
+	if l == nil {
+		l = &loop{frame: child}
+		st.loops[child] = l
+	}
+	l.enters = append(l.enters, n)
+	if v.merge == nil {
+		return
+	}
+	for _, in := range v.merge.Inputs() {
+		if in.Node.IsNextIteration() {
+			v.next = in.Node
+		}
+	}
+	for _, e := range v.merge.OutEdges() {
+		if !e.IsControl() && e.DstIn == 0 && isLoopSwitch(e.Dst) {
+			v.split = e.Dst
+		}
+	}
+	if v.split == nil {
+		return
+	}
+	for _, e := range v.split.OutEdges() {
+		if !e.IsControl() && isExit(e.Dst) {
+			v.exit = e.Dst
+		}
+	}
+	l.vars = append(l.vars, v)
+}
+
+// findGuards returns the guards of a node whose inputs have theirs.
+func (st *structure) findGuards(n *graph.Node) []guard {
+	switch {
+	case isLoopMerge(n), isLoopSwitch(n):
+		return nil
+	case isExit(n):
+		if l := st.loops[st.frames.RunsIn[n.ID]]; l != nil {
+			return l.guards
+		}
+		return nil
+	case n.IsMerge():
+		both := st.of(n.Input(0))
+		for _, in := range n.Inputs()[1:] {
+			other := st.of(in)
+			both = slices.DeleteFunc(slices.Clone(both), func(g guard) bool { return !slices.Contains(other, g) })
+		}
+		return both
+	}
+	var all []guard
+	for _, in := range n.Inputs() {
+		all = union(all, st.of(in))
+	}
+	for _, c := range n.ControlInputs() {
+		if !isEnter(c) {
+			all = union(all, st.guards[c])
+		}
+	}
+	return all
+}
+
+// of returns the guards of a value within its frame.
+func (st *structure) of(o op.Output) []guard {
+	switch {
+	case isEnter(o.Node):
+		return nil
+	case isSwitch(o.Node) && !isLoopSwitch(o.Node):
+		return union(st.guards[o.Node], []guard{{o.Node.Input(1), o.Index}})
+	}
+	return st.guards[o.Node]
+}
+
+// union returns all guards of a, then those of b that are not in a.
+func union(a, b []guard) []guard {
+	out := slices.Clip(a)
+	for _, g := range b {
+		if !slices.Contains(out, g) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// loopAround returns the loop that a value is in; nil for none.
+func (st *structure) loopAround(n *graph.Node) *loop {
+	if f := st.frame[n]; f != nil {
+		return st.loops[f]
+	}
+	return nil
+}
+
+// loopOf returns the loop that an Enter or Exit node belongs to.
+func (st *structure) loopOf(n *graph.Node) *loop {
+	if isEnter(n) {
+		return st.loops[st.frame[n]]
+	}
+	return st.loops[st.frames.RunsIn[n.ID]]
+}
