@@ -3219,6 +3219,12 @@ func Eig(s *Scope, input Output, tout tensor.DType, optional ...EigAttr) (e Outp
 	return out(node, 0), out(node, 1)
 }
 
+// Einsum: Sums products of the elements of one or two operands over the labels that the output does not name; "ij,jk->ik" is a matrix product.
+func Einsum(s *Scope, inputs []Output, equation string) Output {
+	attrs := opdef.Attrs{"equation": equation}
+	return out(s.Add("Einsum", []Arg{Many(inputs)}, attrs), 0)
+}
+
 // Elu: Computes features where they are not negative and exp(features)-1 elsewhere.
 func Elu(s *Scope, features Output) Output {
 	return out(s.Add("Elu", []Arg{One(features)}, nil), 0)
@@ -5129,6 +5135,38 @@ func MakeIterator(s *Scope, dataset Output, iterator Output) *graph.Node {
 	return s.Add("MakeIterator", []Arg{One(dataset), One(iterator)}, nil)
 }
 
+// MapClearAttr is an optional argument of [MapClear].
+type MapClearAttr func(opdef.Attrs)
+
+// MapClearCapacity sets the optional attribute capacity; the default is 0.
+func MapClearCapacity(value int64) MapClearAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// MapClearMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func MapClearMemoryLimit(value int64) MapClearAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// MapClearContainer sets the optional attribute container; the default is "".
+func MapClearContainer(value string) MapClearAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// MapClearSharedName sets the optional attribute shared_name; the default is "".
+func MapClearSharedName(value string) MapClearAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// MapClear: Removes all elements from a staging map.
+func MapClear(s *Scope, dtypes []tensor.DType, optional ...MapClearAttr) *graph.Node {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("MapClear", nil, attrs)
+}
+
 // MapDatasetAttr is an optional argument of [MapDataset].
 type MapDatasetAttr func(opdef.Attrs)
 
@@ -5159,6 +5197,199 @@ func MapDataset(s *Scope, inputDataset Output, otherArguments []Output, f opdef.
 		set(attrs)
 	}
 	return out(s.Add("MapDataset", []Arg{One(inputDataset), Many(otherArguments)}, attrs), 0)
+}
+
+// MapIncompleteSizeAttr is an optional argument of [MapIncompleteSize].
+type MapIncompleteSizeAttr func(opdef.Attrs)
+
+// MapIncompleteSizeCapacity sets the optional attribute capacity; the default is 0.
+func MapIncompleteSizeCapacity(value int64) MapIncompleteSizeAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// MapIncompleteSizeMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func MapIncompleteSizeMemoryLimit(value int64) MapIncompleteSizeAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// MapIncompleteSizeContainer sets the optional attribute container; the default is "".
+func MapIncompleteSizeContainer(value string) MapIncompleteSizeAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// MapIncompleteSizeSharedName sets the optional attribute shared_name; the default is "".
+func MapIncompleteSizeSharedName(value string) MapIncompleteSizeAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// MapIncompleteSize: Counts the elements in a staging map of which components are missing.
+func MapIncompleteSize(s *Scope, dtypes []tensor.DType, optional ...MapIncompleteSizeAttr) Output {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("MapIncompleteSize", nil, attrs), 0)
+}
+
+// MapPeekAttr is an optional argument of [MapPeek].
+type MapPeekAttr func(opdef.Attrs)
+
+// MapPeekCapacity sets the optional attribute capacity; the default is 0.
+func MapPeekCapacity(value int64) MapPeekAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// MapPeekMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func MapPeekMemoryLimit(value int64) MapPeekAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// MapPeekContainer sets the optional attribute container; the default is "".
+func MapPeekContainer(value string) MapPeekAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// MapPeekSharedName sets the optional attribute shared_name; the default is "".
+func MapPeekSharedName(value string) MapPeekAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// MapPeek: Gives components of the element of a key in a staging map, where they stay. It waits for the element.
+func MapPeek(s *Scope, key Output, indices Output, dtypes []tensor.DType, optional ...MapPeekAttr) []Output {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("MapPeek", []Arg{One(key), One(indices)}, attrs), "values")
+}
+
+// MapSizeAttr is an optional argument of [MapSize].
+type MapSizeAttr func(opdef.Attrs)
+
+// MapSizeCapacity sets the optional attribute capacity; the default is 0.
+func MapSizeCapacity(value int64) MapSizeAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// MapSizeMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func MapSizeMemoryLimit(value int64) MapSizeAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// MapSizeContainer sets the optional attribute container; the default is "".
+func MapSizeContainer(value string) MapSizeAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// MapSizeSharedName sets the optional attribute shared_name; the default is "".
+func MapSizeSharedName(value string) MapSizeAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// MapSize: Counts the complete elements in a staging map.
+func MapSize(s *Scope, dtypes []tensor.DType, optional ...MapSizeAttr) Output {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("MapSize", nil, attrs), 0)
+}
+
+// MapStageAttr is an optional argument of [MapStage].
+type MapStageAttr func(opdef.Attrs)
+
+// MapStageCapacity sets the optional attribute capacity; the default is 0.
+func MapStageCapacity(value int64) MapStageAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// MapStageMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func MapStageMemoryLimit(value int64) MapStageAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// MapStageContainer sets the optional attribute container; the default is "".
+func MapStageContainer(value string) MapStageAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// MapStageSharedName sets the optional attribute shared_name; the default is "".
+func MapStageSharedName(value string) MapStageAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// MapStage: Adds components of the element of a key, by their numbers, to a staging map. It waits while there is no room.
+func MapStage(s *Scope, key Output, indices Output, values []Output, dtypes []tensor.DType, optional ...MapStageAttr) *graph.Node {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("MapStage", []Arg{One(key), One(indices), Many(values)}, attrs)
+}
+
+// MapUnstageAttr is an optional argument of [MapUnstage].
+type MapUnstageAttr func(opdef.Attrs)
+
+// MapUnstageCapacity sets the optional attribute capacity; the default is 0.
+func MapUnstageCapacity(value int64) MapUnstageAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// MapUnstageMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func MapUnstageMemoryLimit(value int64) MapUnstageAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// MapUnstageContainer sets the optional attribute container; the default is "".
+func MapUnstageContainer(value string) MapUnstageAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// MapUnstageSharedName sets the optional attribute shared_name; the default is "".
+func MapUnstageSharedName(value string) MapUnstageAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// MapUnstage: Takes components of the element of a key, by their numbers, from a staging map. It waits for the element.
+func MapUnstage(s *Scope, key Output, indices Output, dtypes []tensor.DType, optional ...MapUnstageAttr) []Output {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("MapUnstage", []Arg{One(key), One(indices)}, attrs), "values")
+}
+
+// MapUnstageNoKeyAttr is an optional argument of [MapUnstageNoKey].
+type MapUnstageNoKeyAttr func(opdef.Attrs)
+
+// MapUnstageNoKeyCapacity sets the optional attribute capacity; the default is 0.
+func MapUnstageNoKeyCapacity(value int64) MapUnstageNoKeyAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// MapUnstageNoKeyMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func MapUnstageNoKeyMemoryLimit(value int64) MapUnstageNoKeyAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// MapUnstageNoKeyContainer sets the optional attribute container; the default is "".
+func MapUnstageNoKeyContainer(value string) MapUnstageNoKeyAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// MapUnstageNoKeySharedName sets the optional attribute shared_name; the default is "".
+func MapUnstageNoKeySharedName(value string) MapUnstageNoKeyAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// MapUnstageNoKey: Takes components of some element from a staging map, and gives its key. It waits while there is none.
+func MapUnstageNoKey(s *Scope, indices Output, dtypes []tensor.DType, optional ...MapUnstageNoKeyAttr) (key Output, values []Output) {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("MapUnstageNoKey", []Arg{One(indices)}, attrs)
+	return firstOf(outArg(node, "key")), outArg(node, "values")
 }
 
 // MatMulAttr is an optional argument of [MatMul].
@@ -6232,6 +6463,231 @@ func OptionsDataset(s *Scope, inputDataset Output, serializedOptions string, out
 		set(attrs)
 	}
 	return out(s.Add("OptionsDataset", []Arg{One(inputDataset)}, attrs), 0)
+}
+
+// OrderedMapClearAttr is an optional argument of [OrderedMapClear].
+type OrderedMapClearAttr func(opdef.Attrs)
+
+// OrderedMapClearCapacity sets the optional attribute capacity; the default is 0.
+func OrderedMapClearCapacity(value int64) OrderedMapClearAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// OrderedMapClearMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func OrderedMapClearMemoryLimit(value int64) OrderedMapClearAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// OrderedMapClearContainer sets the optional attribute container; the default is "".
+func OrderedMapClearContainer(value string) OrderedMapClearAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// OrderedMapClearSharedName sets the optional attribute shared_name; the default is "".
+func OrderedMapClearSharedName(value string) OrderedMapClearAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// OrderedMapClear: Removes all elements from a staging map.
+func OrderedMapClear(s *Scope, dtypes []tensor.DType, optional ...OrderedMapClearAttr) *graph.Node {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("OrderedMapClear", nil, attrs)
+}
+
+// OrderedMapIncompleteSizeAttr is an optional argument of [OrderedMapIncompleteSize].
+type OrderedMapIncompleteSizeAttr func(opdef.Attrs)
+
+// OrderedMapIncompleteSizeCapacity sets the optional attribute capacity; the default is 0.
+func OrderedMapIncompleteSizeCapacity(value int64) OrderedMapIncompleteSizeAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// OrderedMapIncompleteSizeMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func OrderedMapIncompleteSizeMemoryLimit(value int64) OrderedMapIncompleteSizeAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// OrderedMapIncompleteSizeContainer sets the optional attribute container; the default is "".
+func OrderedMapIncompleteSizeContainer(value string) OrderedMapIncompleteSizeAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// OrderedMapIncompleteSizeSharedName sets the optional attribute shared_name; the default is "".
+func OrderedMapIncompleteSizeSharedName(value string) OrderedMapIncompleteSizeAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// OrderedMapIncompleteSize: Counts the elements in a staging map of which components are missing.
+func OrderedMapIncompleteSize(s *Scope, dtypes []tensor.DType, optional ...OrderedMapIncompleteSizeAttr) Output {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("OrderedMapIncompleteSize", nil, attrs), 0)
+}
+
+// OrderedMapPeekAttr is an optional argument of [OrderedMapPeek].
+type OrderedMapPeekAttr func(opdef.Attrs)
+
+// OrderedMapPeekCapacity sets the optional attribute capacity; the default is 0.
+func OrderedMapPeekCapacity(value int64) OrderedMapPeekAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// OrderedMapPeekMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func OrderedMapPeekMemoryLimit(value int64) OrderedMapPeekAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// OrderedMapPeekContainer sets the optional attribute container; the default is "".
+func OrderedMapPeekContainer(value string) OrderedMapPeekAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// OrderedMapPeekSharedName sets the optional attribute shared_name; the default is "".
+func OrderedMapPeekSharedName(value string) OrderedMapPeekAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// OrderedMapPeek: Gives components of the element of a key in a staging map, where they stay. It waits for the element.
+func OrderedMapPeek(s *Scope, key Output, indices Output, dtypes []tensor.DType, optional ...OrderedMapPeekAttr) []Output {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("OrderedMapPeek", []Arg{One(key), One(indices)}, attrs), "values")
+}
+
+// OrderedMapSizeAttr is an optional argument of [OrderedMapSize].
+type OrderedMapSizeAttr func(opdef.Attrs)
+
+// OrderedMapSizeCapacity sets the optional attribute capacity; the default is 0.
+func OrderedMapSizeCapacity(value int64) OrderedMapSizeAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// OrderedMapSizeMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func OrderedMapSizeMemoryLimit(value int64) OrderedMapSizeAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// OrderedMapSizeContainer sets the optional attribute container; the default is "".
+func OrderedMapSizeContainer(value string) OrderedMapSizeAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// OrderedMapSizeSharedName sets the optional attribute shared_name; the default is "".
+func OrderedMapSizeSharedName(value string) OrderedMapSizeAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// OrderedMapSize: Counts the complete elements in a staging map.
+func OrderedMapSize(s *Scope, dtypes []tensor.DType, optional ...OrderedMapSizeAttr) Output {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("OrderedMapSize", nil, attrs), 0)
+}
+
+// OrderedMapStageAttr is an optional argument of [OrderedMapStage].
+type OrderedMapStageAttr func(opdef.Attrs)
+
+// OrderedMapStageCapacity sets the optional attribute capacity; the default is 0.
+func OrderedMapStageCapacity(value int64) OrderedMapStageAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// OrderedMapStageMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func OrderedMapStageMemoryLimit(value int64) OrderedMapStageAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// OrderedMapStageContainer sets the optional attribute container; the default is "".
+func OrderedMapStageContainer(value string) OrderedMapStageAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// OrderedMapStageSharedName sets the optional attribute shared_name; the default is "".
+func OrderedMapStageSharedName(value string) OrderedMapStageAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// OrderedMapStage: Adds components of the element of a key, by their numbers, to a staging map. It waits while there is no room.
+func OrderedMapStage(s *Scope, key Output, indices Output, values []Output, dtypes []tensor.DType, optional ...OrderedMapStageAttr) *graph.Node {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("OrderedMapStage", []Arg{One(key), One(indices), Many(values)}, attrs)
+}
+
+// OrderedMapUnstageAttr is an optional argument of [OrderedMapUnstage].
+type OrderedMapUnstageAttr func(opdef.Attrs)
+
+// OrderedMapUnstageCapacity sets the optional attribute capacity; the default is 0.
+func OrderedMapUnstageCapacity(value int64) OrderedMapUnstageAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// OrderedMapUnstageMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func OrderedMapUnstageMemoryLimit(value int64) OrderedMapUnstageAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// OrderedMapUnstageContainer sets the optional attribute container; the default is "".
+func OrderedMapUnstageContainer(value string) OrderedMapUnstageAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// OrderedMapUnstageSharedName sets the optional attribute shared_name; the default is "".
+func OrderedMapUnstageSharedName(value string) OrderedMapUnstageAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// OrderedMapUnstage: Takes components of the element of a key, by their numbers, from a staging map. It waits for the element.
+func OrderedMapUnstage(s *Scope, key Output, indices Output, dtypes []tensor.DType, optional ...OrderedMapUnstageAttr) []Output {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("OrderedMapUnstage", []Arg{One(key), One(indices)}, attrs), "values")
+}
+
+// OrderedMapUnstageNoKeyAttr is an optional argument of [OrderedMapUnstageNoKey].
+type OrderedMapUnstageNoKeyAttr func(opdef.Attrs)
+
+// OrderedMapUnstageNoKeyCapacity sets the optional attribute capacity; the default is 0.
+func OrderedMapUnstageNoKeyCapacity(value int64) OrderedMapUnstageNoKeyAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// OrderedMapUnstageNoKeyMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func OrderedMapUnstageNoKeyMemoryLimit(value int64) OrderedMapUnstageNoKeyAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// OrderedMapUnstageNoKeyContainer sets the optional attribute container; the default is "".
+func OrderedMapUnstageNoKeyContainer(value string) OrderedMapUnstageNoKeyAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// OrderedMapUnstageNoKeySharedName sets the optional attribute shared_name; the default is "".
+func OrderedMapUnstageNoKeySharedName(value string) OrderedMapUnstageNoKeyAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// OrderedMapUnstageNoKey: Takes components of some element from a staging map, and gives its key. It waits while there is none.
+func OrderedMapUnstageNoKey(s *Scope, indices Output, dtypes []tensor.DType, optional ...OrderedMapUnstageNoKeyAttr) (key Output, values []Output) {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("OrderedMapUnstageNoKey", []Arg{One(indices)}, attrs)
+	return firstOf(outArg(node, "key")), outArg(node, "values")
 }
 
 // PackAttr is an optional argument of [Pack].
@@ -10645,6 +11101,134 @@ func StackV2(s *Scope, maxSize Output, elemType tensor.DType, optional ...StackV
 	return out(s.Add("StackV2", []Arg{One(maxSize)}, attrs), 0)
 }
 
+// StageAttr is an optional argument of [Stage].
+type StageAttr func(opdef.Attrs)
+
+// StageCapacity sets the optional attribute capacity; the default is 0.
+func StageCapacity(value int64) StageAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// StageMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func StageMemoryLimit(value int64) StageAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// StageContainer sets the optional attribute container; the default is "".
+func StageContainer(value string) StageAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// StageSharedName sets the optional attribute shared_name; the default is "".
+func StageSharedName(value string) StageAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// Stage: Adds an element, of which the inputs are the components, to a staging area. It waits while there is no room.
+func Stage(s *Scope, values []Output, optional ...StageAttr) *graph.Node {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("Stage", []Arg{Many(values)}, attrs)
+}
+
+// StageClearAttr is an optional argument of [StageClear].
+type StageClearAttr func(opdef.Attrs)
+
+// StageClearCapacity sets the optional attribute capacity; the default is 0.
+func StageClearCapacity(value int64) StageClearAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// StageClearMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func StageClearMemoryLimit(value int64) StageClearAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// StageClearContainer sets the optional attribute container; the default is "".
+func StageClearContainer(value string) StageClearAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// StageClearSharedName sets the optional attribute shared_name; the default is "".
+func StageClearSharedName(value string) StageClearAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// StageClear: Removes all elements from a staging area.
+func StageClear(s *Scope, dtypes []tensor.DType, optional ...StageClearAttr) *graph.Node {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("StageClear", nil, attrs)
+}
+
+// StagePeekAttr is an optional argument of [StagePeek].
+type StagePeekAttr func(opdef.Attrs)
+
+// StagePeekCapacity sets the optional attribute capacity; the default is 0.
+func StagePeekCapacity(value int64) StagePeekAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// StagePeekMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func StagePeekMemoryLimit(value int64) StagePeekAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// StagePeekContainer sets the optional attribute container; the default is "".
+func StagePeekContainer(value string) StagePeekAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// StagePeekSharedName sets the optional attribute shared_name; the default is "".
+func StagePeekSharedName(value string) StagePeekAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// StagePeek: Gives the element at a position in a staging area, which stays there. It waits while there is none.
+func StagePeek(s *Scope, index Output, dtypes []tensor.DType, optional ...StagePeekAttr) []Output {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("StagePeek", []Arg{One(index)}, attrs), "values")
+}
+
+// StageSizeAttr is an optional argument of [StageSize].
+type StageSizeAttr func(opdef.Attrs)
+
+// StageSizeCapacity sets the optional attribute capacity; the default is 0.
+func StageSizeCapacity(value int64) StageSizeAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// StageSizeMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func StageSizeMemoryLimit(value int64) StageSizeAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// StageSizeContainer sets the optional attribute container; the default is "".
+func StageSizeContainer(value string) StageSizeAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// StageSizeSharedName sets the optional attribute shared_name; the default is "".
+func StageSizeSharedName(value string) StageSizeAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// StageSize: Counts the elements in a staging area.
+func StageSize(s *Scope, dtypes []tensor.DType, optional ...StageSizeAttr) Output {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StageSize", nil, attrs), 0)
+}
+
 // StatefulPartitionedCallAttr is an optional argument of [StatefulPartitionedCall].
 type StatefulPartitionedCallAttr func(opdef.Attrs)
 
@@ -12730,6 +13314,38 @@ func UnsortedSegmentProd(s *Scope, data Output, segmentIds Output, numSegments O
 // UnsortedSegmentSum: Adds up the rows of data that have the same segment id.
 func UnsortedSegmentSum(s *Scope, data Output, segmentIds Output, numSegments Output) Output {
 	return out(s.Add("UnsortedSegmentSum", []Arg{One(data), One(segmentIds), One(numSegments)}, nil), 0)
+}
+
+// UnstageAttr is an optional argument of [Unstage].
+type UnstageAttr func(opdef.Attrs)
+
+// UnstageCapacity sets the optional attribute capacity; the default is 0.
+func UnstageCapacity(value int64) UnstageAttr {
+	return func(a opdef.Attrs) { a["capacity"] = value }
+}
+
+// UnstageMemoryLimit sets the optional attribute memory_limit; the default is 0.
+func UnstageMemoryLimit(value int64) UnstageAttr {
+	return func(a opdef.Attrs) { a["memory_limit"] = value }
+}
+
+// UnstageContainer sets the optional attribute container; the default is "".
+func UnstageContainer(value string) UnstageAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// UnstageSharedName sets the optional attribute shared_name; the default is "".
+func UnstageSharedName(value string) UnstageAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// Unstage: Takes an element from a staging area. It waits while there is none.
+func Unstage(s *Scope, dtypes []tensor.DType, optional ...UnstageAttr) []Output {
+	attrs := opdef.Attrs{"dtypes": dtypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("Unstage", nil, attrs), "values")
 }
 
 // UpperBoundAttr is an optional argument of [UpperBound].

@@ -11,11 +11,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// function is a function with its attributes. It implements kernel.Function.
+// function is a function with its attributes, all of which runs on one device. It implements kernel.Function.
 type function struct {
 	runtime *Runtime
 	fn      opdef.Func
 	op      *opdef.Op
+	body    func() (*graph.Body, error)
 
 	prepare sync.Once // guards the writing of the next fields
 	err     error
@@ -39,10 +40,9 @@ func (f *function) Op() *opdef.Op { return f.op }
 
 // Call implements kernel.Function.
 func (f *function) Call(ctx *kernel.Context, args []tensor.Tensor, done func(rets []tensor.Tensor, err error)) {
-	if err := f.check(ctx, args); err != nil {
-		for i := range args {
-			args[i].Release()
-		}
+	f.prepare.Do(f.compile)
+	if err := checkCall(ctx, f.fn.Name, f.err, f.args, len(args)); err != nil {
+		releaseAll(args)
 		done(nil, err)
 		return
 	}
@@ -56,22 +56,26 @@ func (f *function) Call(ctx *kernel.Context, args []tensor.Tensor, done func(ret
 	f.exec.RunAsync(ctx.Step, executor.RunOptions{Args: args, Rets: c.rets, Depth: ctx.Depth + 1, Stats: stats}, c.finish)
 }
 
-// check prepares the function and reports why it cannot be called.
-func (f *function) check(ctx *kernel.Context, args []tensor.Tensor) error {
-	f.prepare.Do(func() {
-		var body *graph.Body
-		f.exec, body, f.err = f.runtime.compile(f.fn)
-		if f.err == nil {
-			f.args, f.rets = len(body.Args), len(body.Rets)
-		}
-	})
+func (f *function) compile() {
+	body, err := f.body()
+	if err != nil {
+		f.err = err
+		return
+	}
+	prune(body)
+	f.args, f.rets = len(body.Args), len(body.Rets)
+	f.exec, f.err = f.runtime.compile(f.fn, body.Graph)
+}
+
+// checkCall reports why a function cannot be called.
+func checkCall(ctx *kernel.Context, name string, prepared error, want, got int) error {
 	switch {
-	case f.err != nil:
-		return f.err
-	case len(args) != f.args:
-		return status.InvalidArgumentf("Function %s takes %d arguments, got %d", f.fn.Name, f.args, len(args))
+	case prepared != nil:
+		return prepared
+	case got != want:
+		return status.InvalidArgumentf("Function %s takes %d arguments, got %d", name, want, got)
 	case ctx.Depth >= maxDepth:
-		return status.ResourceExhaustedf("Calls of functions are nested more than %d deep, in function %s", maxDepth, f.fn.Name)
+		return status.ResourceExhaustedf("Calls of functions are nested more than %d deep, in function %s", maxDepth, name)
 	}
 	return nil
 }
@@ -79,14 +83,12 @@ func (f *function) check(ctx *kernel.Context, args []tensor.Tensor) error {
 // end passes on what a body has returned.
 func (c *call) end(err error) {
 	if err == nil {
-		err = c.missing()
+		err = missing(c.rets)
 	}
 	done := c.done
 	c.done = nil
 	if err != nil {
-		for i := range c.rets {
-			c.rets[i].Release()
-		}
+		releaseAll(c.rets)
 		c.f.calls.Put(c)
 		done(nil, err)
 		return
@@ -97,11 +99,17 @@ func (c *call) end(err error) {
 }
 
 // missing reports a result without value.
-func (c *call) missing() error {
-	for i := range c.rets {
-		if !c.rets[i].Initialized() {
+func missing(rets []tensor.Tensor) error {
+	for i := range rets {
+		if !rets[i].Initialized() {
 			return status.Internalf("Retval[%d] does not have value", i)
 		}
 	}
 	return nil
+}
+
+func releaseAll(tensors []tensor.Tensor) {
+	for i := range tensors {
+		tensors[i].Release()
+	}
 }

@@ -20,6 +20,7 @@ type session struct {
 	prefix  string       // of the names of the task's devices
 	devices []*kernel.Device
 	peers   Peers
+	shared  map[string]uint64 // devices of other tasks that functions can use, with their incarnations
 
 	master            string // task of the master that made the session; "" if it did not say
 	masterIncarnation int64
@@ -105,7 +106,22 @@ func (w *Worker) makeSession(req *pb.CreateWorkerSessionRequest) (*session, erro
 	}
 	s := newSession(req.GetSessionHandle(), task, peers, devices)
 	s.master, s.masterIncarnation = req.GetMasterTask(), req.GetMasterIncarnation()
-	return s, nil
+	return s, s.share(req.GetClusterDeviceAttributes())
+}
+
+// share takes note of the devices of the cluster that are not this task's.
+func (s *session) share(devices []*pb.DeviceAttributes) error {
+	s.shared = map[string]uint64{}
+	for _, d := range devices {
+		name, err := device.Parse(d.GetName())
+		if err != nil || !name.IsFull() {
+			return status.InvalidArgumentf("Invalid device name in cluster_device_attributes: %q", d.GetName())
+		}
+		if full := name.String(); !s.isLocal(full) {
+			s.shared[full] = d.GetIncarnation()
+		}
+	}
+	return nil
 }
 
 // privateDevices returns copies of devices under the name that a task has in a session's cluster. Isolated ones have

@@ -127,11 +127,8 @@ func TestClustersOfSessions(t *testing.T) {
 	expect(t, register(cpu), status.InvalidArgument, cpu+" unknown device.")
 	expect(t, create("t", &pb.ServerDef{Cluster: &pb.ClusterDef{Job: []*pb.JobDef{job, job}}}), status.InvalidArgument,
 		"Duplicate job ID in cluster specification")
-	// A description of the cluster's devices is not needed, and not read.
 	_, err := f.CreateWorkerSession(t.Context(), &pb.CreateWorkerSessionRequest{
 		SessionHandle: "u", ClusterDeviceAttributes: []*pb.DeviceAttributes{{Name: "garbage"}},
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	expect(t, err, status.InvalidArgument, `Invalid device name in cluster_device_attributes: "garbage"`)
 }

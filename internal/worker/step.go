@@ -3,6 +3,7 @@ package worker
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weft-ml/weft/internal/rendezvous"
@@ -25,6 +26,7 @@ var errCleanedUp = status.Abortedf("The step was cleaned up.").Derive()
 // its session or that of the worker; one that only receivers have named also ends with the last of them.
 type steps struct {
 	running sync.WaitGroup // runs of registered graphs
+	calls   atomic.Int64   // of functions with parts on other tasks, under way
 
 	mu    sync.Mutex
 	err   error           // guarded by mu; why there will be no more steps

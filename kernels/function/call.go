@@ -71,7 +71,10 @@ func newGradient(c *kernel.Construction) (kernel.Kernel, error) {
 }
 
 func newCall(c *kernel.Construction) (kernel.Kernel, error) {
-	f, err := instantiate(c, c.Attrs.Func("f"))
+	if c.Functions == nil {
+		return nil, errNoLibrary
+	}
+	f, err := c.Functions.InstantiateAcross(c.Attrs.Func("f"))
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
+var errNoLibrary = status.Internalf("No function library is provided.")
+
 // instantiate returns the function that an attribute of a node names.
 func instantiate(c *kernel.Construction, fn opdef.Func) (kernel.Function, error) {
 	if c.Functions == nil {
-		return nil, status.Internalf("No function library is provided.")
+		return nil, errNoLibrary
 	}
 	return c.Functions.Instantiate(fn)
 }

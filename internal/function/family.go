@@ -1,0 +1,124 @@
+package function
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/weft-ml/weft/device"
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+)
+
+// family is the runtimes of one library on the devices of a task. Each is made when it is needed.
+type family struct {
+	lib *graph.Library
+	cfg Config
+
+	mu      sync.Mutex
+	members map[*kernel.Device]*Runtime // guarded by mu
+	remotes []*remotePart               // guarded by mu; that other tasks may have
+	closed  bool                        // guarded by mu
+}
+
+// on returns the runtime on a device of the task.
+func (f *family) on(d *kernel.Device) *Runtime {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.members[d]
+	if r == nil {
+		r = &Runtime{
+			lib: f.lib, kernels: f.cfg.Kernels, device: d, log: f.cfg.Log, family: f, functions: map[string]kernel.Function{},
+			closed: f.closed,
+		}
+		f.members[d] = r
+	}
+	return r
+}
+
+// local returns the device of the task that has a full name, or nil.
+func (f *family) local(name string) *kernel.Device {
+	i := slices.IndexFunc(f.cfg.Devices, func(d *kernel.Device) bool { return d.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return f.cfg.Devices[i]
+}
+
+// devices returns the names of all devices that nodes can be placed on, those of this task first.
+func (f *family) devices() []string {
+	var names []string
+	for _, d := range f.cfg.Devices {
+		names = append(names, d.Name)
+	}
+	if f.cfg.Cluster != nil {
+		names = append(names, slices.Sorted(maps.Keys(f.cfg.Cluster.Devices()))...)
+	}
+	return names
+}
+
+// incarnation returns the life that a device is in, 0 if it is not known.
+func (f *family) incarnation(name string) uint64 {
+	if d := f.local(name); d != nil {
+		return d.Incarnation
+	}
+	if f.cfg.Cluster == nil {
+		return 0
+	}
+	return f.cfg.Cluster.Devices()[name]
+}
+
+// keep notes a part that another task may have when the family is closed.
+func (f *family) keep(p *remotePart) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.remotes = append(f.remotes, p)
+}
+
+func (f *family) close() {
+	f.mu.Lock()
+	members := slices.Collect(maps.Values(f.members))
+	remotes := f.remotes
+	f.remotes, f.closed = nil, true
+	f.mu.Unlock()
+	for _, r := range members {
+		r.closeKernels()
+	}
+	for _, p := range remotes {
+		p.drop(f.cfg.Cluster)
+	}
+}
+
+// InstantiateOn implements kernel.Functions.
+func (r *Runtime) InstantiateOn(target string, fn opdef.Func) (kernel.Function, error) {
+	name, err := r.complete(target)
+	if err != nil {
+		return nil, err
+	}
+	if d := r.family.local(name.String()); d != nil {
+		return r.family.on(d).Instantiate(fn)
+	}
+	if r.family.cfg.Cluster == nil || strings.HasPrefix(r.device.Name, name.TaskName()+"/") {
+		return nil, status.InvalidArgumentf("%v unknown device.", name)
+	}
+	return r.remember(fn, name.String(), func(op *opdef.Op) kernel.Function {
+		return &distributed{runtime: r, fn: fn, op: op, split: func() (*layout, error) { return r.elsewhere(fn, name) }}
+	})
+}
+
+// complete returns the full name that stands for a device: what it leaves out is as on the device of the caller.
+func (r *Runtime) complete(target string) (device.Spec, error) {
+	spec, err := device.Parse(target)
+	if err != nil || target == "" {
+		return spec, status.InvalidArgumentf("Could not parse %s into a device specification.", target)
+	}
+	own, err := device.Parse(r.device.Name)
+	if err != nil {
+		return spec, err
+	}
+	own.Type, own.ID = kernel.CPU, 0
+	return own.With(spec), nil
+}

@@ -1,0 +1,148 @@
+package function
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Cluster runs parts of functions on other tasks.
+type Cluster interface {
+	// Devices returns the devices of other tasks that nodes of functions can be placed on, by their full names, with the
+	// life that each is in. The map must not be modified.
+	Devices() map[string]uint64
+	// Register gives a graph whose nodes are assigned to devices of a task to that task and returns a handle.
+	Register(ctx context.Context, task string, g *graph.Graph) (string, error)
+	// Deregister drops a graph if that can be done soon.
+	Deregister(task, handle string)
+	// Begin begins a step of its own for a call that is part of the given step.
+	Begin(step *kernel.Step) (Step, error)
+}
+
+// Step is a step that the parts of one call have for themselves: tensors that cross tasks are exchanged in it.
+type Step interface {
+	kernel.Rendezvous
+	// Run runs a registered graph on another task. It borrows the arguments, which come under the given keys, and returns
+	// the results under the keys of rets, with their references.
+	Run(ctx context.Context, task, handle string, keys []string, args []tensor.Tensor, rets []string) ([]tensor.Tensor, error)
+	// Fail makes all that wait for a tensor of the step get an error.
+	Fail(err error)
+	// End lets the tasks forget the step.
+	End(tasks []string)
+}
+
+// remotePart is the part of a function on another task.
+type remotePart struct {
+	task       string
+	args, rets terminals
+
+	lock   chan struct{} // holds a token while nobody uses the next fields
+	graph  *graph.Graph
+	handle string // "" while the task does not have the graph
+}
+
+// terminals are the arguments or results of a part: their indices and the keys under which they travel.
+type terminals struct {
+	indices []int
+	keys    []string
+}
+
+// newRemotePart takes over a graph. Where it has nodes for arguments and results it gets nodes that receive and send them.
+func newRemotePart(task string, g *graph.Graph) (*remotePart, error) {
+	p := &remotePart{task: task, graph: g, lock: make(chan struct{}, 1)}
+	p.lock <- struct{}{}
+	g.Versions = graph.Versions{Producer: graph.ProducerVersion, MinConsumer: graph.MinConsumerVersion}
+	for _, n := range slices.Collect(g.Nodes()) {
+		var err error
+		switch n.Op.Name {
+		case "_Arg":
+			err = p.args.receive(g, n)
+		case "_Retval":
+			err = p.rets.send(g, n)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// incarnation is the one in the keys of arguments and results. They do not leave the task, so that it need not be right.
+const incarnation = 1
+
+// add notes an argument or result and returns the attributes of the node that stands for it.
+func (t *terminals) add(n *graph.Node, kind string) opdef.Attrs {
+	index := n.Attrs.Int("index")
+	name := fmt.Sprintf("%s_%d", kind, index)
+	t.indices = append(t.indices, index)
+	t.keys = append(t.keys, kernel.NewKey(n.Assigned, incarnation, n.Assigned, name).At(kernel.FrameIter{}))
+	return opdef.Attrs{
+		"tensor_name": name, "send_device": n.Assigned, "recv_device": n.Assigned, "send_device_incarnation": int64(incarnation),
+		"client_terminated": true,
+	}
+}
+
+func (t *terminals) receive(g *graph.Graph, n *graph.Node) error {
+	attrs := t.add(n, "arg")
+	attrs["tensor_type"] = n.OutTypes[0].Base()
+	recv, err := g.Add(namer(g)("_recv_"+n.Name), "_Recv", attrs)
+	if err != nil {
+		return err
+	}
+	recv.Assigned = n.Assigned
+	for _, e := range slices.Clone(n.OutEdges()) {
+		if e.IsControl() {
+			g.ConnectControl(recv, e.Dst)
+		} else if err := g.Connect(recv.Out(0), e.Dst, e.DstIn); err != nil {
+			return err
+		}
+	}
+	g.Remove(n)
+	return nil
+}
+
+func (t *terminals) send(g *graph.Graph, n *graph.Node) error {
+	attrs := t.add(n, "ret")
+	attrs["T"] = n.InTypes[0].Base()
+	send, err := g.Add(namer(g)("_send_"+n.Name), "_Send", attrs)
+	if err != nil {
+		return err
+	}
+	send.Assigned = n.Assigned
+	for _, src := range n.ControlInputs() {
+		g.ConnectControl(src, send)
+	}
+	in := n.Input(0)
+	g.Remove(n)
+	return g.Connect(in, send, 0)
+}
+
+// register returns the handle of the part on its task, which gets the graph if it does not have it.
+func (p *remotePart) register(ctx context.Context, c Cluster) (string, error) {
+	select {
+	case <-p.lock:
+	case <-ctx.Done():
+		return "", status.FromContext(ctx, "registering a part of a function on "+p.task)
+	}
+	defer func() { p.lock <- struct{}{} }()
+	if p.handle == "" {
+		var err error
+		if p.handle, err = c.Register(ctx, p.task, p.graph); err != nil {
+			return "", err
+		}
+	}
+	return p.handle, nil
+}
+
+// drop lets the task forget the part. No call is under way.
+func (p *remotePart) drop(c Cluster) {
+	if p.handle != "" {
+		c.Deregister(p.task, p.handle)
+	}
+}
