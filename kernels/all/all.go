@@ -7,6 +7,7 @@ import (
 	_ "github.com/weft-ml/weft/kernels/comm"       // registers
 	_ "github.com/weft-ml/weft/kernels/control"    // registers
 	_ "github.com/weft-ml/weft/kernels/data"       // registers
+	_ "github.com/weft-ml/weft/kernels/fft"        // registers
 	_ "github.com/weft-ml/weft/kernels/function"   // registers
 	_ "github.com/weft-ml/weft/kernels/image"      // registers
 	_ "github.com/weft-ml/weft/kernels/io"         // registers
