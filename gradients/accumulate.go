@@ -3,6 +3,7 @@ package gradients
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
@@ -232,7 +233,7 @@ func (a *accumulation) step(n *graph.Node) ([]Grad, error) {
 	if a.opts.colocate {
 		s = s.ColocateWith(n)
 	}
-	grads := rule(&Call{S: s, Node: n, grads: outs})
+	grads := rule(&Call{S: s, Node: n, grads: outs, source: strings.TrimSuffix(a.base.Prefix(), "/")})
 	if len(grads) != n.NumInputs() {
 		return nil, status.Internalf("gradients: the rule of %s gives %d gradients for %d inputs", n.Op.Name, len(grads), n.NumInputs())
 	}

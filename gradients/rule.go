@@ -16,7 +16,8 @@ type Call struct {
 	S    *op.Scope // where to add nodes
 	Node *graph.Node
 
-	grads []Grad
+	grads  []Grad
+	source string // tells the calls of [Add] apart
 }
 
 // In returns input i of the node.
