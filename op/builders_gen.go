@@ -3559,6 +3559,21 @@ func ExtractVolumePatches(s *Scope, input Output, ksizes []int64, strides []int6
 	return out(s.Add("ExtractVolumePatches", []Arg{One(input)}, attrs), 0)
 }
 
+// FFT: The discrete Fourier transform over the last dimension.
+func FFT(s *Scope, input Output) Output {
+	return out(s.Add("FFT", []Arg{One(input)}, nil), 0)
+}
+
+// FFT2D: The discrete Fourier transform over the last 2 dimensions.
+func FFT2D(s *Scope, input Output) Output {
+	return out(s.Add("FFT2D", []Arg{One(input)}, nil), 0)
+}
+
+// FFT3D: The discrete Fourier transform over the last 3 dimensions.
+func FFT3D(s *Scope, input Output) Output {
+	return out(s.Add("FFT3D", []Arg{One(input)}, nil), 0)
+}
+
 // FIFOQueueAttr is an optional argument of [FIFOQueue].
 type FIFOQueueAttr func(opdef.Attrs)
 
@@ -4462,6 +4477,72 @@ func HistogramSummary(s *Scope, tag Output, values Output) Output {
 func HostConst(s *Scope, value tensor.Tensor, dtype tensor.DType) Output {
 	attrs := opdef.Attrs{"value": value, "dtype": dtype}
 	return out(s.Add("HostConst", nil, attrs), 0)
+}
+
+// IFFT: The inverse discrete Fourier transform over the last dimension.
+func IFFT(s *Scope, input Output) Output {
+	return out(s.Add("IFFT", []Arg{One(input)}, nil), 0)
+}
+
+// IFFT2D: The inverse discrete Fourier transform over the last 2 dimensions.
+func IFFT2D(s *Scope, input Output) Output {
+	return out(s.Add("IFFT2D", []Arg{One(input)}, nil), 0)
+}
+
+// IFFT3D: The inverse discrete Fourier transform over the last 3 dimensions.
+func IFFT3D(s *Scope, input Output) Output {
+	return out(s.Add("IFFT3D", []Arg{One(input)}, nil), 0)
+}
+
+// IRFFTAttr is an optional argument of [IRFFT].
+type IRFFTAttr func(opdef.Attrs)
+
+// IRFFTTreal sets the optional attribute Treal; the default is DT_FLOAT.
+func IRFFTTreal(value tensor.DType) IRFFTAttr {
+	return func(a opdef.Attrs) { a["Treal"] = value }
+}
+
+// IRFFT: The inverse discrete Fourier transform over the last dimension, whose result is fft_length real numbers.
+func IRFFT(s *Scope, input Output, fftLength Output, optional ...IRFFTAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("IRFFT", []Arg{One(input), One(fftLength)}, attrs), 0)
+}
+
+// IRFFT2DAttr is an optional argument of [IRFFT2D].
+type IRFFT2DAttr func(opdef.Attrs)
+
+// IRFFT2DTreal sets the optional attribute Treal; the default is DT_FLOAT.
+func IRFFT2DTreal(value tensor.DType) IRFFT2DAttr {
+	return func(a opdef.Attrs) { a["Treal"] = value }
+}
+
+// IRFFT2D: The inverse discrete Fourier transform over the last 2 dimensions, whose result is fft_length real numbers.
+func IRFFT2D(s *Scope, input Output, fftLength Output, optional ...IRFFT2DAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("IRFFT2D", []Arg{One(input), One(fftLength)}, attrs), 0)
+}
+
+// IRFFT3DAttr is an optional argument of [IRFFT3D].
+type IRFFT3DAttr func(opdef.Attrs)
+
+// IRFFT3DTreal sets the optional attribute Treal; the default is DT_FLOAT.
+func IRFFT3DTreal(value tensor.DType) IRFFT3DAttr {
+	return func(a opdef.Attrs) { a["Treal"] = value }
+}
+
+// IRFFT3D: The inverse discrete Fourier transform over the last 3 dimensions, whose result is fft_length real numbers.
+func IRFFT3D(s *Scope, input Output, fftLength Output, optional ...IRFFT3DAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("IRFFT3D", []Arg{One(input), One(fftLength)}, attrs), 0)
 }
 
 // Identity: Passes its input on.
@@ -7938,6 +8019,57 @@ func QueueSize(s *Scope, handle Output) Output {
 // QueueSizeV2: Counts the elements in a queue.
 func QueueSizeV2(s *Scope, handle Output) Output {
 	return out(s.Add("QueueSizeV2", []Arg{One(handle)}, nil), 0)
+}
+
+// RFFTAttr is an optional argument of [RFFT].
+type RFFTAttr func(opdef.Attrs)
+
+// RFFTTcomplex sets the optional attribute Tcomplex; the default is DT_COMPLEX64.
+func RFFTTcomplex(value tensor.DType) RFFTAttr {
+	return func(a opdef.Attrs) { a["Tcomplex"] = value }
+}
+
+// RFFT: The discrete Fourier transform of fft_length real numbers over the last dimension: fft_length/2+1 components of the last.
+func RFFT(s *Scope, input Output, fftLength Output, optional ...RFFTAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RFFT", []Arg{One(input), One(fftLength)}, attrs), 0)
+}
+
+// RFFT2DAttr is an optional argument of [RFFT2D].
+type RFFT2DAttr func(opdef.Attrs)
+
+// RFFT2DTcomplex sets the optional attribute Tcomplex; the default is DT_COMPLEX64.
+func RFFT2DTcomplex(value tensor.DType) RFFT2DAttr {
+	return func(a opdef.Attrs) { a["Tcomplex"] = value }
+}
+
+// RFFT2D: The discrete Fourier transform of fft_length real numbers over the last 2 dimensions: fft_length/2+1 components of the last.
+func RFFT2D(s *Scope, input Output, fftLength Output, optional ...RFFT2DAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RFFT2D", []Arg{One(input), One(fftLength)}, attrs), 0)
+}
+
+// RFFT3DAttr is an optional argument of [RFFT3D].
+type RFFT3DAttr func(opdef.Attrs)
+
+// RFFT3DTcomplex sets the optional attribute Tcomplex; the default is DT_COMPLEX64.
+func RFFT3DTcomplex(value tensor.DType) RFFT3DAttr {
+	return func(a opdef.Attrs) { a["Tcomplex"] = value }
+}
+
+// RFFT3D: The discrete Fourier transform of fft_length real numbers over the last 3 dimensions: fft_length/2+1 components of the last.
+func RFFT3D(s *Scope, input Output, fftLength Output, optional ...RFFT3DAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RFFT3D", []Arg{One(input), One(fftLength)}, attrs), 0)
 }
 
 // RGBToHSV: Converts pixels from red, green, blue to hue, saturation, value, all from 0 to 1.

@@ -104,17 +104,23 @@ func batchSize(ctx *kernel.Context, q *Queue, op string) (int, error) {
 
 // giveBatch makes the outputs of a kernel the components of elements, which it owns, put together.
 func (q *Queue) giveBatch(ctx *kernel.Context, elems []element) error {
+	return giveElements(ctx, elems, q.types, q.shapes)
+}
+
+// giveElements makes the outputs of a kernel the components of elements, which it owns, put together. Components have the
+// given types and shapes.
+func giveElements(ctx *kernel.Context, elems []element, types []tensor.DType, shapes []tensor.PartialShape) error {
 	defer func() {
 		for _, e := range elems {
 			e.release()
 		}
 	}()
 	rows := make([]tensor.Tensor, len(elems))
-	for i, dtype := range q.types {
+	for i, dtype := range types {
 		for r, e := range elems {
 			rows[r] = e[i]
 		}
-		out, err := together(dtype, q.shapes[i], rows)
+		out, err := together(dtype, shapes[i], rows)
 		if err != nil {
 			return err
 		}
