@@ -3,21 +3,26 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
+	"os"
+	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/mnist"
 	"github.com/weft-ml/weft/server"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/train"
 )
 
 // demoFlags are the flags of weft demo.
 type demoFlags struct {
 	data        string
 	cache       string
+	dir         string
+	sync        bool
 	steps       int
 	batch       int
 	hidden      int
@@ -33,7 +38,8 @@ func newDemo() *cobra.Command {
 		Use:   "demo",
 		Short: "Train a small network on a cluster of one parameter server and two workers",
 		Long: "Start one parameter server and two workers on loopback ports and train a 784-100-10 perceptron on pictures of digits, " +
-			"each worker with a graph and a client of its own (between-graph replication).",
+			"each worker with a graph and a client of its own (between-graph replication). Checkpoints, summaries and the model go " +
+			"to a folder; a demo that was interrupted goes on from there when it is given the same folder.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.steps < 1 || f.batch < 1 || f.hidden < 1 {
@@ -45,6 +51,8 @@ func newDemo() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.data, "data", "", "folder with the four IDX files of MNIST, packed with gzip or not (default: digits that are drawn)")
 	flags.StringVar(&f.cache, "cache", "", "folder to keep the drawn digits in (default: the user's cache folder)")
+	flags.StringVar(&f.dir, "dir", "", "folder for checkpoints, summaries and the model (default: a new one for temporary files)")
+	flags.BoolVar(&f.sync, "sync", false, "train in step: the workers' gradients are averaged and applied once")
 	flags.IntVar(&f.steps, "steps", 2000, "training steps of both workers together")
 	flags.IntVar(&f.batch, "batch", 100, "pictures in one step")
 	flags.IntVar(&f.hidden, "hidden", 100, "hidden units")
@@ -54,25 +62,39 @@ func newDemo() *cobra.Command {
 }
 
 func (f *demoFlags) run(ctx context.Context, scr *screen) error {
-	servers, spec, err := startCluster()
+	cl, err := server.StartCluster(map[string]int{"ps": 1, "worker": demoWorkers}, 1)
 	if err != nil {
 		return err
 	}
-	defer stopCluster(servers)
-	for i, t := range spec.Tasks() {
-		scr.line("started %s at %s", t, servers[i].Target())
+	defer stopCluster(cl)
+	for _, t := range cl.Spec().Tasks() {
+		scr.line("started %s at %s", t, cl.Target(t.Job, t.Index))
 	}
 	if f.serversOnly {
-		scr.connect(spec)
+		scr.connect(cl.Spec())
 		<-ctx.Done()
 		return nil
+	}
+	if f.dir == "" {
+		f.dir, err = os.MkdirTemp("", "weft-demo-")
+	} else {
+		f.dir, err = filepath.Abs(f.dir)
+	}
+	if err != nil {
+		return err
 	}
 	set, err := f.dataset()
 	if err != nil {
 		return err
 	}
 	scr.line("%d pictures to train on, %d to test", set.Train.Len(), set.Test.Len())
-	return f.train(ctx, scr, spec, set)
+	return f.train(ctx, scr, cl, set)
+}
+
+func stopCluster(cl *server.Cluster) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_ = cl.Stop(ctx) // the program ends: what is still running ends with it
 }
 
 func (f *demoFlags) dataset() (*mnist.Dataset, error) {
@@ -82,26 +104,37 @@ func (f *demoFlags) dataset() (*mnist.Dataset, error) {
 	return mnist.Generated(f.cache)
 }
 
-// train runs a client for each worker and shows how they get on.
-func (f *demoFlags) train(ctx context.Context, scr *screen, spec cluster.Spec, set *mnist.Dataset) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+// modelDir returns where the model of a demo that was not interrupted goes.
+func (f *demoFlags) modelDir() string { return filepath.Join(f.dir, "model", strconv.Itoa(f.steps)) }
+
+// train runs a client for each worker and shows how they get on. When ctx ends, the workers finish their steps and the chief
+// saves a checkpoint.
+func (f *demoFlags) train(ctx context.Context, scr *screen, cl *server.Cluster, set *mnist.Dataset) error {
+	if latest := train.LatestCheckpoint(f.dir); latest != "" {
+		scr.line("going on from %s", latest)
+	}
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	start := time.Now()
-	ready := make(chan struct{}) // closed by worker 0 when the variables have their first values
-	var wg sync.WaitGroup
-	for i := range demoWorkers {
-		wg.Go(func() {
-			r := &replica{flags: f, index: i, spec: spec, set: set, scr: scr, ready: ready}
-			if err := r.run(ctx); err != nil {
+	replicas := make([]*replica, demoWorkers)
+	var running sync.WaitGroup
+	for i := range replicas {
+		replicas[i] = &replica{flags: f, index: i, cluster: cl, set: set, scr: scr, interrupted: ctx.Done()}
+		running.Go(func() {
+			if err := replicas[i].run(work); err != nil {
 				cancel(fmt.Errorf("worker %d: %w", i, err))
 			}
 		})
 	}
-	wg.Wait()
-	if err := context.Cause(ctx); err != nil {
+	running.Wait()
+	if err := context.Cause(work); err != nil {
 		return err
 	}
-	accuracy, err := f.evaluate(ctx, spec, set)
+	if ctx.Err() != nil {
+		scr.interrupted(f)
+		return nil
+	}
+	accuracy, err := f.evaluate(ctx, cl, set)
 	if err != nil {
 		return err
 	}
@@ -109,46 +142,19 @@ func (f *demoFlags) train(ctx context.Context, scr *screen, spec cluster.Spec, s
 	return nil
 }
 
-// startCluster starts one parameter server and the workers on free loopback ports.
-func startCluster() ([]*server.Server, cluster.Spec, error) {
-	addrs, err := freeAddresses(1 + demoWorkers)
-	if err != nil {
-		return nil, nil, err
-	}
-	spec := cluster.Spec{"ps": cluster.Dense(addrs[0]), "worker": cluster.Dense(addrs[1:]...)}
-	var servers []*server.Server
-	for _, t := range spec.Tasks() {
-		s, err := server.New(cluster.ServerDef{Cluster: spec, Job: t.Job, Task: t.Index, CPUDevices: 1})
-		if err == nil {
-			err = s.Start()
-		}
-		if err != nil {
-			stopCluster(servers)
-			return nil, nil, err
-		}
-		servers = append(servers, s)
-	}
-	return servers, spec, nil
+// exportHook writes the model when training has come to its end, which it has not if it was interrupted.
+type exportHook struct {
+	train.SavedModelHook
+	interrupted func() bool
 }
 
-func stopCluster(servers []*server.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	for _, s := range servers {
-		_ = s.Stop(ctx) // the program ends: what is still running ends with it
+// End implements train.SessionRunHook.
+func (h *exportHook) End(ctx context.Context, sess train.Session) error {
+	if h.interrupted() {
+		return nil
 	}
-}
-
-// freeAddresses returns loopback addresses whose ports were free a moment ago.
-func freeAddresses(n int) ([]string, error) {
-	addrs := make([]string, n)
-	for i := range addrs {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close() // all are held until the last is chosen
-		addrs[i] = l.Addr().String()
+	if err := h.SavedModelHook.End(ctx, sess); status.CodeOf(err) != status.AlreadyExists {
+		return err
 	}
-	return addrs, nil
+	return nil // a demo of before has come as far
 }

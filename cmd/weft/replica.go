@@ -2,100 +2,139 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/weft-ml/weft"
-	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/mnist"
 	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/server"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 	"github.com/weft-ml/weft/train"
 )
 
 // model is the graph that every replica builds: a perceptron with one hidden layer, its loss and its training step.
 type model struct {
-	graph          *graph.Graph
+	scope          *op.Scope
 	x, y           op.Output // pictures [n, 784], labels [n, 10]
+	probabilities  op.Output // [n, 10]
 	loss, accuracy op.Output // scalars
-	step           op.Output // the value of the global step after an update
-	init           *graph.Node
+	step           *train.Variable
+	update         *graph.Node
+	hooks          []train.SessionRunHook // that training needs
 }
 
-func buildModel(worker, hidden int, rate float64) (*model, error) {
+func buildModel(worker int, f *demoFlags) *model {
 	root := op.NewScope()
 	root.SetSeed(1)
 	s := root.WithDeviceFunc(train.ReplicaDeviceSetter(train.DeviceSetter{
 		PSTasks: 1, WorkerDevice: fmt.Sprintf("/job:worker/task:%d", worker),
 	}))
 	m := &model{
-		x: op.Placeholder(s.Named("x"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(-1, mnist.Pixels))),
-		y: op.Placeholder(s.Named("y"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(-1, mnist.Classes))),
+		scope: s,
+		x:     op.Placeholder(s.Named("x"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(-1, mnist.Pixels))),
+		y:     op.Placeholder(s.Named("y"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(-1, mnist.Classes))),
 	}
 	layer := func(name string, x op.Output, in, out int) op.Output {
 		w := train.NewVariable(s, name+"_w", tensor.Shape{int64(in), int64(out)}, tensor.Float32, train.TruncatedNormal(0, 0.1, nil))
 		b := train.NewVariable(s, name+"_b", tensor.Shape{int64(out)}, tensor.Float32, train.Zeros)
+		train.HistogramSummary(s, name+"/weights", w.Value)
 		return op.BiasAdd(s, op.MatMul(s, x, w.Value), b.Value)
 	}
-	logits := layer("sm", op.Relu(s, layer("hid", m.x, mnist.Pixels, hidden)), hidden, mnist.Classes)
+	logits := layer("sm", op.Relu(s, layer("hid", m.x, mnist.Pixels, f.hidden)), f.hidden, mnist.Classes)
+	m.probabilities = op.Softmax(s.Named("probabilities"), logits)
 	losses, _ := op.SoftmaxCrossEntropyWithLogits(s, logits, m.y)
 	m.loss = op.Mean(s.Named("loss"), losses, op.Const(s, []int32{0}))
 	axis := op.Const(s, int32(1))
 	right := op.Equal(s, op.ArgMax(s, logits, axis), op.ArgMax(s, m.y, axis))
 	m.accuracy = op.Mean(s.Named("accuracy"), op.Cast(s, right, tensor.Float32), op.Const(s, []int32{0}))
-	count := train.GlobalStep(s)
-	update := train.Minimize(s, train.NewGradientDescent(rate), m.loss, count)
-	after := s.WithControlDependencies(update).ColocateWith(count.Handle.Node)
-	m.step = op.Identity(after.Named("step"), count.Handle)
-	m.init = train.VariablesInitializer(s)
-	var err error
-	m.graph, err = root.Finalize()
-	return m, err
+	train.ScalarSummary(s, "train/loss", m.loss)
+	train.ScalarSummary(s, "train/accuracy", m.accuracy)
+	m.step = train.GlobalStep(s)
+	m.minimize(worker == 0, f)
+	return m
+}
+
+// minimize adds the training step: each worker by itself, or all in step.
+func (m *model) minimize(chief bool, f *demoFlags) {
+	descent := train.NewGradientDescent(f.rate)
+	if !f.sync {
+		m.update = train.Minimize(m.scope, descent, m.loss, m.step)
+		return
+	}
+	opt := train.NewSyncReplicasOptimizer(descent, demoWorkers, demoWorkers)
+	m.update = opt.Minimize(m.scope, m.loss, m.step)
+	m.hooks = append(m.hooks, opt.MakeSessionRunHook(chief))
+}
+
+// signature says what the model does: the probabilities of the digits for pictures.
+func (m *model) signature() savedmodel.Signature {
+	return savedmodel.Signature{
+		Inputs:  map[string]savedmodel.TensorInfo{"x": savedmodel.InfoOf(m.x, tensor.MakePartial(-1, mnist.Pixels))},
+		Outputs: map[string]savedmodel.TensorInfo{"probabilities": savedmodel.InfoOf(m.probabilities, tensor.MakePartial(-1, mnist.Classes))},
+		Method:  savedmodel.MethodPredict,
+	}
 }
 
 // replica is one worker's client: it feeds its own worker, which trains the variables that all share.
 type replica struct {
-	flags *demoFlags
-	index int
-	spec  cluster.Spec
-	set   *mnist.Dataset
-	scr   *screen
-	ready chan struct{}
+	flags       *demoFlags
+	index       int
+	cluster     *server.Cluster
+	set         *mnist.Dataset
+	scr         *screen
+	interrupted <-chan struct{}
+}
+
+// saveEvery is the time between two checkpoints.
+const saveEvery = 5 * time.Second
+
+// chief reports whether the replica initializes and saves the model.
+func (r *replica) chief() bool { return r.index == 0 }
+
+// leaves reports whether the replica is to stop before the end. In step, the chief's stop is that of all.
+func (r *replica) leaves() bool {
+	select {
+	case <-r.interrupted:
+		return r.chief() || !r.flags.sync
+	default:
+		return false
+	}
 }
 
 func (r *replica) run(ctx context.Context) error {
-	m, err := buildModel(r.index, r.flags.hidden, r.flags.rate)
+	m := buildModel(r.index, r.flags)
+	export := &exportHook{interrupted: r.leaves}
+	export.Export = train.Export{
+		Dir: r.flags.modelDir(), ClearDevices: true, Signatures: map[string]savedmodel.Signature{savedmodel.DefaultSignature: m.signature()},
+	}
+	sess, err := train.MonitoredTrainingSession(ctx, m.scope, train.TrainingOptions{
+		Master: r.cluster.Target("worker", r.index), IsChief: r.chief(), CheckpointDir: r.flags.dir, SaveCheckpointEvery: saveEvery,
+		Hooks:          append(m.hooks, &train.StopAtStepHook{LastStep: int64(r.flags.steps)}),
+		ChiefOnlyHooks: []train.SessionRunHook{export},
+		// A replica needs its own worker and the parameter servers only: it starts whether or not the other workers are up.
+		SessionOptions: []weft.Option{weft.WithDeviceFilters("/job:ps", fmt.Sprintf("/job:worker/task:%d", r.index))},
+	})
 	if err != nil {
 		return err
 	}
-	// A replica needs its own worker and the parameter servers only: it starts whether or not the other workers are up.
-	sess, err := weft.NewSession("grpc://"+r.spec["worker"][r.index], m.graph,
-		weft.WithDeviceFilters("/job:ps", fmt.Sprintf("/job:worker/task:%d", r.index)))
-	if err != nil {
-		return err
+	if r.chief() {
+		err = sess.RunStep(ctx, r.scr.devices)
 	}
-	defer sess.Close()
-	if r.index == 0 {
-		if _, err := sess.Run(ctx, nil, nil, []*graph.Node{m.init}); err != nil {
-			return err
-		}
-		r.scr.devices(ctx, sess)
-		close(r.ready)
-	} else {
-		select {
-		case <-r.ready:
-		case <-ctx.Done():
-			return nil
-		}
+	if err == nil {
+		err = r.loop(ctx, sess, m)
 	}
-	return r.loop(ctx, sess, m)
+	return errors.Join(err, sess.Close(ctx))
 }
 
 // showEvery is the number of a worker's steps between two looks at its accuracy.
 const showEvery = 50
 
-func (r *replica) loop(ctx context.Context, sess *weft.Session, m *model) error {
+func (r *replica) loop(ctx context.Context, sess *train.MonitoredSession, m *model) error {
 	batches := r.set.Train.Batches(uint64(r.index))
 	n := r.flags.batch
 	px, py := make([]float32, n*mnist.Pixels), make([]float32, n*mnist.Classes)
@@ -108,38 +147,35 @@ func (r *replica) loop(ctx context.Context, sess *weft.Session, m *model) error 
 		return err
 	}
 	feeds := map[graph.Output]tensor.Tensor{m.x: x, m.y: y}
-	begin, mine := time.Now(), 0
-	for ctx.Err() == nil {
+	begin, target := time.Now(), []*graph.Node{m.update}
+	for mine := 0; !sess.ShouldStop() && !r.leaves(); mine++ {
 		batches.Next(px, py)
-		fetches := []graph.Output{m.step}
-		show := mine%showEvery == 0
-		if show {
-			fetches = append(fetches, m.loss, m.accuracy)
+		var fetches []graph.Output
+		if mine%showEvery == 0 {
+			fetches = []graph.Output{m.step.Value, m.loss, m.accuracy}
 		}
-		out, err := sess.Run(ctx, feeds, fetches, nil)
-		if err != nil {
+		out, err := sess.Run(ctx, feeds, fetches, target)
+		switch {
+		case status.CodeOf(err) == status.OutOfRange:
+			return nil // the chief has stopped
+		case err != nil:
 			return err
-		}
-		mine++
-		step := tensor.Value[int64](&out[0])
-		if show {
-			rate := float64(mine) / time.Since(begin).Seconds()
-			r.scr.progress(r.index, step, tensor.Value[float32](&out[1]), tensor.Value[float32](&out[2]), rate)
-		}
-		if step >= int64(r.flags.steps) {
-			return nil
+		case len(out) > 0:
+			rate := float64(mine+1) / time.Since(begin).Seconds()
+			r.scr.progress(r.index, tensor.Value[int64](&out[0]), tensor.Value[float32](&out[1]), tensor.Value[float32](&out[2]), rate)
 		}
 	}
 	return nil
 }
 
 // evaluate returns the share of test pictures that the trained variables name rightly.
-func (f *demoFlags) evaluate(ctx context.Context, spec cluster.Spec, set *mnist.Dataset) (float32, error) {
-	m, err := buildModel(0, f.hidden, f.rate)
+func (f *demoFlags) evaluate(ctx context.Context, cl *server.Cluster, set *mnist.Dataset) (float32, error) {
+	m := buildModel(0, f)
+	g, err := m.scope.Finalize()
 	if err != nil {
 		return 0, err
 	}
-	sess, err := weft.NewSession("grpc://"+spec["worker"][0], m.graph)
+	sess, err := weft.NewSession(cl.Target("worker", 0), g)
 	if err != nil {
 		return 0, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/train"
 )
 
 // screen shows how a demo gets on: a line per worker that is written over on a terminal, plain lines elsewhere.
@@ -56,24 +57,43 @@ func (s *screen) progress(worker int, step int64, loss, accuracy float32, rate f
 }
 
 // devices lists the devices that a session can use.
-func (s *screen) devices(ctx context.Context, sess *weft.Session) {
-	devs, err := sess.ListDevices(ctx)
-	if err != nil {
-		s.line("devices: %v", err)
-		return
+func (s *screen) devices(ctx context.Context, sess train.Session) error {
+	lister, ok := sess.(interface {
+		ListDevices(ctx context.Context) ([]weft.Device, error)
+	})
+	if !ok {
+		return nil
 	}
+	devs, err := lister.ListDevices(ctx)
 	names := make([]string, len(devs))
 	for i, d := range devs {
 		names[i] = d.Name
 	}
 	s.line("devices: %s", strings.Join(names, ", "))
+	return err
+}
+
+// interrupted shows how to go on.
+func (s *screen) interrupted(f *demoFlags) {
+	s.line("interrupted; saved in %s", train.LatestCheckpoint(f.dir))
+	inStep := ""
+	if f.sync {
+		inStep = " --sync"
+	}
+	s.line("to go on: weft demo --dir=%s --steps=%d%s", f.dir, f.steps, inStep)
 }
 
 // finish shows the outcome and what to try next.
 func (s *screen) finish(accuracy float32, took time.Duration, f *demoFlags) {
 	s.line("test accuracy %.4f after %d steps in %.1f s", accuracy, f.steps, took.Seconds())
 	s.line("")
-	s.line("next: weft demo --hidden=512          a larger network")
+	s.line("look: weft checkpoint ls %s", train.LatestCheckpoint(f.dir))
+	s.line("      weft events ls %s       or: tensorboard --logdir=%s", f.dir, f.dir)
+	s.line("      weft saved-model show %s", f.modelDir())
+	s.line("")
+	s.line("next: weft demo --dir=%s --steps=%d   go on from the checkpoint", f.dir, 2*f.steps)
+	s.line("      weft demo --sync                workers in step, their gradients averaged")
+	s.line("      weft demo --hidden=512          a larger network")
 	s.line("      weft demo --data=DIR            MNIST's own files")
 	s.line("      weft demo --servers-only        a cluster for your own programs, from Python or Go")
 }
