@@ -36,6 +36,11 @@ func (c *Cluster) Session(ctx context.Context, n *Node, text string, config *pb.
 	if err != nil {
 		return nil, err
 	}
+	return c.SessionOf(ctx, n, def, config)
+}
+
+// SessionOf makes a session with a graph; config may be nil.
+func (c *Cluster) SessionOf(ctx context.Context, n *Node, def *pb.GraphDef, config *pb.ConfigProto) (*Session, error) {
 	resp, err := n.Master.CreateSession(ctx, &pb.CreateSessionRequest{
 		GraphDef: def, Config: config, Target: "grpc://" + c.spec.Address(n.Task),
 	})

@@ -1,0 +1,152 @@
+package metamorphic
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// signature is what functions of a statement take: values by their names in the program.
+type signature struct {
+	names  []string
+	dtypes []tensor.DType
+}
+
+func (s *scope) signature(names ...string) signature {
+	sig := signature{names: names}
+	for _, name := range names {
+		sig.dtypes = append(sig.dtypes, s.valueType(name))
+	}
+	return sig
+}
+
+// captured returns the names that the blocks of a statement need from outside: values, handles and tokens.
+func captured(at *Stmt) (values, tokenNames []string) {
+	return free(at.Blocks, at.Params), tokens(touched(at.Blocks))
+}
+
+// function adds a function that takes sig and returns what build makes of its arguments.
+func (s *scope) function(sig signature, stateful bool, build func(in *scope) ([]ref, []tensor.DType)) opdef.Func {
+	in := &scope{builder: s.builder, body: &body{function: true}, inside: map[string]ref{}}
+	f := graph.FunctionDef{Ret: map[string]string{}}
+	f.Signature.Stateful = stateful
+	for i, name := range sig.names {
+		arg := "arg" + strconv.Itoa(i)
+		f.Signature.Inputs = append(f.Signature.Inputs, opdef.Arg{Name: arg, DType: sig.dtypes[i]})
+		in.inside[name] = ref{node: arg}
+	}
+	results, dtypes := build(in)
+	for i, r := range results {
+		out := "ret" + strconv.Itoa(i)
+		f.Signature.Outputs = append(f.Signature.Outputs, opdef.Arg{Name: out, DType: dtypes[i]})
+		f.Ret[out] = in.body.input(r)
+	}
+	f.Signature.Name = "function" + strconv.Itoa(len(s.library))
+	f.Nodes = in.body.nodes
+	s.builder.library = append(s.builder.library, f)
+	return opdef.Func{Name: f.Signature.Name}
+}
+
+// blockFunction makes a function of a block, which returns its yields and the tokens.
+func (s *scope) blockFunction(sig signature, at *Stmt, b *Block, tokenNames []string) opdef.Func {
+	return s.function(sig, len(tokenNames) > 0, func(in *scope) ([]ref, []tensor.DType) {
+		results := slices.Concat(in.block(b), in.all(tokenNames))
+		return results, s.resultTypes(at, tokenNames)
+	})
+}
+
+func (s *scope) resultTypes(at *Stmt, tokenNames []string) []tensor.DType {
+	return s.signature(slices.Concat(at.Out, tokenNames)...).dtypes
+}
+
+// calling adds the node of a statement that calls functions; it is where the variables are that it takes.
+func (s *scope) calling(at *Stmt, op string, attrs opdef.Attrs, in []ref, results int) []ref {
+	device := s.device(at.Device)
+	if vars := touched(at.Blocks); len(vars) > 0 {
+		device = s.device(s.vars[vars[0]].Device)
+	}
+	var after []string
+	if s.guardCalls && s.pivot != "" {
+		after = []string{s.pivot}
+	}
+	n := s.body.add(op, "", device, attrs, in, after)
+	n.number = results
+	out := make([]ref, results)
+	for i := range out {
+		out[i] = n.out(i)
+	}
+	return out
+}
+
+// stateless returns the name of an operation, or of its kin for functions without effects.
+func stateless(op, without string, tokenNames []string) string {
+	if len(tokenNames) == 0 {
+		return without
+	}
+	return op
+}
+
+func (s *scope) call(at *Stmt) []ref {
+	values, tokenNames := captured(at)
+	sig := s.signature(slices.Concat(values, tokenNames)...)
+	f := s.blockFunction(sig, at, &at.Blocks[0], tokenNames)
+	out := s.resultTypes(at, tokenNames)
+	attrs := opdef.Attrs{"f": f, "Tin": sig.dtypes, "Tout": out}
+	results := s.calling(at, stateless("StatefulPartitionedCall", "PartitionedCall", tokenNames), attrs, s.all(sig.names), len(out))
+	return s.finish(at, results, tokenNames)
+}
+
+func (s *scope) functionalIf(at *Stmt) []ref {
+	values, tokenNames := captured(at)
+	sig := s.signature(slices.Concat(values, tokenNames)...)
+	then := s.blockFunction(sig, at, &at.Blocks[0], tokenNames)
+	otherwise := s.blockFunction(sig, at, &at.Blocks[1], tokenNames)
+	out := s.resultTypes(at, tokenNames)
+	attrs := opdef.Attrs{"Tcond": tensor.Bool, "Tin": sig.dtypes, "Tout": out, "then_branch": then, "else_branch": otherwise}
+	in := slices.Concat([]ref{s.get(at.In[0])}, s.all(sig.names))
+	return s.finish(at, s.calling(at, stateless("If", "StatelessIf", tokenNames), attrs, in, len(out)), tokenNames)
+}
+
+// functionalLoop adds a While, whose state is the counter, its limit, the loop variables, the tokens, and what else the
+// body needs, which stays as it is.
+func (s *scope) functionalLoop(at *Stmt) []ref {
+	values, tokenNames := captured(at)
+	const counter, limit = "counter", "limit" // no names of programs
+	sig := s.signature(slices.Concat([]string{counter, limit}, at.Params, tokenNames, values)...)
+	cond := s.function(sig, false, func(in *scope) ([]ref, []tensor.DType) {
+		less := in.body.add("Less", "", "", opdef.Attrs{"T": tensor.Int32}, in.all([]string{counter, limit}), nil).out(0)
+		return []ref{less}, []tensor.DType{tensor.Bool}
+	})
+	step := s.function(sig, len(tokenNames) > 0, func(in *scope) ([]ref, []tensor.DType) {
+		one := in.constant(tensor.Scalar[int32](1))
+		count := in.body.add("AddV2", "", "", opdef.Attrs{"T": tensor.Int32}, []ref{in.get(counter), one}, nil).out(0)
+		bound := in.get(limit)
+		unchanged := in.all(values)
+		yields := in.block(&at.Blocks[0])
+		return slices.Concat([]ref{count, bound}, yields, in.all(tokenNames), unchanged), sig.dtypes
+	})
+	zero := s.constant(tensor.Scalar[int32](0))
+	in := slices.Concat([]ref{zero, s.limit(at)}, s.all(at.In[1:]), s.all(tokenNames), s.all(values))
+	attrs := opdef.Attrs{"T": sig.dtypes, "cond": cond, "body": step, "parallel_iterations": int64(max(at.Parallel, 1))}
+	results := s.calling(at, stateless("While", "StatelessWhile", tokenNames), attrs, in, len(in))
+	return s.finish(at, results[2:2+len(at.Params)+len(tokenNames)], tokenNames)
+}
+
+// WithoutFramesInFunctions returns the program with the conditions and loops in bodies of functions as calls of functions
+// too. TensorFlow's programs mix both only the other way round, and its runtime takes the results of a function for dead if
+// an If with an effect is on a branch of Switch nodes in the body, and loses some now and then of loops in frames.
+func (p *Program) WithoutFramesInFunctions() *Program {
+	out := p.Clone()
+	out.Body.walk(func(s *Stmt) {
+		if !s.callsFunctions() {
+			return
+		}
+		for i := range s.Blocks {
+			s.Blocks[i].walk(func(inner *Stmt) { inner.Functional = inner.Kind == kindIf || inner.Kind == kindRepeat })
+		}
+	})
+	return out
+}
