@@ -51,8 +51,20 @@ func Scatter(op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) 
 		combine[complex128](op, dst, updates, l, width)
 	case tensor.Bool:
 		combine[bool](op, dst, updates, l, width)
+	case tensor.String:
+		if op == elementwise.Add {
+			combineBy(concatenate, dst, updates, l, width)
+			return
+		}
+		fallthrough
 	default:
 		panic(fmt.Sprintf("rows: no arithmetic on %v", dst.DType()))
+	}
+}
+
+func concatenate(z, x, y []string) {
+	for i := range z {
+		z[i] = x[i] + y[i]
 	}
 }
 
@@ -101,7 +113,10 @@ func set[E any](dst, updates []E, list []int64, width int) {
 const blockColumns = 4096
 
 func combine[T tensor.Elem](op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) {
-	loop := elementwise.Arithmetic[T](op)
+	combineBy(elementwise.Arithmetic[T](op), dst, updates, l, width)
+}
+
+func combineBy[T tensor.Elem](loop func(z, x, y []T), dst, updates *tensor.Tensor, l List, width int) {
 	d, u := tensor.Values[T](dst), tensor.Values[T](updates)
 	if len(u) == 1 && len(l.Rows)*width != 1 {
 		row := make([]T, width)

@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 func init() {
@@ -53,7 +54,7 @@ func init() {
 		Attrs:    []string{"T: type"},
 		Stateful: true,
 		Shape:    opdef.SameShape,
-	}, pass)
+	}, guarantee)
 	register(opdef.Def{
 		Name: "DebugGradientIdentity", Doc: "Passes its input on; marks a tensor for gradient debugging.",
 		In:                  []string{"input: T"},
@@ -115,4 +116,11 @@ func newEnsureShape(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		return pass(ctx)
 	}), nil
+}
+
+func guarantee(ctx *kernel.Context) error {
+	if ctx.Input(0).DType() == tensor.Resource {
+		return status.InvalidArgumentf("Input tensor cannot be a resource variable handle.")
+	}
+	return pass(ctx)
 }

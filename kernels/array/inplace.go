@@ -2,6 +2,7 @@ package array
 
 import (
 	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/rows"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -49,13 +50,19 @@ func inplace(op elementwise.Op) kernel.Func {
 		if x.Rank() == 0 || i.Dim(0) != v.Dim(0) {
 			return status.InvalidArgumentf("i and x shape doesn't match at index 0: %v vs. %v", i.Shape(), v.Shape())
 		}
-		list, bad, err := rows.Read(i, x.Dim(0))
-		defer list.Release()
+		if x.Dim(0) == 0 {
+			ctx.SetOutput(0, x.Retain())
+			return nil
+		}
+		list, err := rows.Make(i.NumElements())
 		if err != nil {
 			return err
 		}
-		if bad >= 0 {
-			return status.InvalidArgumentf("i[%d] = %d is not in [0, %d)", bad, list.Rows[bad], x.Dim(0))
+		defer list.Release()
+		ints.Read(list.Rows, i, 0)
+		n := int64(x.Dim(0))
+		for k, row := range list.Rows {
+			list.Rows[k] = (row%n + n) % n // rows are counted around the end
 		}
 		out := owned(x)
 		rows.Scatter(op, &out, v, list, int(out.Shape()[1:].NumElements()))

@@ -122,10 +122,6 @@ func tensorScatterShape(c *opdef.ShapeContext) error {
 
 func newScatterNd(c *kernel.Construction) (kernel.Kernel, error) {
 	skip := c.Attrs.String("bad_indices_policy") == "IGNORE"
-	op := elementwise.Add
-	if t := c.Attrs.Type("T"); t == tensor.Bool || t == tensor.String {
-		op = elementwise.Assign
-	}
 	return kernel.Func(func(ctx *kernel.Context) error {
 		indices, updates, shapeTensor := ctx.Input(0), ctx.Input(1), ctx.Input(2)
 		if shapeTensor.Rank() != 1 {
@@ -142,7 +138,7 @@ func newScatterNd(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		return rows.ScatterVectors(op, out, indices, updates, skip)
+		return rows.ScatterVectors(elementwise.Add, out, indices, updates, skip)
 	}), nil
 }
 

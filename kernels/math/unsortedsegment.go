@@ -137,7 +137,11 @@ func segments[T tensor.Elem](t kernel.Table, op elementwise.Op, start func(tenso
 	first := firstValue[T](dtype, start)
 	combine := elementwise.Arithmetic[T](op)
 	t[dtype] = kernel.Stateless(func(ctx *kernel.Context) error {
-		data, ids, n := ctx.Input(0), ctx.Input(1), ints.Scalar(ctx.Input(2))
+		data, ids, num := ctx.Input(0), ctx.Input(1), ctx.Input(2)
+		if num.Rank() != 0 {
+			return status.InvalidArgumentf("num_segments should be a scalar, not shape %v", num.Shape())
+		}
+		n := ints.Scalar(num)
 		k := ids.Rank()
 		switch {
 		case n < 0:
