@@ -19,7 +19,7 @@ import (
 const (
 	// maxCalls bounds the calls of functions with parts on other tasks that are under way at the same time. Tasks that call
 	// each other without end would otherwise fill the memory of both.
-	maxCalls = 1 << 13
+	maxCalls = 1 << 12
 	// dropTimeout bounds how long another task may take to forget a step or a graph.
 	dropTimeout = 5 * time.Second
 )
@@ -68,18 +68,20 @@ func (f *functions) Register(ctx context.Context, task string, g *graph.Graph) (
 		return "", err
 	}
 	s := f.graph.session
-	resp, err := p.RegisterGraph(ctx, &pb.RegisterGraphRequest{
-		SessionHandle: s.handle, CreateWorkerSessionCalled: s.handle != "", GraphDef: def,
-		GraphOptions: &pb.GraphOptions{OptimizerOptions: &pb.OptimizerOptions{DoFunctionInlining: true}},
+	return s.parts.use(ctx, task, def, func() (string, error) {
+		resp, err := p.RegisterGraph(ctx, &pb.RegisterGraphRequest{
+			SessionHandle: s.handle, CreateWorkerSessionCalled: s.handle != "", GraphDef: def,
+			GraphOptions: &pb.GraphOptions{OptimizerOptions: &pb.OptimizerOptions{DoFunctionInlining: true}},
+		})
+		return resp.GetGraphHandle(), err
 	})
-	return resp.GetGraphHandle(), err
 }
 
 // Deregister implements function.Cluster. When a session ends its master drops it on all tasks.
 func (f *functions) Deregister(task, handle string) {
 	s := f.graph.session
 	p, err := f.peer(task)
-	if err != nil || s.isClosed() {
+	if err != nil || s.isClosed() || !s.parts.leave(task, handle) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(f.worker.life, dropTimeout)

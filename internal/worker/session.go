@@ -21,6 +21,7 @@ type session struct {
 	devices []*kernel.Device
 	peers   Peers
 	shared  map[string]uint64 // devices of other tasks that functions can use, with their incarnations
+	parts   *functionParts
 
 	master            string // task of the master that made the session; "" if it did not say
 	masterIncarnation int64
@@ -35,7 +36,7 @@ type session struct {
 func newSession(handle string, task cluster.Task, peers Peers, devices []*kernel.Device) *session {
 	return &session{
 		handle: handle, task: task, prefix: task.String() + "/", devices: devices, peers: peers,
-		graphs: map[string]*registered{}, kernels: map[string]*kernelCache{},
+		parts: newFunctionParts(), graphs: map[string]*registered{}, kernels: map[string]*kernelCache{},
 	}
 }
 
