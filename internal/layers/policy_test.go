@@ -63,6 +63,8 @@ var policy = []rule{
 	{pkg: "internal/rows", may: kernels},
 	{pkg: "internal/special"},
 	{pkg: "internal/number"},
+	{pkg: "internal/fillrows", may: kernels},
+	{pkg: "internal/cross", may: with(values, "internal/farmhash", "internal/ints", "internal/siphash")},
 	{pkg: "internal/batch", may: slices.Concat(ops, vector, []string{"internal/strided"})},
 	{pkg: "internal/monitor", may: []string{"status"}},
 	{pkg: "internal/resource", may: with(ops, "kernel", "internal/murmur", "internal/shapes")},
@@ -73,7 +75,8 @@ var policy = []rule{
 	{pkg: "kernels/random", may: with(kernels, "internal/fileio")},
 	{pkg: "kernels/string", may: with(kernels, "internal/murmur", "internal/farmhash", "internal/siphash", "internal/number")},
 	{pkg: "kernels/parsing", may: with(kernels, "internal/number", "internal/pb", "internal/pbconv")},
-	{pkg: "kernels/sparse", may: with(kernels, "internal/pb", "internal/pbconv")},
+	{pkg: "kernels/sparse", may: with(kernels, "internal/cross", "internal/fillrows", "internal/pb", "internal/pbconv")},
+	{pkg: "kernels/ragged", may: with(kernels, "internal/cross", "internal/fillrows")},
 	{pkg: "kernels/data", may: with(kernels, "internal/fileio", "internal/pb", "internal/pbconv", "internal/record", "internal/rendezvous")},
 	{pkg: "kernels/all", may: []string{"kernels/*"}},
 	{pkg: "kernels/*", may: kernels},
@@ -114,7 +117,7 @@ var policy = []rule{
 	{pkg: "internal/rpc", may: with(formats, "cluster", "internal/message", "internal/invariants", "internal/h2"), grpc: true},
 
 	// The client, which links no kernel and no executor, and what is built on it.
-	{pkg: ".", may: with(graphs, "internal/pb", "internal/pbconv", "internal/message", "internal/rpc")},
+	{pkg: ".", may: with(graphs, "op", "savedmodel", "internal/pb", "internal/pbconv", "internal/message", "internal/rpc")},
 	{pkg: "checkpoint", may: with(formats, "internal/crc32c", "internal/fileio", "internal/sstable")},
 	{pkg: "savedmodel", may: with(graphs, "internal/fileio", "internal/pb", "internal/pbconv")},
 	{pkg: "summary", may: with(formats, "internal/fileio", "internal/record")},
@@ -126,7 +129,7 @@ var policy = []rule{
 	{pkg: "gateway", may: with(clients, ".", "savedmodel", "internal/pb", "internal/pbconv"), grpc: true},
 	{pkg: "dashboard", may: []string{"status", "device", "cluster"}},
 	{pkg: "cmd/weft", may: []string{".", "*", "internal/mnist", "kernels/all"}},
-	{pkg: "examples/*", may: []string{".", "*", "examples/digits"}},
+	{pkg: "examples/*", may: []string{".", "*", "examples/digits", "examples/mlp"}},
 
 	// Tools and tests.
 	{pkg: "internal/mnist"},

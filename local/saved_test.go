@@ -1,0 +1,152 @@
+package local_test
+
+import (
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/graph"
+	_ "github.com/weft-ml/weft/local"
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Models that TensorFlow wrote: lookups has variables of both kinds, a table of words in an asset and three signatures;
+// loop is a tf.function with a loop and a condition.
+const (
+	lookups = "../savedmodel/testdata/lookups"
+	loop    = "../savedmodel/testdata/loop"
+)
+
+func load(t *testing.T, dir string) *weft.SavedModel {
+	t.Helper()
+	m, err := weft.LoadSavedModel(t.Context(), "local", dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+func TestLoadSavedModel(t *testing.T) {
+	m := load(t, lookups)
+	for _, tt := range []struct {
+		signature string
+		in, want  map[string]any
+	}{
+		{savedmodel.DefaultSignature, map[string]any{"x": [][]float32{{1, 1}, {0, 2}}}, map[string]any{"y": [][]float32{{3.5}, {4.5}}}},
+		{"rows", map[string]any{"ids": []int{2, 0}}, map[string]any{"z": [][]float32{{36.5}, {12.5}}}},
+		{"words", map[string]any{"words": []string{"b", "c", "a"}}, map[string]any{"n": []int64{1, -1, 0}}},
+	} {
+		sig, err := m.Signature(tt.signature)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := sig.Run(t.Context(), tt.in); err != nil || !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: got %v, %v, want %v", tt.signature, got, err, tt.want)
+		}
+	}
+}
+
+func TestLoadSavedModelOfFunctions(t *testing.T) {
+	sig, err := load(t, loop).Signature(savedmodel.DefaultSignature)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 3 → 9 → 27 → 13.5
+	if got, err := sig.Run(t.Context(), map[string]any{"x": [][]float32{{1, 1}}}); err != nil || !reflect.DeepEqual(got, map[string]any{"y": [][]float32{{13.5}}}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// TestModelsAreIndependent runs signatures of two copies of a model at once.
+func TestModelsAreIndependent(t *testing.T) {
+	var running sync.WaitGroup
+	for range 2 {
+		sig, err := load(t, lookups).Signature(savedmodel.DefaultSignature)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 4 {
+			running.Go(func() {
+				for k := range 20 {
+					x := float32(20*i + k)
+					got, err := sig.Run(t.Context(), map[string]any{"x": [][]float32{{x, 0}}})
+					if err != nil || !reflect.DeepEqual(got["y"], [][]float32{{x + 0.5}}) {
+						t.Errorf("%v gives %v, %v", x, got, err)
+						return
+					}
+				}
+			})
+		}
+	}
+	running.Wait()
+}
+
+func TestSignatureMistakes(t *testing.T) {
+	m := load(t, lookups)
+	sig, err := m.Signature(savedmodel.DefaultSignature)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, in := range map[string]map[string]any{
+		`input "x" is missing: the signature takes x float32[?,2]`:  {},
+		`an input that the signature does not have`:                 {"x": [][]float32{{1, 1}}, "y": 1},
+		`input "x" is of type float64, want float32`:                {"x": [][]float64{{1, 1}}},
+		`input "x" has shape [2], want [?,2]`:                       {"x": []float32{1, 1}},
+		`input "x": a tensor cannot have rows of 2 and of 1 values`: {"x": [][]float32{{1, 1}, {1}}},
+	} {
+		if _, err := sig.Run(t.Context(), in); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	if _, err := m.Signature("none"); err == nil || !strings.Contains(err.Error(), `it has ["rows" "serving_default" "words"]`) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := weft.LoadSavedModel(t.Context(), "local", lookups, []string{"train"}); err == nil || !strings.Contains(err.Error(), "tags {train}") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := weft.LoadSavedModel(t.Context(), "local", t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "SavedModel file does not exist") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestFreeze runs what remains of a model without its checkpoint.
+func TestFreeze(t *testing.T) {
+	def, err := weft.FreezeSavedModel(t.Context(), "local", lookups, nil, []string{"y:0", "z"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "frozen.pb")
+	if err := savedmodel.WriteGraph(path, def); err != nil {
+		t.Fatal(err)
+	}
+	if def, err = savedmodel.ReadGraph(path); err != nil {
+		t.Fatal(err)
+	}
+	g, err := graph.Import(def, op.Defs, graph.ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := weft.NewSession("local", g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	feeds := map[graph.Output]tensor.Tensor{g.Node("ids").Out(0): tensor.Vector[int64](2, 0)}
+	out, err := s.Run(t.Context(), feeds, []graph.Output{g.Node("z").Out(0)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := out[0].Go(); !reflect.DeepEqual(got, [][]float32{{36.5}, {12.5}}) {
+		t.Errorf("got %v", got)
+	}
+}

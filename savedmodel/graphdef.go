@@ -1,0 +1,66 @@
+package savedmodel
+
+import (
+	"bytes"
+
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/fileio"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/status"
+)
+
+// MarshalGraph returns a serialized tensorflow.GraphDef. The same graph gives the same bytes.
+func MarshalGraph(g *graph.Def) ([]byte, error) {
+	p, err := pbconv.GraphToProto(g)
+	if err != nil {
+		return nil, err
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
+	if err != nil {
+		return nil, status.InvalidArgumentf("%w", err)
+	}
+	return b, nil
+}
+
+// ParseGraph reads a tensorflow.GraphDef, serialized or as text.
+func ParseGraph(b []byte) (*graph.Def, error) {
+	p := &pb.GraphDef{}
+	err := proto.Unmarshal(b, p)
+	if err != nil && !bytes.ContainsRune(b, 0) {
+		p = &pb.GraphDef{}
+		if textErr := prototext.Unmarshal(b, p); textErr != nil {
+			return nil, status.DataLossf("not a GraphDef: %w; as text: %w", err, textErr)
+		}
+		err = nil
+	}
+	if err != nil {
+		return nil, status.DataLossf("not a GraphDef: %w", err)
+	}
+	return pbconv.GraphFromProto(p)
+}
+
+// ReadGraph reads a GraphDef from a file, serialized (".pb") or as text (".pbtxt"). It looks at the contents, not the name.
+func ReadGraph(path string) (*graph.Def, error) {
+	b, err := fileio.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	g, err := ParseGraph(b)
+	if err != nil {
+		return nil, status.Errorf(status.CodeOf(err), "%s: %w", path, err)
+	}
+	return g, nil
+}
+
+// WriteGraph writes a serialized GraphDef to a file, which appears whole or stays as it was.
+func WriteGraph(path string, g *graph.Def) error {
+	b, err := MarshalGraph(g)
+	if err != nil {
+		return err
+	}
+	return fileio.Write(path, b)
+}

@@ -1,0 +1,222 @@
+package weft
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Signature is something that a loaded model can do. It may be run by several goroutines.
+//
+// A sparse tensor is three inputs or outputs, "x/indices", "x/values" and "x/shape"; a composite one is "x/0", "x/1" and so
+// on.
+type Signature struct {
+	Inputs, Outputs []Argument // in the order of their names
+	Method          string     // such as [savedmodel.MethodPredict]
+
+	session  *Session
+	defaults map[string]tensor.Tensor
+
+	call atomic.Pointer[Callable] // nil before the first run; stored by the holder of turn
+	turn chan struct{}            // has room for one: who puts something in prepares the step
+}
+
+// Argument is an input or output of a signature.
+type Argument struct {
+	Name  string
+	DType tensor.DType
+	Shape tensor.PartialShape // what the model says of it
+
+	output graph.Output
+}
+
+func newSignature(s *Session, g *graph.Graph, name string, def savedmodel.Signature) (*Signature, error) {
+	sig := &Signature{Method: def.Method, session: s, defaults: def.Defaults, turn: make(chan struct{}, 1)}
+	var err error
+	if sig.Inputs, err = arguments(g, def.Inputs); err != nil {
+		return nil, err
+	}
+	sig.Outputs, err = arguments(g, def.Outputs)
+	return sig, err
+}
+
+func arguments(g *graph.Graph, infos map[string]savedmodel.TensorInfo) ([]Argument, error) {
+	var args []Argument
+	var add func(name string, info savedmodel.TensorInfo) error
+	add = func(name string, info savedmodel.TensorInfo) error {
+		for _, part := range components(name, info) {
+			if part.info.Composite != nil || part.info.Sparse != nil {
+				if err := add(part.name, part.info); err != nil {
+					return err
+				}
+				continue
+			}
+			o, err := savedmodel.FindOutput(g, part.info.Name)
+			if err != nil {
+				return err
+			}
+			args = append(args, Argument{part.name, o.DType().Base(), part.info.Shape, o})
+		}
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(infos)) {
+		if err := add(name, infos[name]); err != nil {
+			return nil, err
+		}
+	}
+	return args, nil
+}
+
+// component is a tensor that a value of several tensors is made of.
+type component struct {
+	name string
+	info savedmodel.TensorInfo
+}
+
+func components(name string, info savedmodel.TensorInfo) []component {
+	switch {
+	case info.Sparse != nil:
+		return []component{
+			{name + "/indices", savedmodel.TensorInfo{Name: info.Sparse.Indices}},
+			{name + "/shape", savedmodel.TensorInfo{Name: info.Sparse.Shape}},
+			{name + "/values", savedmodel.TensorInfo{Name: info.Sparse.Values}},
+		}
+	case info.Composite != nil:
+		var parts []component
+		for i, c := range info.Composite.Components {
+			parts = append(parts, component{name + "/" + strconv.Itoa(i), c})
+		}
+		return parts
+	}
+	return []component{{name, info}}
+}
+
+// Run runs the signature with Go values: numbers, texts and nested slices of them, as [tensor.New] takes and
+// [tensor.Tensor.Go] returns them; int32 serves for int64 too. Inputs that have a default may be left out.
+func (s *Signature) Run(ctx context.Context, inputs map[string]any) (map[string]any, error) {
+	tensors := make(map[string]tensor.Tensor, len(inputs))
+	for name, v := range inputs {
+		t, err := tensor.New(v)
+		if err != nil {
+			return nil, status.Errorf(status.CodeOf(err), "input %q: %w", name, err)
+		}
+		tensors[name] = s.widened(name, t)
+	}
+	out, err := s.RunTensors(ctx, tensors)
+	if err != nil {
+		return nil, err
+	}
+	values := make(map[string]any, len(out))
+	for name, t := range out {
+		values[name] = t.Go()
+		t.Release()
+	}
+	return values, nil
+}
+
+// widened returns the value of an input as int64 where the input is of that type and the value, perhaps made of Go's int, is
+// int32.
+func (s *Signature) widened(name string, t tensor.Tensor) tensor.Tensor {
+	i := slices.IndexFunc(s.Inputs, func(a Argument) bool { return a.Name == name })
+	if i < 0 || s.Inputs[i].DType != tensor.Int64 || t.DType() != tensor.Int32 {
+		return t
+	}
+	wide := make([]int64, t.NumElements())
+	for k, v := range tensor.Values[int32](&t) {
+		wide[k] = int64(v)
+	}
+	out, err := tensor.FromSlice(t.Shape(), wide)
+	if err != nil {
+		return t
+	}
+	return out
+}
+
+// RunTensors is Run with tensors. Those that it returns are the caller's, as with [Session.Run].
+func (s *Signature) RunTensors(ctx context.Context, inputs map[string]tensor.Tensor) (map[string]tensor.Tensor, error) {
+	feeds := make([]tensor.Tensor, len(s.Inputs))
+	used := 0
+	for i, a := range s.Inputs {
+		t, given := inputs[a.Name]
+		if given {
+			used++
+		} else if t, given = s.defaults[a.Name]; !given {
+			return nil, status.InvalidArgumentf("input %q is missing: the signature takes %s", a.Name, list(s.Inputs))
+		}
+		if err := a.check(&t); err != nil {
+			return nil, err
+		}
+		feeds[i] = t
+	}
+	if used < len(inputs) {
+		return nil, status.InvalidArgumentf("an input that the signature does not have: it takes %s", list(s.Inputs))
+	}
+	call, err := s.callable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := call.Run(ctx, feeds...)
+	if err != nil {
+		return nil, err
+	}
+	values := make(map[string]tensor.Tensor, len(out))
+	for i, t := range out {
+		values[s.Outputs[i].Name] = t
+	}
+	return values, nil
+}
+
+// callable returns the prepared step, which the first run prepares.
+func (s *Signature) callable(ctx context.Context) (*Callable, error) {
+	if c := s.call.Load(); c != nil {
+		return c, nil
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, status.FromContext(ctx, "waiting for another call to prepare the signature")
+	}
+	if c := s.call.Load(); c != nil {
+		return c, nil
+	}
+	c, err := s.session.MakeCallable(ctx, outputs(s.Inputs), outputs(s.Outputs), nil)
+	if err == nil {
+		s.call.Store(c)
+	}
+	return c, err
+}
+
+func outputs(args []Argument) []graph.Output {
+	out := make([]graph.Output, len(args))
+	for i, a := range args {
+		out[i] = a.output
+	}
+	return out
+}
+
+func (a *Argument) check(t *tensor.Tensor) error {
+	switch {
+	case t.DType() != a.DType:
+		return status.InvalidArgumentf("input %q is of type %s, want %s", a.Name, t.DType().Name(), a.DType.Name())
+	case !a.Shape.CompatibleWith(t.Shape()):
+		return status.InvalidArgumentf("input %q has shape %v, want %v", a.Name, t.Shape(), a.Shape)
+	}
+	return nil
+}
+
+func list(args []Argument) string {
+	names := make([]string, len(args))
+	for i, a := range args {
+		names[i] = a.Name + " " + a.DType.Name() + a.Shape.String()
+	}
+	return strings.Join(names, ", ")
+}
