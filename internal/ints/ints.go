@@ -2,6 +2,8 @@
 package ints
 
 import (
+	"fmt"
+
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -70,8 +72,18 @@ func Set(t *tensor.Tensor, vals []int64) {
 		narrow(tensor.Values[int32](t), vals)
 	case tensor.Int16:
 		narrow(tensor.Values[int16](t), vals)
+	case tensor.Int8:
+		narrow(tensor.Values[int8](t), vals)
+	case tensor.Uint8:
+		narrow(tensor.Values[uint8](t), vals)
 	case tensor.Uint16:
 		narrow(tensor.Values[uint16](t), vals)
+	case tensor.Uint32:
+		narrow(tensor.Values[uint32](t), vals)
+	case tensor.Uint64:
+		narrow(tensor.Values[uint64](t), vals)
+	default:
+		panic(fmt.Sprintf("ints: %v is no integer type", t.DType()))
 	}
 }
 

@@ -26,6 +26,14 @@ func At(key, counterLow, counterHigh uint64) Generator {
 	}
 }
 
+// FromPair returns the stream that stateless operations have for a seed of two numbers, which it mixes first.
+func FromPair(seed, seed2 uint64) Generator {
+	const mixKey = 0x02461e293ec8f720
+	g := At(mixKey, seed, seed2)
+	mix := g.Next()
+	return At(uint64(mix[1])<<32|uint64(mix[0]), 0, uint64(mix[3])<<32|uint64(mix[2]))
+}
+
 // Key returns the key.
 func (g *Generator) Key() uint64 { return uint64(g.key[1])<<32 | uint64(g.key[0]) }
 

@@ -84,11 +84,8 @@ func fromSeed(seed *tensor.Tensor) (philox.Generator, error) {
 	if d := seed.DType(); d != tensor.Int32 && d != tensor.Int64 {
 		return philox.Generator{}, status.InvalidArgumentf("Invalid seed type: %v", d)
 	}
-	const mixKey = 0x02461e293ec8f720
 	s := ints.Values(seed)
-	g := philox.At(mixKey, uint64(s[0]), uint64(s[1]))
-	mix := g.Next()
-	return philox.At(uint64(mix[1])<<32|uint64(mix[0]), 0, uint64(mix[3])<<32|uint64(mix[2])), nil
+	return philox.FromPair(uint64(s[0]), uint64(s[1])), nil
 }
 
 // Algorithms of generators, numbered as in inputs.
