@@ -87,10 +87,11 @@ type distributedCall struct {
 
 // run starts all parts. The parts on this task run on this goroutine as far as they need not wait.
 func (c *distributedCall) run() {
+	ctx, cancel := context.WithCancelCause(c.ctx.Step.Context)
+	c.cancel = cancel
 	c.step = *c.ctx.Step
-	c.step.Context, c.cancel = context.WithCancelCause(c.ctx.Step.Context)
-	c.step.Cancel, c.step.Rendezvous = c.fail, c.own
-	c.stop = context.AfterFunc(c.step.Context, func() { c.own.Fail(status.FromContext(c.step.Context, "running "+c.fn.Name)) })
+	c.adopt(ctx)
+	c.stop = context.AfterFunc(ctx, func() { c.own.Fail(status.FromContext(ctx, "running "+c.fn.Name)) })
 	c.pending = len(c.locals) + len(c.remotes) + 1
 	for _, p := range c.remotes {
 		go func() { c.ended(c.runRemote(p)) }()
@@ -105,6 +106,11 @@ func (c *distributedCall) run() {
 		p.exec.RunAsync(&c.step, executor.RunOptions{Args: args, Rets: c.rets, Depth: c.ctx.Depth + 1, Stats: stats}, c.ended)
 	}
 	c.ended(nil)
+}
+
+// adopt makes the step that of the call alone where it is.
+func (c *distributedCall) adopt(ctx context.Context) {
+	c.step.Context, c.step.Cancel, c.step.Rendezvous = ctx, c.fail, c.own
 }
 
 // fail ends the call because of an error of one part. What the others then report follows from it.
