@@ -89,8 +89,11 @@ type distributedCall struct {
 func (c *distributedCall) run() {
 	ctx, cancel := context.WithCancelCause(c.ctx.Step.Context)
 	c.cancel = cancel
-	c.step = *c.ctx.Step
-	c.adopt(ctx)
+	parent := c.ctx.Step
+	c.step = kernel.Step{
+		ID: parent.ID, Context: ctx, Cancel: c.fail, Rendezvous: c.own, Resources: parent.Resources, Session: parent.Session,
+		Collectives: parent.Collectives,
+	}
 	c.stop = context.AfterFunc(ctx, func() { c.own.Fail(status.FromContext(ctx, "running "+c.fn.Name)) })
 	c.pending = len(c.locals) + len(c.remotes) + 1
 	for _, p := range c.remotes {
@@ -106,11 +109,6 @@ func (c *distributedCall) run() {
 		p.exec.RunAsync(&c.step, executor.RunOptions{Args: args, Rets: c.rets, Depth: c.ctx.Depth + 1, Stats: stats}, c.ended)
 	}
 	c.ended(nil)
-}
-
-// adopt makes the step that of the call alone where it is.
-func (c *distributedCall) adopt(ctx context.Context) {
-	c.step.Context, c.step.Cancel, c.step.Rendezvous = ctx, c.fail, c.own
 }
 
 // fail ends the call because of an error of one part. What the others then report follows from it.
