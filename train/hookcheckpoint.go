@@ -31,12 +31,15 @@ type CheckpointSaverHook struct {
 	graph bool // written
 }
 
-const defaultSaveEvery = 10 * time.Minute
+const (
+	defaultSaveEvery = 10 * time.Minute
+	defaultBasename  = "model.ckpt"
+)
 
 // Begin implements [SessionRunHook].
 func (h *CheckpointSaverHook) Begin(s *op.Scope) (err error) {
 	if h.Basename == "" {
-		h.Basename = "model.ckpt"
+		h.Basename = defaultBasename
 	}
 	if h.SaveSteps == 0 && h.SaveEvery == 0 {
 		h.SaveEvery = defaultSaveEvery

@@ -1,0 +1,177 @@
+// Command syncreplicas trains with synchronous between-graph replication, with hooks, and exports the model in two ways. Start
+// it as betweengraph, one process per task, or with --target where the servers of the cluster run already:
+//
+//	go run ./examples/syncreplicas --ps-hosts=… --worker-hosts=… --job-name=worker --task-index=0 --target=grpc://localhost:2223
+//
+// The chief, worker 0, leaves three folders below --model-dir:
+//
+//	ckpt          checkpoints
+//	saved_at_end  a SavedModel written by a hook at the end of training, in the session that trained
+//	saved_later   a SavedModel from a session of its own: the checkpoint's graph with its devices cleared, restored
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+
+	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/examples/digits"
+	"github.com/weft-ml/weft/examples/mlp"
+	"github.com/weft-ml/weft/graph"
+	_ "github.com/weft-ml/weft/local" // for the session that exports the checkpoint
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/server"
+	"github.com/weft-ml/weft/tensor"
+	"github.com/weft-ml/weft/train"
+)
+
+type config struct {
+	psHosts, workerHosts string
+	job, target          string
+	task                 int
+	lastStep, saveSteps  int64
+	rate                 float64
+	modelDir             string
+}
+
+func main() {
+	var c config
+	flag.StringVar(&c.psHosts, "ps-hosts", "localhost:2222", "host:port of each parameter server, with commas")
+	flag.StringVar(&c.workerHosts, "worker-hosts", "localhost:2223,localhost:2224", "host:port of each worker, with commas")
+	flag.StringVar(&c.job, "job-name", "worker", "which job this process belongs to: ps or worker")
+	flag.IntVar(&c.task, "task-index", 0, "which task of its job this process is")
+	flag.StringVar(&c.target, "target", "", "a server that runs already, such as grpc://localhost:2223; without it, start one")
+	flag.Int64Var(&c.lastStep, "last-step", 200, "global steps: one per round of all workers")
+	flag.Int64Var(&c.saveSteps, "save-steps", 100, "global steps between checkpoints")
+	flag.Float64Var(&c.rate, "learning-rate", 0.01, "of Adam")
+	flag.StringVar(&c.modelDir, "model-dir", "model", "folder for checkpoints and SavedModels, which the servers write too")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := c.run(ctx, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "syncreplicas:", err)
+		os.Exit(1)
+	}
+}
+
+func (c *config) run(ctx context.Context, out io.Writer) (err error) {
+	if c.modelDir, err = filepath.Abs(c.modelDir); err != nil { // the servers may work in other folders
+		return err
+	}
+	spec := cluster.Spec{
+		"ps": cluster.Dense(strings.Split(c.psHosts, ",")...), "worker": cluster.Dense(strings.Split(c.workerHosts, ",")...),
+	}
+	target := c.target
+	if target == "" {
+		s, err := server.New(cluster.ServerDef{Cluster: spec, Job: c.job, Task: c.task})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = s.Stop(context.WithoutCancel(ctx)) }()
+		if err := s.Start(); err != nil {
+			return err
+		}
+		if c.job == "ps" {
+			<-ctx.Done()
+			return nil
+		}
+		target = s.Target()
+	}
+	if err := c.train(ctx, out, spec, target); err != nil || c.task != 0 {
+		return err
+	}
+	return c.exportFromCheckpoint(ctx, out)
+}
+
+func (c *config) train(ctx context.Context, out io.Writer, spec cluster.Spec, target string) error {
+	chief, replicas := c.task == 0, len(spec["worker"])
+	worker := fmt.Sprintf("/job:worker/task:%d", c.task)
+	s := op.NewScope().WithDeviceFunc(train.ReplicaDeviceSetter(train.DeviceSetter{Cluster: spec, WorkerDevice: worker}))
+	step := train.GlobalStep(s)
+	model := mlp.New(s, 100)
+	opt := train.NewSyncReplicasOptimizer(train.NewAdam(c.rate), replicas, replicas)
+	update := opt.Minimize(s, model.Loss, step)
+
+	hooks := []train.SessionRunHook{&train.StopAtStepHook{LastStep: c.lastStep}, opt.MakeSessionRunHook(chief)}
+	if chief {
+		hooks = append(hooks,
+			&train.CheckpointSaverHook{Dir: filepath.Join(c.modelDir, "ckpt"), SaveSteps: c.saveSteps, Saver: train.NewSaver(s, train.SaverOptions{})},
+			&train.SavedModelHook{Export: c.export("saved_at_end", model.X, model.Probabilities)})
+	}
+	sess, err := train.MonitoredTrainingSession(ctx, s, train.TrainingOptions{
+		Master: target, IsChief: chief, Hooks: hooks,
+		SessionOptions: []weft.Option{weft.WithSoftPlacement(), weft.WithDeviceFilters("/job:ps", worker)},
+	})
+	if err != nil {
+		return err
+	}
+	data := digits.New(uint64(c.task))
+	var fetched []tensor.Tensor
+	err = sess.Loop(ctx, func(ctx context.Context) error {
+		feeds, err := model.Feeds(data, 100)
+		if err != nil {
+			return err
+		}
+		values, err := sess.Run(ctx, feeds, []op.Output{step.Value, model.Accuracy}, []*graph.Node{update})
+		if err != nil {
+			return err
+		}
+		if fetched = values; fetched[0].Go().(int64)%50 == 0 {
+			fmt.Fprintf(out, "job : worker/%d step : %d ,training accuracy : %.2f\n", c.task, fetched[0].Go(), fetched[1].Go())
+		}
+		return nil
+	})
+	if err == nil && fetched != nil {
+		fmt.Fprintf(out, "job : worker/%d done step : %d ,training accuracy : %.2f\n", c.task, fetched[0].Go(), fetched[1].Go())
+	}
+	return err
+}
+
+// export says how the model is written: one signature, from images to probabilities, on any device.
+func (c *config) export(dir string, x, probabilities op.Output) train.Export {
+	return train.Export{
+		Dir: filepath.Join(c.modelDir, dir), ClearDevices: true,
+		Signatures: map[string]savedmodel.Signature{savedmodel.DefaultSignature: {
+			Inputs:  map[string]savedmodel.TensorInfo{"x": savedmodel.InfoOf(x, tensor.MakePartial(-1, digits.Pixels))},
+			Outputs: map[string]savedmodel.TensorInfo{"probabilities": savedmodel.InfoOf(probabilities, tensor.MakePartial(-1, digits.Classes))},
+			Method:  savedmodel.MethodPredict,
+		}},
+	}
+}
+
+// exportFromCheckpoint restores the last checkpoint where no cluster is needed, and writes it as a SavedModel.
+func (c *config) exportFromCheckpoint(ctx context.Context, out io.Writer) error {
+	latest := train.LatestCheckpoint(filepath.Join(c.modelDir, "ckpt"))
+	meta, err := savedmodel.ReadMetaGraph(latest + ".meta")
+	if err != nil {
+		return err
+	}
+	s := op.NewScope()
+	saver := train.ImportMetaGraph(s, meta, op.ImportOptions{ClearDevices: true}, train.SaverOptions{})
+	g, err := s.Finalize()
+	if err != nil {
+		return err
+	}
+	sess, err := weft.NewSession("local", g)
+	if err != nil {
+		return err
+	}
+	defer sess.Close()
+	if err := saver.Restore(ctx, sess, latest); err != nil {
+		return err
+	}
+	if err := c.export("saved_later", g.Node("x").Out(0), g.Node("probabilities").Out(0)).SaveModel(ctx, sess, s, saver); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "saved in %s: ckpt, saved_at_end, saved_later\n", c.modelDir)
+	return nil
+}
