@@ -21,9 +21,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/health"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/cluster"
@@ -31,6 +28,7 @@ import (
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/rpc"
 	"github.com/weft-ml/weft/internal/task"
+	"github.com/weft-ml/weft/internal/worker"
 	"github.com/weft-ml/weft/kernel"
 	_ "github.com/weft-ml/weft/kernels/all" // every operation that a task can run
 	"github.com/weft-ml/weft/status"
@@ -48,8 +46,8 @@ type Server struct {
 	task     *task.Task
 	gate     *gate
 	conns    *rpc.Connections
-	grpc     *grpc.Server
-	health   *health.Server
+	rpc      *rpc.Server
+	health   *rpc.Health
 	forget   []func() // the targets of this process that lead here
 
 	mu    sync.Mutex
@@ -112,11 +110,10 @@ var limitTensors = sync.OnceFunc(func() {
 // register makes the services known, over the network and in this process.
 func (s *Server) register() {
 	m := gatedMaster{s.task.Master, s.gate}
-	s.grpc = grpc.NewServer(rpc.ServerOptions()...)
-	rpc.RegisterMaster(s.grpc, m, s.log)
-	rpc.RegisterWorker(s.grpc, gatedWorker{s.task.Worker, s.gate}, s.log)
-	s.health = health.NewServer()
-	healthpb.RegisterHealthServer(s.grpc, s.health)
+	s.rpc = rpc.NewServer(s.log)
+	rpc.RegisterMaster(s.rpc, m, s.log)
+	rpc.RegisterWorker(s.rpc, gatedWorker{s.task.Worker, s.gate}, s.log)
+	s.health = rpc.RegisterHealth(s.rpc)
 	open := func(*pb.ConfigProto, *slog.Logger) (rpc.Master, func(context.Context), error) {
 		return m, func(context.Context) {}, nil
 	}
@@ -157,9 +154,7 @@ func (s *Server) Start() error {
 	case made:
 	}
 	s.state = started
-	for _, service := range []string{"", rpc.MasterService, rpc.WorkerService} {
-		s.health.SetServingStatus(service, healthpb.HealthCheckResponse_SERVING)
-	}
+	s.health.SetServing(true)
 	go s.serve()
 	return nil
 }
@@ -167,7 +162,7 @@ func (s *Server) Start() error {
 // serve accepts connections until the server is stopped.
 func (s *Server) serve() {
 	defer close(s.stopped)
-	if err := s.grpc.Serve(s.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+	if err := s.rpc.Serve(s.listener); err != nil && !errors.Is(err, rpc.ErrServerStopped) {
 		s.err = status.Unavailablef("the server of %v no longer accepts connections: %w", s.def.Self(), err)
 	}
 }
@@ -192,7 +187,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	for _, forget := range s.forget {
 		forget()
 	}
-	s.health.Shutdown()
+	s.health.SetServing(false)
 	err := s.gate.close(ctx)
 	s.closeRoles(ctx)
 	s.closeConnections()
@@ -216,9 +211,9 @@ func (s *Server) closeRoles(ctx context.Context) {
 
 // closeConnections lets the calls that are being answered end, and does not wait for those that are not.
 func (s *Server) closeConnections() {
-	timer := time.AfterFunc(closeTimeout, s.grpc.Stop)
+	timer := time.AfterFunc(closeTimeout, s.rpc.Close)
 	defer timer.Stop()
-	s.grpc.GracefulStop()
+	s.rpc.Shutdown()
 }
 
 // connect reaches the tasks of a cluster in which the server has the given name.
@@ -238,6 +233,9 @@ type network struct{ *rpc.Peers }
 
 // Worker returns a task to be given parts of steps.
 func (n network) Worker(task cluster.Task) (master.Worker, error) { return n.Peers.Worker(task) }
+
+// Peer returns a task as the worker uses it.
+func (n network) Peer(task string) (worker.Peer, error) { return n.Named(task) }
 
 // The roles and the clients that call them are the same to whoever uses them.
 var (

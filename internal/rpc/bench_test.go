@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/message"
@@ -102,7 +101,7 @@ func BenchmarkCall(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			s := sender{echo{}, zeros(b, n)}
-			conn := serveWith(b, func(g *grpc.Server) { RegisterWorker(g, s, discard) })
+			conn := serveWith(b, func(g *Server) { RegisterWorker(g, s, discard) })
 			client := NewWorkerClient(conn, "/job:ps/replica:0/task:0")
 			req := &message.RecvTensorRequest{StepID: 1 << 50, Key: "/job:ps/replica:0/task:0/device:CPU:0;0123456789abcdef;/job:worker/replica:0/task:0/device:CPU:0;edge_1_v;0:0", RequestID: 1 << 60}
 			b.SetBytes(n)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"net"
-	"runtime"
 	"syscall"
 	"time"
 
@@ -24,9 +23,6 @@ const (
 	readBuffer  = 256 << 10
 	writeBuffer = 128 << 10
 )
-
-// maxHeader bounds the metadata of a request, of which clients send little.
-const maxHeader = 64 << 10
 
 // maxBackoff is the longest pause between attempts to connect, as TensorFlow has it: tasks that restart are found soon.
 const maxBackoff = time.Second
@@ -81,23 +77,6 @@ func Dial(address string) (*Conn, error) {
 		return nil, status.InvalidArgumentf("cannot connect to %s: %w", address, err)
 	}
 	return conn, nil
-}
-
-// ServerOptions are the options of a server of the services: sizes as of Dial, and our codec.
-func ServerOptions() []grpc.ServerOption {
-	return []grpc.ServerOption{
-		grpc.ForceServerCodecV2(newCodec()),
-		grpc.MaxRecvMsgSize(math.MaxInt32),
-		grpc.MaxSendMsgSize(math.MaxInt32),
-		experimental.BufferPool(frames),
-		grpc.MaxHeaderListSize(maxHeader),
-		grpc.InitialWindowSize(windowSize),
-		grpc.InitialConnWindowSize(windowSize),
-		grpc.ReadBufferSize(readBuffer),
-		grpc.WriteBufferSize(writeBuffer),
-		// Goroutines that have grown their stacks serve one call after the other. A call that finds none gets its own.
-		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))),
-	}
 }
 
 // CheckAddress reports whether an address has the form "host:port".

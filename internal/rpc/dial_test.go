@@ -20,7 +20,7 @@ import (
 // A client may ask for compression, with tensors of any size.
 func TestCompression(t *testing.T) {
 	s := sender{echo{}, tensor.Vector(large...)}
-	conn := serveWith(t, func(g *grpc.Server) { RegisterWorker(g, s, discard) })
+	conn := serveWith(t, func(g *Server) { RegisterWorker(g, s, discard) })
 	for _, name := range []string{"gzip", "deflate"} {
 		if encoding.GetCompressor(name) == nil {
 			t.Fatalf("%s is not registered", name)
@@ -43,7 +43,7 @@ func TestCompression(t *testing.T) {
 
 func TestLargeHeadersAreRefused(t *testing.T) {
 	conn := serve(t, echo{})
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "x", string(bytes.Repeat([]byte("y"), 2*maxHeader)))
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "x", string(bytes.Repeat([]byte("y"), 128<<10)))
 	if _, err := NewWorkerClient(conn, "/job:ps/replica:0/task:0").Tracing(ctx, &pb.TracingRequest{}); err == nil {
 		t.Error("no error")
 	}
@@ -137,10 +137,10 @@ func TestWaitForReady(t *testing.T) {
 	if err != nil {
 		t.Skip("the port was taken:", err)
 	}
-	server := grpc.NewServer(ServerOptions()...)
+	server := NewServer(discard)
 	RegisterWorker(server, echo{}, discard)
-	go server.Serve(listener) //nolint:errcheck // ends with Stop
-	defer server.Stop()
+	go server.Serve(listener) //nolint:errcheck // ends with Close
+	defer server.Close()
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 
-	"google.golang.org/grpc"
-
 	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/internal/pb"
 )
@@ -13,7 +11,7 @@ import (
 // MasterService is the name of the service through which clients use a cluster.
 const MasterService = "tensorflow.MasterService"
 
-// Full names of the methods of MasterService, as an interceptor sees them.
+// Full names of the methods of MasterService.
 const (
 	MethodCreateSession   = "/" + MasterService + "/CreateSession"
 	MethodExtendSession   = "/" + MasterService + "/ExtendSession"
@@ -53,21 +51,15 @@ type Master interface {
 }
 
 // RegisterMaster makes a server serve MasterService. Panics of m are logged.
-func RegisterMaster(s grpc.ServiceRegistrar, m Master, logger *slog.Logger) {
-	s.RegisterService(&grpc.ServiceDesc{
-		ServiceName: MasterService,
-		HandlerType: (*Master)(nil),
-		Methods: []grpc.MethodDesc{
-			unary(logger, MethodCreateSession, m.CreateSession),
-			unary(logger, MethodExtendSession, m.ExtendSession),
-			unary(logger, MethodPartialRunSetup, m.PartialRunSetup),
-			unary(logger, MethodRunStep, m.RunStep),
-			unary(logger, MethodCloseSession, m.CloseSession),
-			unary(logger, MethodListDevices, m.ListDevices),
-			unary(logger, MethodReset, m.Reset),
-			unary(logger, MethodMakeCallable, m.MakeCallable),
-			unary(logger, MethodRunCallable, m.RunCallable),
-			unary(logger, MethodReleaseCallable, m.ReleaseCallable),
-		},
-	}, m)
+func RegisterMaster(s *Server, m Master, logger *slog.Logger) {
+	unary(s, logger, MethodCreateSession, m.CreateSession)
+	unary(s, logger, MethodExtendSession, m.ExtendSession)
+	unary(s, logger, MethodPartialRunSetup, m.PartialRunSetup)
+	unary(s, logger, MethodRunStep, m.RunStep)
+	unary(s, logger, MethodCloseSession, m.CloseSession)
+	unary(s, logger, MethodListDevices, m.ListDevices)
+	unary(s, logger, MethodReset, m.Reset)
+	unary(s, logger, MethodMakeCallable, m.MakeCallable)
+	unary(s, logger, MethodRunCallable, m.RunCallable)
+	unary(s, logger, MethodReleaseCallable, m.ReleaseCallable)
 }

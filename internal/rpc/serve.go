@@ -4,46 +4,55 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path"
 	"runtime/debug"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/mem"
 
+	"github.com/weft-ml/weft/internal/h2"
 	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/status"
 )
 
-// unary describes a method with one request and one response. Whatever call does, the process lives: a panic is logged
-// and answered as an Internal error.
-func unary[Req, Resp any](
-	logger *slog.Logger, fullMethod string, call func(context.Context, *Req) (*Resp, error),
-) grpc.MethodDesc {
-	handler := func(_ any, ctx context.Context, read func(any) error, intercept grpc.UnaryServerInterceptor) (_ any, err error) {
+// Server serves methods over the network.
+type Server = h2.Server
+
+// ErrServerStopped is what a server's Serve returns after it has been stopped.
+var ErrServerStopped = h2.ErrServerStopped
+
+// NewServer returns a server without methods.
+func NewServer(logger *slog.Logger) *Server { return h2.NewServer(logger) }
+
+// unary adds a method with one request and one response. Whatever call does, the process lives: a panic is logged and
+// answered as an Internal error.
+func unary[Req, Resp any](s *Server, logger *slog.Logger, method string, call func(context.Context, *Req) (*Resp, error)) {
+	s.Handle(method, h2.Method{Room: room, Serve: func(c *h2.Call) {
 		defer func() {
 			if v := recover(); v != nil {
-				logger.ErrorContext(ctx, "panic in a handler", "method", fullMethod, "panic", v, "stack", string(debug.Stack()))
-				err = failed(ctx, status.Internalf("panic while serving %s: %v", fullMethod, v))
+				logger.ErrorContext(c.Context(), "panic in a handler", "method", method, "panic", v, "stack", string(debug.Stack()))
+				c.Reply(failed(status.Internalf("panic while serving %s: %v", method, v)))
 			}
 		}()
 		req := new(Req)
-		in := inbound{msg: req}
-		if err := read(&in); err != nil {
-			return nil, err
-		}
-		if in.err != nil {
-			return nil, failed(ctx, requestError(in.err))
+		if err := decode(received(c.Request()), req); err != nil {
+			c.Reply(failed(requestError(err)))
+			return
 		}
 		defer release(req)
-		handle := func(ctx context.Context, req any) (any, error) {
-			return respond(ctx, call, req.(*Req))
-		}
-		if intercept == nil {
-			return handle(ctx, req)
-		}
-		return intercept(ctx, req, &grpc.UnaryServerInfo{FullMethod: fullMethod}, handle)
+		outcome, data := respond(c.Context(), call, req)
+		defer data.Free()
+		c.Reply(outcome)
+	}})
+}
+
+// room returns the memory for a request.
+func room(size int) h2.Body { return h2.NewChunks(size) }
+
+func received(b h2.Body) mem.BufferSlice {
+	var out mem.BufferSlice
+	for _, chunk := range b.(*h2.Chunks).Data() {
+		out = append(out, mem.SliceBuffer(chunk))
 	}
-	return grpc.MethodDesc{MethodName: path.Base(fullMethod), Handler: handler}
+	return out
 }
 
 // requestError is what TensorFlow answers to a request that it cannot read.
@@ -55,20 +64,24 @@ func requestError(err error) *status.Error {
 }
 
 // respond makes the call and encodes its response, whose tensors it releases.
-func respond[Req, Resp any](ctx context.Context, call func(context.Context, *Req) (*Resp, error), req *Req) (any, error) {
+func respond[Req, Resp any](
+	ctx context.Context, call func(context.Context, *Req) (*Resp, error), req *Req,
+) (out h2.Outcome, data mem.BufferSlice) {
 	resp, err := call(ctx, req)
 	if err != nil {
-		return nil, failed(ctx, status.From(err))
+		return failed(status.From(err)), nil
 	}
 	defer release(resp)
+	if data, err = encode(resp); err != nil {
+		return failed(encodeError(req, err)), nil
+	}
+	for _, b := range data {
+		out.Data = append(out.Data, b.ReadOnlyData())
+	}
 	if failure := bodyError(resp); failure != nil {
-		sendBodyPayloads(ctx, failure)
+		out.Trailer = bodyPayloads(failure)
 	}
-	data, err := encode(resp)
-	if err != nil {
-		return nil, failed(ctx, encodeError(req, err))
-	}
-	return &outbound{data: data}, nil
+	return out, data
 }
 
 // encodeError says which tensor could not be sent.
@@ -80,14 +93,14 @@ func encodeError(req any, err error) *status.Error {
 	return out
 }
 
-// failed returns an error as a handler returns it to gRPC, and hands its payloads to gRPC.
-func failed(ctx context.Context, err *status.Error) error {
-	out, trailer := toGRPC(err)
-	if trailer != nil {
-		// An error here means that the call is over: nobody misses the trailer.
-		_ = grpc.SetTrailer(ctx, trailer)
+// failed returns an error as it is answered.
+func failed(err *status.Error) h2.Outcome {
+	out := h2.Outcome{Code: uint32(err.Code), Text: statusMessage(err.Message)}
+	if payloads := encodePayloads(err.Payloads); payloads != nil {
+		details := append(encodeStatus(err.Code, out.Text), payloads...)
+		out.Trailer = []h2.Field{{Name: payloadTrailer, Value: string(details)}}
 	}
-	return out.Err()
+	return out
 }
 
 func release(msg any) {
@@ -107,10 +120,10 @@ func bodyError(resp any) *status.Error {
 	return nil
 }
 
-// sendBodyPayloads sends the payloads of an error in the body of a response, which has no place for them.
-func sendBodyPayloads(ctx context.Context, err *status.Error) {
+// bodyPayloads returns the payloads of an error in the body of a response, which has no place for them.
+func bodyPayloads(err *status.Error) []h2.Field {
 	if payloads := encodePayloads(err.Payloads); payloads != nil {
-		// An error here means that the call is over: nobody misses the trailer.
-		_ = grpc.SetTrailer(ctx, metadata.Pairs(bodyPayloadTrailer, string(payloads)))
+		return []h2.Field{{Name: bodyPayloadTrailer, Value: string(payloads)}}
 	}
+	return nil
 }

@@ -6,14 +6,12 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/message"
@@ -32,45 +30,28 @@ var wireMethods = map[string][]string{
 }
 
 func TestMethodNames(t *testing.T) {
-	server := grpc.NewServer()
+	server := NewServer(discard)
 	RegisterMaster(server, echo{}, discard)
 	RegisterWorker(server, echo{}, discard)
-	for service, want := range wireMethods {
-		var got []string
-		for _, m := range server.GetServiceInfo()[service].Methods {
-			got = append(got, m.Name)
+	var want []string
+	for service, methods := range wireMethods {
+		for _, m := range methods {
+			want = append(want, "/"+service+"/"+m)
 		}
-		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: got methods %q, want %q", service, got, want)
-		}
+	}
+	slices.Sort(want)
+	if got := slices.Sorted(slices.Values(server.Paths())); !slices.Equal(got, want) {
+		t.Errorf("got methods %q, want %q", got, want)
 	}
 }
 
 func TestEveryMethodReachesItsServer(t *testing.T) {
-	for _, intercepted := range []bool{false, true} {
-		var seen []string
-		var opts []grpc.ServerOption
-		if intercepted {
-			opts = append(opts, grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-				seen = append(seen, path.Base(info.FullMethod))
-				return next(ctx, req)
-			}))
-		}
-		conn := serve(t, echo{}, opts...)
-		for name, call := range calls(conn) {
-			seen = nil
-			resp, err := call(t.Context())
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-				continue
-			}
-			if !isMarked(resp) {
-				t.Errorf("%s: got response %v", name, resp)
-			}
-			if intercepted && !slices.Equal(seen, []string{name}) {
-				t.Errorf("%s: interceptor saw %q", name, seen)
-			}
+	for name, call := range calls(serve(t, echo{})) {
+		resp, err := call(t.Context())
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if !isMarked(resp) {
+			t.Errorf("%s: got response %v", name, resp)
 		}
 	}
 }
@@ -128,7 +109,7 @@ func (panicking) Reset(context.Context, *pb.ResetRequest) (*pb.ResetResponse, er
 
 func TestPanicIsAnError(t *testing.T) {
 	var log bytes.Buffer
-	conn := serveWith(t, func(s *grpc.Server) { RegisterMaster(s, panicking{echo{}}, slog.New(slog.NewTextHandler(&log, nil))) })
+	conn := serveWith(t, func(s *Server) { RegisterMaster(s, panicking{echo{}}, slog.New(slog.NewTextHandler(&log, nil))) })
 	client := NewMasterClient(conn, "test")
 	_, err := client.Reset(t.Context(), &pb.ResetRequest{})
 	if status.CodeOf(err) != status.Internal || !strings.Contains(err.Error(), "oh no") {
@@ -157,7 +138,7 @@ func (b blocking) RunGraph(ctx context.Context, _ *message.RunGraphRequest) (*me
 
 func TestCancellationReachesTheServer(t *testing.T) {
 	b := blocking{echo{}, make(chan struct{}), make(chan struct{})}
-	conn := serveWith(t, func(s *grpc.Server) { RegisterWorker(s, b, discard) })
+	conn := serveWith(t, func(s *Server) { RegisterWorker(s, b, discard) })
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-b.running
@@ -172,7 +153,7 @@ func TestCancellationReachesTheServer(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	b := blocking{echo{}, make(chan struct{}), make(chan struct{})}
-	conn := serveWith(t, func(s *grpc.Server) { RegisterWorker(s, b, discard) })
+	conn := serveWith(t, func(s *Server) { RegisterWorker(s, b, discard) })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := NewWorkerClient(conn, "/job:ps/replica:0/task:0").RunGraph(ctx, &message.RunGraphRequest{})
@@ -260,31 +241,36 @@ func isMarked(resp any) bool {
 }
 
 // serve runs both services of e and returns a connection to them.
-func serve(t testing.TB, e echo, opts ...grpc.ServerOption) *Conn {
+func serve(t testing.TB, e echo) *Conn {
 	t.Helper()
-	return serveWith(t, func(s *grpc.Server) {
+	return serveWith(t, func(s *Server) {
 		RegisterMaster(s, e, discard)
 		RegisterWorker(s, e, discard)
-	}, opts...)
+	})
 }
 
-func serveWith(t testing.TB, register func(*grpc.Server), opts ...grpc.ServerOption) *Conn {
+func serveWith(t testing.TB, register func(*Server)) *Conn {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := grpc.NewServer(append(ServerOptions(), opts...)...)
+	server := NewServer(discard)
 	register(server)
 	stopped := make(chan error, 1)
 	go func() { stopped <- server.Serve(listener) }()
 	t.Cleanup(func() {
-		server.Stop()
-		if err := <-stopped; err != nil {
+		server.Close()
+		if err := <-stopped; !errors.Is(err, ErrServerStopped) {
 			t.Error(err)
 		}
 	})
-	conn, err := Dial(listener.Addr().String())
+	return dial(t, listener.Addr().String())
+}
+
+func dial(t testing.TB, address string) *Conn {
+	t.Helper()
+	conn, err := Dial(address)
 	if err != nil {
 		t.Fatal(err)
 	}

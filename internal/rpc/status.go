@@ -46,17 +46,6 @@ func statusMessage(msg string) string {
 	return msg[:end] + truncated
 }
 
-// toGRPC returns an error as gRPC takes it from a handler, and its trailer, which is nil if there are no payloads.
-func toGRPC(err *status.Error) (*gstatus.Status, metadata.MD) {
-	msg := statusMessage(err.Message)
-	out := gstatus.New(codes.Code(err.Code), msg)
-	payloads := encodePayloads(err.Payloads)
-	if payloads == nil {
-		return out, nil
-	}
-	return out, metadata.Pairs(payloadTrailer, string(append(encodeStatus(err.Code, msg), payloads...)))
-}
-
 // encodeStatus returns a google.rpc.Status without details.
 func encodeStatus(code status.Code, msg string) []byte {
 	b := protowire.AppendTag(nil, 1, protowire.VarintType)

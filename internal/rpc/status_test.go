@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"maps"
+	"net"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -25,7 +26,7 @@ var restarted = "\x0a\x4e\x0a\x4a" + status.PayloadWorkerRestarted + "\x12\x00"
 
 // foreign serves a method that fails as TensorFlow's servers do: details are only a container.
 func foreign(t *testing.T, code codes.Code, msg, details string) *Conn {
-	return serveWith(t, func(s *grpc.Server) {
+	return serveReference(t, func(s *grpc.Server) {
 		s.RegisterService(&grpc.ServiceDesc{
 			ServiceName: WorkerService, HandlerType: (*any)(nil),
 			Methods: []grpc.MethodDesc{{
@@ -39,6 +40,26 @@ func foreign(t *testing.T, code codes.Code, msg, details string) *Conn {
 			}},
 		}, nil)
 	})
+}
+
+// serveReference runs a server of gRPC's own implementation and returns a connection to it.
+func serveReference(t *testing.T, register func(*grpc.Server)) *Conn {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	register(server)
+	stopped := make(chan error, 1)
+	go func() { stopped <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+	})
+	return dial(t, listener.Addr().String())
 }
 
 func TestErrorsFromTensorFlow(t *testing.T) {
@@ -78,8 +99,7 @@ func TestPayloadsBetweenCPlusPlusPeers(t *testing.T) {
 func TestTrailerSuitsBothSides(t *testing.T) {
 	payloads := map[string][]byte{status.PayloadDerived: nil, "x": []byte("value")}
 	sent := &status.Error{Code: status.Cancelled, Message: "gone", Payloads: payloads}
-	_, trailer := toGRPC(sent)
-	details := []byte(trailer[payloadTrailer][0])
+	details := []byte(failed(sent).Trailer[0].Value)
 	var st spb.Status
 	if err := proto.Unmarshal(details, &st); err != nil || st.Code != int32(codes.Canceled) || st.Message != "gone" {
 		t.Errorf("as a Status: %v, %v", &st, err)
@@ -95,7 +115,7 @@ func TestTrailerSuitsBothSides(t *testing.T) {
 }
 
 func TestNoTrailerWithoutPayloads(t *testing.T) {
-	if _, trailer := toGRPC(status.Abortedf("x")); trailer != nil {
+	if trailer := failed(status.Abortedf("x")).Trailer; trailer != nil {
 		t.Errorf("got %v", trailer)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 
-	"google.golang.org/grpc"
-
 	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/internal/pb"
 )
@@ -13,7 +11,7 @@ import (
 // WorkerService is the name of the service through which masters and other tasks use a task.
 const WorkerService = "tensorflow.WorkerService"
 
-// Full names of the methods of WorkerService, as an interceptor sees them.
+// Full names of the methods of WorkerService.
 const (
 	MethodGetStatus           = "/" + WorkerService + "/GetStatus"
 	MethodCreateWorkerSession = "/" + WorkerService + "/CreateWorkerSession"
@@ -71,27 +69,21 @@ type Worker interface {
 }
 
 // RegisterWorker makes a server serve WorkerService. Panics of w are logged.
-func RegisterWorker(s grpc.ServiceRegistrar, w Worker, logger *slog.Logger) {
-	s.RegisterService(&grpc.ServiceDesc{
-		ServiceName: WorkerService,
-		HandlerType: (*Worker)(nil),
-		Methods: []grpc.MethodDesc{
-			unary(logger, MethodGetStatus, w.GetStatus),
-			unary(logger, MethodCreateWorkerSession, w.CreateWorkerSession),
-			unary(logger, MethodDeleteWorkerSession, w.DeleteWorkerSession),
-			unary(logger, MethodRegisterGraph, w.RegisterGraph),
-			unary(logger, MethodDeregisterGraph, w.DeregisterGraph),
-			unary(logger, MethodRunGraph, w.RunGraph),
-			unary(logger, MethodCleanupGraph, w.CleanupGraph),
-			unary(logger, MethodCleanupAll, w.CleanupAll),
-			unary(logger, MethodRecvTensor, w.RecvTensor),
-			unary(logger, MethodMarkRecvFinished, w.MarkRecvFinished),
-			unary(logger, MethodLogging, w.Logging),
-			unary(logger, MethodTracing, w.Tracing),
-			unary(logger, MethodRecvBuf, w.RecvBuf),
-			unary(logger, MethodGetStepSequence, w.GetStepSequence),
-			unary(logger, MethodCompleteGroup, w.CompleteGroup),
-			unary(logger, MethodCompleteInstance, w.CompleteInstance),
-		},
-	}, w)
+func RegisterWorker(s *Server, w Worker, logger *slog.Logger) {
+	unary(s, logger, MethodGetStatus, w.GetStatus)
+	unary(s, logger, MethodCreateWorkerSession, w.CreateWorkerSession)
+	unary(s, logger, MethodDeleteWorkerSession, w.DeleteWorkerSession)
+	unary(s, logger, MethodRegisterGraph, w.RegisterGraph)
+	unary(s, logger, MethodDeregisterGraph, w.DeregisterGraph)
+	unary(s, logger, MethodRunGraph, w.RunGraph)
+	unary(s, logger, MethodCleanupGraph, w.CleanupGraph)
+	unary(s, logger, MethodCleanupAll, w.CleanupAll)
+	unary(s, logger, MethodRecvTensor, w.RecvTensor)
+	unary(s, logger, MethodMarkRecvFinished, w.MarkRecvFinished)
+	unary(s, logger, MethodLogging, w.Logging)
+	unary(s, logger, MethodTracing, w.Tracing)
+	unary(s, logger, MethodRecvBuf, w.RecvBuf)
+	unary(s, logger, MethodGetStepSequence, w.GetStepSequence)
+	unary(s, logger, MethodCompleteGroup, w.CompleteGroup)
+	unary(s, logger, MethodCompleteInstance, w.CompleteInstance)
 }

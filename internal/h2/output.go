@@ -1,0 +1,258 @@
+package h2
+
+import (
+	"errors"
+	"net"
+	"sync"
+)
+
+const (
+	// copyLimit is the size up to which a message is copied next to the frames around it, to be written at once.
+	copyLimit = 8 << 10
+	// queueLimit is how much may wait for a connection that takes nothing before those who write have to wait, too.
+	queueLimit = 256 << 10
+	// floodLimit is how much may wait in answers to control frames. A peer that asks for more and reads nothing is given up.
+	floodLimit = 1 << 20
+)
+
+var (
+	errFlood       = &connError{codeEnhanceYourCalm, "too many control frames"}
+	errStreamEnded = errors.New("http2: the stream has ended")
+)
+
+// output writes a connection. There is no goroutine for it: who wants to write queues frames and, unless somebody is
+// writing already, writes all that is queued.
+type output struct {
+	w net.Conn
+
+	mu      sync.Mutex
+	changed sync.Cond // something below has changed that somebody may wait for
+	writing bool      // by one goroutine, without the lock
+	queue   []byte    // frames to be written next
+	spare   []byte    // a queue to take turns with
+	vector  net.Buffers
+	window  int64 // how much data the peer takes
+	peer    settings
+	err     error // why nothing can be written any more
+}
+
+// flow is the sending side of a stream.
+type flow struct {
+	window int64 // guarded by output.mu
+	ended  bool  // guarded by output.mu; nobody reads what is written
+}
+
+func (o *output) init(w net.Conn) {
+	o.w, o.window, o.peer = w, firstWindow, defaultSettings()
+	o.changed.L = &o.mu
+}
+
+// flush writes what is queued until nothing is left. mu is held, but not while writing.
+func (o *output) flush() {
+	for !o.writing && len(o.queue) > 0 && o.err == nil {
+		buf := o.swap()
+		o.mu.Unlock()
+		_, err := o.w.Write(buf)
+		o.mu.Lock()
+		o.wrote(buf, err)
+	}
+}
+
+// swap takes the queue to be written.
+func (o *output) swap() []byte {
+	buf := o.queue
+	o.queue, o.spare, o.writing = o.spare[:0], nil, true
+	return buf
+}
+
+// wrote ends what swap began.
+func (o *output) wrote(buf []byte, err error) {
+	if cap(buf) <= queueLimit {
+		o.spare = buf
+	}
+	o.writing = false
+	if err != nil {
+		o.fail(err)
+	}
+	o.changed.Broadcast()
+}
+
+// fail makes everybody stop writing. mu is held.
+func (o *output) fail(err error) {
+	if o.err == nil {
+		o.err = err
+	}
+	o.changed.Broadcast()
+}
+
+func (o *output) close(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.fail(err)
+}
+
+// control queues frames that answer the peer's. They are written with the next flush.
+func (o *output) control(frames []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.queue = append(o.queue, frames...)
+	if len(o.queue) > floodLimit {
+		return errFlood
+	}
+	return o.err
+}
+
+// pending reports whether something waits that nobody is writing.
+func (o *output) pending() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.queue) > 0 && !o.writing && o.err == nil
+}
+
+// drain writes what is queued.
+func (o *output) drain() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.flush()
+}
+
+// end tells who writes to a stream that nobody reads it.
+func (o *output) end(f *flow) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f.ended = true
+	o.changed.Broadcast()
+}
+
+// grant widens the window of the connection, or of a stream, by what a peer says.
+func (o *output) grant(f *flow, n int64) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w := &o.window
+	if f != nil {
+		w = &f.window
+	}
+	if *w += n; *w > maxWindow {
+		return &connError{codeFlowControl, "a window is too large"}
+	}
+	o.changed.Broadcast()
+	return nil
+}
+
+// send writes frames of a stream: head, then data in frames of their own, then tail. It returns when all of it is written
+// or, if it is small, copied. An empty list of data makes no frame; endStream is for the last frame of data.
+func (o *output) send(stream uint32, f *flow, head []byte, data [][]byte, tail []byte, endStream bool) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for o.writing && len(o.queue) > queueLimit && o.err == nil && !f.ended {
+		o.changed.Wait()
+	}
+	if err := o.state(f); err != nil {
+		return err
+	}
+	o.queue = append(o.queue, head...)
+	left := size(data)
+	if int64(left) > min(o.window, f.window, copyLimit) {
+		err := o.sendLarge(stream, f, data, left, tail, endStream)
+		o.flush() // what others queued meanwhile, whatever has become of this message
+		return err
+	}
+	if len(data) > 0 {
+		o.window -= int64(left)
+		f.window -= int64(left)
+		o.queue = appendFrameHeader(o.queue, left, frameData, endFlag(endStream), stream)
+		for _, b := range data {
+			o.queue = append(o.queue, b...)
+		}
+	}
+	o.queue = append(o.queue, tail...)
+	o.flush()
+	return o.err
+}
+
+func (o *output) state(f *flow) error {
+	if f.ended {
+		return errStreamEnded
+	}
+	return o.err
+}
+
+// sendLarge writes data from where it lies, as far as the windows let it. mu is held, but not while writing or waiting.
+func (o *output) sendLarge(stream uint32, f *flow, data [][]byte, left int, tail []byte, endStream bool) error {
+	var frame [frameHeaderSize]byte
+	rest := cutter{data: data}
+	for left > 0 {
+		for o.writing || min(o.window, f.window) <= 0 {
+			o.flush()
+			if err := o.state(f); err != nil {
+				return err
+			}
+			if o.writing || min(o.window, f.window) <= 0 {
+				o.changed.Wait()
+			}
+		}
+		if err := o.state(f); err != nil {
+			return err
+		}
+		n := int(min(int64(left), o.window, f.window, int64(min(o.peer.frame, ownMaxFrame))))
+		left -= n
+		o.window -= int64(n)
+		f.window -= int64(n)
+		queued := o.swap()
+		last := left == 0
+		v := append(o.vector[:0], queued, appendFrameHeader(frame[:0], n, frameData, endFlag(endStream && last), stream))
+		v = rest.cut(v, n)
+		if last {
+			v = append(v, tail)
+		}
+		o.writeVector(v, queued)
+	}
+	return o.err
+}
+
+// writeVector writes buffers with as few system calls as there can be.
+func (o *output) writeVector(v net.Buffers, queued []byte) {
+	o.mu.Unlock()
+	written := v
+	_, err := written.WriteTo(o.w)
+	clear(v)
+	o.mu.Lock()
+	o.vector = v
+	o.wrote(queued, err)
+}
+
+func endFlag(endStream bool) byte {
+	if endStream {
+		return flagEndStream
+	}
+	return 0
+}
+
+func size(data [][]byte) int {
+	n := 0
+	for _, b := range data {
+		n += len(b)
+	}
+	return n
+}
+
+// cutter takes a message apart.
+type cutter struct {
+	data [][]byte
+	off  int // into the first of data
+}
+
+// cut appends the next n bytes.
+func (c *cutter) cut(to net.Buffers, n int) net.Buffers {
+	for n > 0 {
+		b := c.data[0][c.off:]
+		if len(b) > n {
+			c.off += n
+			return append(to, b[:n])
+		}
+		to = append(to, b)
+		n -= len(b)
+		c.data, c.off = c.data[1:], 0
+	}
+	return to
+}

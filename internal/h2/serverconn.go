@@ -1,0 +1,307 @@
+package h2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// greetingTime is how long a client may take for its first bytes.
+	greetingTime = 20 * time.Second
+	// turnaround is the least time in which a client can take a response and send the next request. What comes sooner
+	// had been waiting.
+	turnaround = 20 * time.Microsecond
+	// short is how long a call may take that is served in the turn to read: less than anybody minds.
+	short = time.Millisecond
+)
+
+// serverConn is a connection of a server.
+type serverConn struct {
+	conn
+	server *Server
+
+	serving  atomic.Int32 // calls that have not been answered
+	answered atomic.Int64 // when the last one was, since epoch
+	crowded  habit        // calls come while others are served
+	slow     []habit      // calls take long, by method
+	draining atomic.Bool  // set when no stream is accepted any more
+}
+
+func newServerConn(s *Server, nc net.Conn) *serverConn {
+	c := &serverConn{server: s, slow: make([]habit, len(s.methods))}
+	c.init(nc, c)
+	c.turn.start(c.readAll)
+	return c
+}
+
+// run greets the client and reads what it sends.
+func (c *serverConn) run() {
+	if err := c.greet(); err != nil {
+		c.end(err)
+		return
+	}
+	c.readAll()
+}
+
+func (c *serverConn) greet() error {
+	if err := c.nc.SetReadDeadline(time.Now().Add(greetingTime)); err != nil {
+		return err
+	}
+	b, err := c.in.take(len(preface))
+	if err != nil {
+		return err
+	}
+	if string(b) != preface {
+		return errors.New("http2: a client speaks another protocol")
+	}
+	if err := c.out.control(appendOwnSettings(nil, true)); err != nil {
+		return err
+	}
+	c.out.drain()
+	return c.nc.SetReadDeadline(time.Time{})
+}
+
+func (c *serverConn) ended(error) {
+	c.turn.stop()
+	c.server.remove(c)
+}
+
+func (c *serverConn) mayBeOver(id uint32) bool { return id%2 == 1 && id <= c.last }
+
+func (c *serverConn) wentAway(uint32, errCode, string) {}
+
+// headersRead begins a call.
+func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) error {
+	switch {
+	case id%2 == 0:
+		return protocolError("a client's stream has an even number")
+	case s != nil && !end:
+		return c.breakStream(s, codeProtocol, "headers within a call")
+	case s != nil: // trailers of a request, which say nothing
+		return c.messageRead(s)
+	case id <= c.last: // it has been answered already
+		return nil
+	}
+	c.last = id
+	if c.draining.Load() {
+		return nil // the client knows that it is not answered
+	}
+	if c.full() {
+		return c.out.control(appendUint32Frame(nil, frameReset, id, uint32(codeRefused)))
+	}
+	call := &Call{conn: c, encoding: f.encoding}
+	call.id, call.owner = id, call
+	if status, outcome := call.check(f); status != "" || outcome.Code != codeOK {
+		return c.refuse(id, status, outcome, end, codeNone)
+	}
+	if err := call.begin(f.timeout); err != nil {
+		return c.refuse(id, "", failure(codeInternalError, err.Error()), end, codeNone)
+	}
+	if err := c.open(&call.stream); err != nil {
+		return err
+	}
+	if end {
+		return c.messageRead(&call.stream)
+	}
+	return nil
+}
+
+// full reports whether the client has as many calls under way as it may.
+func (c *serverConn) full() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.streams) >= ownMaxStreams || c.serving.Load() >= ownMaxStreams
+}
+
+// check looks at the headers of a call. It returns the HTTP status with which to refuse what is no call of gRPC's.
+func (c *Call) check(f *fields) (status string, _ Outcome) {
+	c.method = c.conn.server.methods[f.path]
+	switch {
+	case f.tooLarge():
+		return "", failure(codeResourceExhausted, fmt.Sprintf("metadata is larger than %d bytes", ownMaxHeaderList))
+	case f.method != "POST":
+		return "405", Outcome{}
+	case !strings.HasPrefix(f.contentType, contentType):
+		return "415", Outcome{}
+	case c.method == nil:
+		return "", failure(codeUnimplemented, "unknown method "+f.path)
+	case !known(f.encoding):
+		return "", failure(codeUnimplemented, fmt.Sprintf("Compression algorithm '%s' is not supported.", f.encoding))
+	}
+	return "", Outcome{}
+}
+
+// begin starts the life of a call.
+func (c *Call) begin(timeout string) error {
+	if timeout == "" {
+		c.ctx, c.cancel = context.WithCancel(context.Background())
+		return nil
+	}
+	d, ok := parseTimeout(timeout)
+	if !ok {
+		return fmt.Errorf("malformed grpc-timeout %q", timeout)
+	}
+	c.ctx, c.cancel = context.WithTimeout(context.Background(), d)
+	return nil
+}
+
+// refuse answers a call that is not served.
+func (c *serverConn) refuse(id uint32, status string, o Outcome, end bool, reset errCode) error {
+	var block []byte
+	if status != "" {
+		block = appendNamed(nil, staticStatus200, status)
+	} else {
+		block = o.appendTrailer(appendResponse(nil))
+		if o.Code == codeUnimplemented {
+			block = appendField(block, "grpc-accept-encoding", acceptedEncodings)
+		}
+	}
+	frames := appendHeaders(nil, id, block, true)
+	if !end {
+		frames = appendUint32Frame(frames, frameReset, id, uint32(reset))
+	}
+	return c.out.control(frames)
+}
+
+// appendResponse appends the headers that every response starts with.
+func appendResponse(b []byte) []byte {
+	return appendNamed(appendIndexed(b, staticStatus200), staticContentType, contentType)
+}
+
+// messageRead serves a call.
+func (c *serverConn) messageRead(s *stream) error {
+	call := s.owner.(*Call) //nolint:errcheck,forcetypeassert // nothing else opens streams here
+	switch {
+	case s.in.over: // answered
+		return nil
+	case !s.in.complete():
+		c.forget(s.id)
+		s.in.discard()
+		call.broken(codeInternalError, "a request without a whole message", codeNone)
+		return nil
+	}
+	compressed := s.in.compressed
+	call.body = s.in.take()
+	here := c.mayServe(call.method) && !compressed
+	c.server.running.Add(1)
+	c.serving.Add(1)
+	if here {
+		return c.during(func() { c.serve(call, compressed) })
+	}
+	go c.serve(call, compressed)
+	return nil
+}
+
+// mayServe reports whether to serve a call in the turn to read: if such calls are short and others do not come meanwhile.
+func (c *serverConn) mayServe(m *method) bool {
+	c.crowded.note(c.serving.Load() > 0 || now()-c.answered.Load() < int64(turnaround))
+	return !c.crowded.is() && !c.slow[m.index].is()
+}
+
+// serve lets the method answer.
+func (c *serverConn) serve(call *Call, compressed bool) {
+	defer c.server.running.Done()
+	if compressed && !call.decompress() {
+		return
+	}
+	start := now()
+	call.method.Serve(call)
+	c.slow[call.method.index].note(now()-start > int64(short))
+}
+
+func (c *Call) decompress() bool {
+	chunks := c.body.(*Chunks) //nolint:errcheck,forcetypeassert // see incoming.begin
+	if !compressed(c.encoding) {
+		c.Reply(failure(codeInternalError, "a message is compressed, and its headers do not say how"))
+		return false
+	}
+	body, err := decompress(c.encoding, chunks.Data(), c.method.Room)
+	if err != nil {
+		c.Reply(failure(codeInternalError, "a message cannot be decompressed: "+err.Error()))
+		return false
+	}
+	c.body = body
+	return true
+}
+
+// Reply answers the call, which ends with that. The memory of the data is free again when it returns.
+func (c *Call) Reply(o Outcome) {
+	var buf [256]byte
+	head, data := buf[:0], [][]byte(nil)
+	var tail []byte
+	if o.Code == codeOK {
+		head, data = c.response(head, o.Data)
+		tail = appendHeaders(make([]byte, 0, 64), c.id, o.appendTrailer(make([]byte, 0, 48)), true)
+	} else {
+		tail = appendHeaders(nil, c.id, o.appendTrailer(appendResponse(nil)), true)
+	}
+	c.conn.serving.Add(-1) // from now on, the client may have its answer and call again
+	c.conn.answered.Store(now())
+	_ = c.conn.out.send(c.id, &c.flow, head, data, tail, false) // nobody is left to be told of an error
+	c.conn.forget(c.id)
+	c.cancel()
+	c.conn.closeWhenDrained()
+}
+
+// response returns the headers of a response that succeeds, and its data.
+func (c *Call) response(head []byte, message [][]byte) ([]byte, [][]byte) {
+	var block [64]byte
+	fields, flag := appendResponse(block[:0]), byte(0)
+	if compressed(c.encoding) {
+		if small, err := compress(c.encoding, message); err == nil {
+			message, flag = small, compressFlag
+			fields = appendField(fields, "grpc-encoding", c.encoding)
+		}
+	}
+	n := size(message)
+	data := make([][]byte, 1, 1+len(message))
+	data[0] = []byte{flag, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
+	return appendHeaders(head, c.id, fields, false), append(data, message...)
+}
+
+func (c *Call) room(size int) Body { return c.method.Room(size) }
+
+// broken answers a call whose request was wrong.
+func (c *Call) broken(code uint32, text string, reset errCode) {
+	c.cancel()
+	_ = c.conn.refuse(c.id, "", failure(code, text), false, reset) // an error shows when the connection is read
+}
+
+func (c *Call) reset(errCode, error) { c.cancel() }
+
+// drain ends the connection when its calls have been answered. The client learns first that it should go elsewhere, and
+// when it has had the time to, which calls came too late.
+func (c *serverConn) drain() {
+	frames := appendGoAway(nil, maxStreamID, codeNone, "the server is shutting down")
+	frames = appendFrame(frames, framePing, 0, 0, make([]byte, 8))
+	_ = c.out.control(frames) // an error shows when the connection is read
+	c.out.drain()
+}
+
+// ponged ends the time in which calls still come.
+func (c *serverConn) ponged() {
+	if !c.server.isStopping() || c.draining.Swap(true) {
+		return
+	}
+	_ = c.out.control(appendGoAway(nil, c.last, codeNone, "the server is shutting down"))
+	c.closeWhenDrained()
+}
+
+// closeWhenDrained closes the connection after its last call.
+func (c *serverConn) closeWhenDrained() {
+	if !c.draining.Load() {
+		return
+	}
+	c.mu.Lock()
+	over := len(c.streams) == 0
+	c.mu.Unlock()
+	if over {
+		c.out.drain()
+		c.nc.Close()
+	}
+}
