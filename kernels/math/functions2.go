@@ -32,9 +32,31 @@ func init() {
 	binary(opdef.Def{Name: "Xdivy", Doc: "x/y, and zero where x is zero."}, types,
 		zeroFirst(func(x, y float64) float64 { return x / y }, func(x, y complex128) complex128 { return x / y }))
 	binary(opdef.Def{Name: "Xlogy", Doc: "x*log(y), and zero where x is zero."}, types,
-		zeroFirst(func(x, y float64) float64 { return x * math.Log(y) }, func(x, y complex128) complex128 { return x * cmplx.Log(y) }))
+		timesFunction(math.Log, cmplx.Log))
 	binary(opdef.Def{Name: "Xlog1py", Doc: "x*log(1+y), and zero where x is zero."}, types,
-		zeroFirst(func(x, y float64) float64 { return x * math.Log1p(y) }, func(x, y complex128) complex128 { return x * cmplx.Log(1+y) }))
+		timesFunction(math.Log1p, func(y complex128) complex128 { return cmplx.Log(1 + y) }))
+}
+
+// timesFunction returns kernels of x*f(y), zero where x is. Those of half precision round f(y) first.
+func timesFunction(f func(float64) float64, c func(complex128) complex128) kernel.Table {
+	short := func(x, y float32, round func(float32) float32) float32 {
+		if x == 0 {
+			return 0
+		}
+		return x * round(float32(f(float64(y))))
+	}
+	half := elementwise.Map2(func(x, y tensor.Half) tensor.Half {
+		return tensor.HalfOf(short(x.Float32(), y.Float32(), func(v float32) float32 { return tensor.HalfOf(v).Float32() }))
+	})
+	bfloat := elementwise.Map2(func(x, y tensor.BFloat) tensor.BFloat {
+		return tensor.BFloatOf(short(x.Float32(), y.Float32(), func(v float32) float32 { return tensor.BFloatOf(v).Float32() }))
+	})
+	return elementwise.Union(
+		zeroFirst(func(x, y float64) float64 { return x * f(y) }, func(x, y complex128) complex128 { return x * c(y) }),
+		kernel.Table{
+			tensor.Float16:  elementwise.Loops[tensor.Half, tensor.Half]{Each: half, Cost: costly}.Kernel(),
+			tensor.BFloat16: elementwise.Loops[tensor.BFloat, tensor.BFloat]{Each: bfloat, Cost: costly}.Kernel(),
+		})
 }
 
 // zeroFirst returns kernels of a function that is zero where its first operand is.
