@@ -3881,6 +3881,85 @@ func FixedLengthRecordDatasetV2(s *Scope, filenames Output, headerBytes Output, 
 	return out(s.Add("FixedLengthRecordDatasetV2", []Arg{One(filenames), One(headerBytes), One(recordBytes), One(footerBytes), One(bufferSize), One(compressionType)}, attrs), 0)
 }
 
+// FixedLengthRecordReaderAttr is an optional argument of [FixedLengthRecordReader].
+type FixedLengthRecordReaderAttr func(opdef.Attrs)
+
+// FixedLengthRecordReaderHeaderBytes sets the optional attribute header_bytes; the default is 0.
+func FixedLengthRecordReaderHeaderBytes(value int64) FixedLengthRecordReaderAttr {
+	return func(a opdef.Attrs) { a["header_bytes"] = value }
+}
+
+// FixedLengthRecordReaderFooterBytes sets the optional attribute footer_bytes; the default is 0.
+func FixedLengthRecordReaderFooterBytes(value int64) FixedLengthRecordReaderAttr {
+	return func(a opdef.Attrs) { a["footer_bytes"] = value }
+}
+
+// FixedLengthRecordReaderHopBytes sets the optional attribute hop_bytes; the default is 0.
+func FixedLengthRecordReaderHopBytes(value int64) FixedLengthRecordReaderAttr {
+	return func(a opdef.Attrs) { a["hop_bytes"] = value }
+}
+
+// FixedLengthRecordReaderContainer sets the optional attribute container; the default is "".
+func FixedLengthRecordReaderContainer(value string) FixedLengthRecordReaderAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// FixedLengthRecordReaderSharedName sets the optional attribute shared_name; the default is "".
+func FixedLengthRecordReaderSharedName(value string) FixedLengthRecordReaderAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// FixedLengthRecordReader: Gives a reader of files whose records have one size.
+func FixedLengthRecordReader(s *Scope, recordBytes int64, optional ...FixedLengthRecordReaderAttr) Output {
+	attrs := opdef.Attrs{"record_bytes": recordBytes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FixedLengthRecordReader", nil, attrs), 0)
+}
+
+// FixedLengthRecordReaderV2Attr is an optional argument of [FixedLengthRecordReaderV2].
+type FixedLengthRecordReaderV2Attr func(opdef.Attrs)
+
+// FixedLengthRecordReaderV2HeaderBytes sets the optional attribute header_bytes; the default is 0.
+func FixedLengthRecordReaderV2HeaderBytes(value int64) FixedLengthRecordReaderV2Attr {
+	return func(a opdef.Attrs) { a["header_bytes"] = value }
+}
+
+// FixedLengthRecordReaderV2FooterBytes sets the optional attribute footer_bytes; the default is 0.
+func FixedLengthRecordReaderV2FooterBytes(value int64) FixedLengthRecordReaderV2Attr {
+	return func(a opdef.Attrs) { a["footer_bytes"] = value }
+}
+
+// FixedLengthRecordReaderV2HopBytes sets the optional attribute hop_bytes; the default is 0.
+func FixedLengthRecordReaderV2HopBytes(value int64) FixedLengthRecordReaderV2Attr {
+	return func(a opdef.Attrs) { a["hop_bytes"] = value }
+}
+
+// FixedLengthRecordReaderV2Container sets the optional attribute container; the default is "".
+func FixedLengthRecordReaderV2Container(value string) FixedLengthRecordReaderV2Attr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// FixedLengthRecordReaderV2SharedName sets the optional attribute shared_name; the default is "".
+func FixedLengthRecordReaderV2SharedName(value string) FixedLengthRecordReaderV2Attr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// FixedLengthRecordReaderV2Encoding sets the optional attribute encoding; the default is "".
+func FixedLengthRecordReaderV2Encoding(value string) FixedLengthRecordReaderV2Attr {
+	return func(a opdef.Attrs) { a["encoding"] = value }
+}
+
+// FixedLengthRecordReaderV2: Gives a reader of files whose records have one size.
+func FixedLengthRecordReaderV2(s *Scope, recordBytes int64, optional ...FixedLengthRecordReaderV2Attr) Output {
+	attrs := opdef.Attrs{"record_bytes": recordBytes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("FixedLengthRecordReaderV2", nil, attrs), 0)
+}
+
 // FixedUnigramCandidateSamplerAttr is an optional argument of [FixedUnigramCandidateSampler].
 type FixedUnigramCandidateSamplerAttr func(opdef.Attrs)
 
@@ -4555,6 +4634,50 @@ func IdentityN(s *Scope, input []Output) []Output {
 	return outArg(s.Add("IdentityN", []Arg{Many(input)}, nil), "output")
 }
 
+// IdentityReaderAttr is an optional argument of [IdentityReader].
+type IdentityReaderAttr func(opdef.Attrs)
+
+// IdentityReaderContainer sets the optional attribute container; the default is "".
+func IdentityReaderContainer(value string) IdentityReaderAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// IdentityReaderSharedName sets the optional attribute shared_name; the default is "".
+func IdentityReaderSharedName(value string) IdentityReaderAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// IdentityReader: Gives a reader that gives the names that it takes from the queue.
+func IdentityReader(s *Scope, optional ...IdentityReaderAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("IdentityReader", nil, attrs), 0)
+}
+
+// IdentityReaderV2Attr is an optional argument of [IdentityReaderV2].
+type IdentityReaderV2Attr func(opdef.Attrs)
+
+// IdentityReaderV2Container sets the optional attribute container; the default is "".
+func IdentityReaderV2Container(value string) IdentityReaderV2Attr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// IdentityReaderV2SharedName sets the optional attribute shared_name; the default is "".
+func IdentityReaderV2SharedName(value string) IdentityReaderV2Attr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// IdentityReaderV2: Gives a reader that gives the names that it takes from the queue.
+func IdentityReaderV2(s *Scope, optional ...IdentityReaderV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("IdentityReaderV2", nil, attrs), 0)
+}
+
 // IfAttr is an optional argument of [If].
 type IfAttr func(opdef.Attrs)
 
@@ -4602,6 +4725,40 @@ func Imag(s *Scope, input Output, optional ...ImagAttr) Output {
 		set(attrs)
 	}
 	return out(s.Add("Imag", []Arg{One(input)}, attrs), 0)
+}
+
+// ImageProjectiveTransformV2Attr is an optional argument of [ImageProjectiveTransformV2].
+type ImageProjectiveTransformV2Attr func(opdef.Attrs)
+
+// ImageProjectiveTransformV2FillMode sets the optional attribute fill_mode; the default is "CONSTANT".
+func ImageProjectiveTransformV2FillMode(value string) ImageProjectiveTransformV2Attr {
+	return func(a opdef.Attrs) { a["fill_mode"] = value }
+}
+
+// ImageProjectiveTransformV2: Gives images of the given height and width whose pixel (x, y) is that of images at ((a0*x + a1*y + a2)/k, (b0*x + b1*y + b2)/k), k = c0*x + c1*y + 1, for transforms [a0, a1, a2, b0, b1, b2, c0, c1]; places outside are 0, or what fill_mode says.
+func ImageProjectiveTransformV2(s *Scope, images Output, transforms Output, outputShape Output, interpolation string, optional ...ImageProjectiveTransformV2Attr) Output {
+	attrs := opdef.Attrs{"interpolation": interpolation}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ImageProjectiveTransformV2", []Arg{One(images), One(transforms), One(outputShape)}, attrs), 0)
+}
+
+// ImageProjectiveTransformV3Attr is an optional argument of [ImageProjectiveTransformV3].
+type ImageProjectiveTransformV3Attr func(opdef.Attrs)
+
+// ImageProjectiveTransformV3FillMode sets the optional attribute fill_mode; the default is "CONSTANT".
+func ImageProjectiveTransformV3FillMode(value string) ImageProjectiveTransformV3Attr {
+	return func(a opdef.Attrs) { a["fill_mode"] = value }
+}
+
+// ImageProjectiveTransformV3: Gives images of the given height and width whose pixel (x, y) is that of images at ((a0*x + a1*y + a2)/k, (b0*x + b1*y + b2)/k), k = c0*x + c1*y + 1, for transforms [a0, a1, a2, b0, b1, b2, c0, c1]; places outside are fill_value, or what fill_mode says.
+func ImageProjectiveTransformV3(s *Scope, images Output, transforms Output, outputShape Output, fillValue Output, interpolation string, optional ...ImageProjectiveTransformV3Attr) Output {
+	attrs := opdef.Attrs{"interpolation": interpolation}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ImageProjectiveTransformV3", []Arg{One(images), One(transforms), One(outputShape), One(fillValue)}, attrs), 0)
 }
 
 // ImageSummaryAttr is an optional argument of [ImageSummary].
@@ -8094,6 +8251,92 @@ func RaggedBincount(s *Scope, splits Output, values Output, size Output, weights
 	return out(s.Add("RaggedBincount", []Arg{One(splits), One(values), One(size), One(weights)}, attrs), 0)
 }
 
+// RaggedCross: Makes the combinations of the values of features in each row, as text or as hashes.
+func RaggedCross(s *Scope, raggedValues []Output, raggedRowSplits []Output, sparseIndices []Output, sparseValues []Output, sparseShape []Output, denseInputs []Output, inputOrder string, hashedOutput bool, numBuckets int64, hashKey int64, outValuesType tensor.DType, outRowSplitsType tensor.DType) (outputValues Output, outputRowSplits Output) {
+	attrs := opdef.Attrs{"input_order": inputOrder, "hashed_output": hashedOutput, "num_buckets": numBuckets, "hash_key": hashKey, "out_values_type": outValuesType, "out_row_splits_type": outRowSplitsType}
+	node := s.Add("RaggedCross", []Arg{Many(raggedValues), Many(raggedRowSplits), Many(sparseIndices), Many(sparseValues), Many(sparseShape), Many(denseInputs)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// RaggedFillEmptyRows: Puts a default into every row that has no value. Rows are given by the row of each value.
+func RaggedFillEmptyRows(s *Scope, valueRowids Output, values Output, nrows Output, defaultValue Output) (outputValueRowids Output, outputValues Output, emptyRowIndicator Output, reverseIndexMap Output) {
+	node := s.Add("RaggedFillEmptyRows", []Arg{One(valueRowids), One(values), One(nrows), One(defaultValue)}, nil)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3)
+}
+
+// RaggedFillEmptyRowsGrad: Computes the gradients of RaggedFillEmptyRows with respect to values and default.
+func RaggedFillEmptyRowsGrad(s *Scope, reverseIndexMap Output, gradValues Output) (dValues Output, dDefaultValue Output) {
+	node := s.Add("RaggedFillEmptyRowsGrad", []Arg{One(reverseIndexMap), One(gradValues)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// RaggedGather: Gathers rows of a ragged tensor by their numbers.
+func RaggedGather(s *Scope, paramsNestedSplits []Output, paramsDenseValues Output, indices Output, output_ragged_rank int64) (outputNestedSplits []Output, outputDenseValues Output) {
+	attrs := opdef.Attrs{"OUTPUT_RAGGED_RANK": output_ragged_rank}
+	node := s.Add("RaggedGather", []Arg{Many(paramsNestedSplits), One(paramsDenseValues), One(indices)}, attrs)
+	return outArg(node, "output_nested_splits"), firstOf(outArg(node, "output_dense_values"))
+}
+
+// RaggedRangeAttr is an optional argument of [RaggedRange].
+type RaggedRangeAttr func(opdef.Attrs)
+
+// RaggedRangeTsplits sets the optional attribute Tsplits; the default is DT_INT64.
+func RaggedRangeTsplits(value tensor.DType) RaggedRangeAttr {
+	return func(a opdef.Attrs) { a["Tsplits"] = value }
+}
+
+// RaggedRange: Makes a ragged tensor whose rows are ranges of numbers.
+func RaggedRange(s *Scope, starts Output, limits Output, deltas Output, optional ...RaggedRangeAttr) (rtNestedSplits Output, rtDenseValues Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("RaggedRange", []Arg{One(starts), One(limits), One(deltas)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// RaggedTensorFromVariantAttr is an optional argument of [RaggedTensorFromVariant].
+type RaggedTensorFromVariantAttr func(opdef.Attrs)
+
+// RaggedTensorFromVariantTsplits sets the optional attribute Tsplits; the default is DT_INT64.
+func RaggedTensorFromVariantTsplits(value tensor.DType) RaggedTensorFromVariantAttr {
+	return func(a opdef.Attrs) { a["Tsplits"] = value }
+}
+
+// RaggedTensorFromVariant: Takes ragged tensors out of variants and stacks them.
+func RaggedTensorFromVariant(s *Scope, encodedRagged Output, inputRaggedRank int64, outputRaggedRank int64, tvalues tensor.DType, optional ...RaggedTensorFromVariantAttr) (outputNestedSplits []Output, outputDenseValues Output) {
+	attrs := opdef.Attrs{"input_ragged_rank": inputRaggedRank, "output_ragged_rank": outputRaggedRank, "Tvalues": tvalues}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("RaggedTensorFromVariant", []Arg{One(encodedRagged)}, attrs)
+	return outArg(node, "output_nested_splits"), firstOf(outArg(node, "output_dense_values"))
+}
+
+// RaggedTensorToSparse: Converts a ragged tensor to a sparse one.
+func RaggedTensorToSparse(s *Scope, rtNestedSplits []Output, rtDenseValues Output) (sparseIndices Output, sparseValues Output, sparseDenseShape Output) {
+	node := s.Add("RaggedTensorToSparse", []Arg{Many(rtNestedSplits), One(rtDenseValues)}, nil)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// RaggedTensorToTensor: Converts a ragged tensor to a dense one: rows are cut, or filled up with a default.
+func RaggedTensorToTensor(s *Scope, shape Output, values Output, defaultValue Output, rowPartitionTensors []Output, rowPartitionTypes []string) Output {
+	attrs := opdef.Attrs{"row_partition_types": rowPartitionTypes}
+	return out(s.Add("RaggedTensorToTensor", []Arg{One(shape), One(values), One(defaultValue), Many(rowPartitionTensors)}, attrs), 0)
+}
+
+// RaggedTensorToVariant: Puts a ragged tensor into a variant, or each of its rows into one.
+func RaggedTensorToVariant(s *Scope, rtNestedSplits []Output, rtDenseValues Output, batchedInput bool) Output {
+	attrs := opdef.Attrs{"batched_input": batchedInput}
+	return out(s.Add("RaggedTensorToVariant", []Arg{Many(rtNestedSplits), One(rtDenseValues)}, attrs), 0)
+}
+
+// RaggedTensorToVariantGradient: Computes the gradient of RaggedTensorToVariant with respect to the values.
+func RaggedTensorToVariantGradient(s *Scope, encodedRaggedGrad Output, rowSplits Output, denseValuesShape Output, tvalues tensor.DType) Output {
+	attrs := opdef.Attrs{"Tvalues": tvalues}
+	return out(s.Add("RaggedTensorToVariantGradient", []Arg{One(encodedRaggedGrad), One(rowSplits), One(denseValuesShape)}, attrs), 0)
+}
+
 // RandomDatasetAttr is an optional argument of [RandomDataset].
 type RandomDatasetAttr func(opdef.Attrs)
 
@@ -8451,6 +8694,80 @@ func ReadVariableOp(s *Scope, resource Output, dtype tensor.DType) Output {
 	return out(s.Add("ReadVariableOp", []Arg{One(resource)}, attrs), 0)
 }
 
+// ReaderNumRecordsProduced: Counts the records that a reader has given.
+func ReaderNumRecordsProduced(s *Scope, readerHandle Output) Output {
+	return out(s.Add("ReaderNumRecordsProduced", []Arg{One(readerHandle)}, nil), 0)
+}
+
+// ReaderNumRecordsProducedV2: Counts the records that a reader has given.
+func ReaderNumRecordsProducedV2(s *Scope, readerHandle Output) Output {
+	return out(s.Add("ReaderNumRecordsProducedV2", []Arg{One(readerHandle)}, nil), 0)
+}
+
+// ReaderNumWorkUnitsCompleted: Counts the files that a reader has done with.
+func ReaderNumWorkUnitsCompleted(s *Scope, readerHandle Output) Output {
+	return out(s.Add("ReaderNumWorkUnitsCompleted", []Arg{One(readerHandle)}, nil), 0)
+}
+
+// ReaderNumWorkUnitsCompletedV2: Counts the files that a reader has done with.
+func ReaderNumWorkUnitsCompletedV2(s *Scope, readerHandle Output) Output {
+	return out(s.Add("ReaderNumWorkUnitsCompletedV2", []Arg{One(readerHandle)}, nil), 0)
+}
+
+// ReaderRead: Takes the next record from a reader, which goes to the next file of the queue at the end of one.
+func ReaderRead(s *Scope, readerHandle Output, queueHandle Output) (key Output, value Output) {
+	node := s.Add("ReaderRead", []Arg{One(readerHandle), One(queueHandle)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// ReaderReadUpTo: Takes up to num_records records from a reader; fewer, but not none, at the end of a file.
+func ReaderReadUpTo(s *Scope, readerHandle Output, queueHandle Output, numRecords Output) (keys Output, values Output) {
+	node := s.Add("ReaderReadUpTo", []Arg{One(readerHandle), One(queueHandle), One(numRecords)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// ReaderReadUpToV2: Takes up to num_records records from a reader; fewer, but not none, at the end of a file.
+func ReaderReadUpToV2(s *Scope, readerHandle Output, queueHandle Output, numRecords Output) (keys Output, values Output) {
+	node := s.Add("ReaderReadUpToV2", []Arg{One(readerHandle), One(queueHandle), One(numRecords)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// ReaderReadV2: Takes the next record from a reader, which goes to the next file of the queue at the end of one.
+func ReaderReadV2(s *Scope, readerHandle Output, queueHandle Output) (key Output, value Output) {
+	node := s.Add("ReaderReadV2", []Arg{One(readerHandle), One(queueHandle)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// ReaderReset: Puts a reader into the state in which it was made.
+func ReaderReset(s *Scope, readerHandle Output) *graph.Node {
+	return s.Add("ReaderReset", []Arg{One(readerHandle)}, nil)
+}
+
+// ReaderResetV2: Puts a reader into the state in which it was made.
+func ReaderResetV2(s *Scope, readerHandle Output) *graph.Node {
+	return s.Add("ReaderResetV2", []Arg{One(readerHandle)}, nil)
+}
+
+// ReaderRestoreState: Gives a reader the state that ReaderSerializeState gave.
+func ReaderRestoreState(s *Scope, readerHandle Output, state Output) *graph.Node {
+	return s.Add("ReaderRestoreState", []Arg{One(readerHandle), One(state)}, nil)
+}
+
+// ReaderRestoreStateV2: Gives a reader the state that ReaderSerializeState gave.
+func ReaderRestoreStateV2(s *Scope, readerHandle Output, state Output) *graph.Node {
+	return s.Add("ReaderRestoreStateV2", []Arg{One(readerHandle), One(state)}, nil)
+}
+
+// ReaderSerializeState: Gives a string from which the state of a reader can be restored; readers of whole files have one.
+func ReaderSerializeState(s *Scope, readerHandle Output) Output {
+	return out(s.Add("ReaderSerializeState", []Arg{One(readerHandle)}, nil), 0)
+}
+
+// ReaderSerializeStateV2: Gives a string from which the state of a reader can be restored; readers of whole files have one.
+func ReaderSerializeStateV2(s *Scope, readerHandle Output) Output {
+	return out(s.Add("ReaderSerializeStateV2", []Arg{One(readerHandle)}, nil), 0)
+}
+
 // RealAttr is an optional argument of [Real].
 type RealAttr func(opdef.Attrs)
 
@@ -8481,6 +8798,48 @@ func Reciprocal(s *Scope, x Output) Output {
 // ReciprocalGrad: Gradient of Reciprocal: -dy*y², and 0 where dy is.
 func ReciprocalGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("ReciprocalGrad", []Arg{One(y), One(dy)}, nil), 0)
+}
+
+// RecordInputAttr is an optional argument of [RecordInput].
+type RecordInputAttr func(opdef.Attrs)
+
+// RecordInputFileRandomSeed sets the optional attribute file_random_seed; the default is 301.
+func RecordInputFileRandomSeed(value int64) RecordInputAttr {
+	return func(a opdef.Attrs) { a["file_random_seed"] = value }
+}
+
+// RecordInputFileShuffleShiftRatio sets the optional attribute file_shuffle_shift_ratio; the default is 0.
+func RecordInputFileShuffleShiftRatio(value float32) RecordInputAttr {
+	return func(a opdef.Attrs) { a["file_shuffle_shift_ratio"] = value }
+}
+
+// RecordInputFileBufferSize sets the optional attribute file_buffer_size; the default is 10000.
+func RecordInputFileBufferSize(value int64) RecordInputAttr {
+	return func(a opdef.Attrs) { a["file_buffer_size"] = value }
+}
+
+// RecordInputFileParallelism sets the optional attribute file_parallelism; the default is 16.
+func RecordInputFileParallelism(value int64) RecordInputAttr {
+	return func(a opdef.Attrs) { a["file_parallelism"] = value }
+}
+
+// RecordInputBatchSize sets the optional attribute batch_size; the default is 32.
+func RecordInputBatchSize(value int64) RecordInputAttr {
+	return func(a opdef.Attrs) { a["batch_size"] = value }
+}
+
+// RecordInputCompressionType sets the optional attribute compression_type; the default is "".
+func RecordInputCompressionType(value string) RecordInputAttr {
+	return func(a opdef.Attrs) { a["compression_type"] = value }
+}
+
+// RecordInput: Gives batches of the records of the files that match patterns, in random order: each once before any comes again. file_parallelism is ignored.
+func RecordInput(s *Scope, filePattern string, optional ...RecordInputAttr) Output {
+	attrs := opdef.Attrs{"file_pattern": filePattern}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RecordInput", nil, attrs), 0)
 }
 
 // RecvAttr is an optional argument of [Recv].
@@ -9761,6 +10120,97 @@ func Rsqrt(s *Scope, x Output) Output {
 // RsqrtGrad: Gradient of Rsqrt: -dy*y³/2, and 0 where dy is.
 func RsqrtGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("RsqrtGrad", []Arg{One(y), One(dy)}, nil), 0)
+}
+
+// SampleDistortedBoundingBoxAttr is an optional argument of [SampleDistortedBoundingBox].
+type SampleDistortedBoundingBoxAttr func(opdef.Attrs)
+
+// SampleDistortedBoundingBoxSeed sets the optional attribute seed; the default is 0.
+func SampleDistortedBoundingBoxSeed(value int64) SampleDistortedBoundingBoxAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// SampleDistortedBoundingBoxSeed2 sets the optional attribute seed2; the default is 0.
+func SampleDistortedBoundingBoxSeed2(value int64) SampleDistortedBoundingBoxAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// SampleDistortedBoundingBoxMinObjectCovered sets the optional attribute min_object_covered; the default is 0.1.
+func SampleDistortedBoundingBoxMinObjectCovered(value float32) SampleDistortedBoundingBoxAttr {
+	return func(a opdef.Attrs) { a["min_object_covered"] = value }
+}
+
+// SampleDistortedBoundingBoxAspectRatioRange sets the optional attribute aspect_ratio_range; the default is [0.75, 1.33].
+func SampleDistortedBoundingBoxAspectRatioRange(value []float32) SampleDistortedBoundingBoxAttr {
+	return func(a opdef.Attrs) { a["aspect_ratio_range"] = value }
+}
+
+// SampleDistortedBoundingBoxAreaRange sets the optional attribute area_range; the default is [0.05, 1].
+func SampleDistortedBoundingBoxAreaRange(value []float32) SampleDistortedBoundingBoxAttr {
+	return func(a opdef.Attrs) { a["area_range"] = value }
+}
+
+// SampleDistortedBoundingBoxMaxAttempts sets the optional attribute max_attempts; the default is 100.
+func SampleDistortedBoundingBoxMaxAttempts(value int64) SampleDistortedBoundingBoxAttr {
+	return func(a opdef.Attrs) { a["max_attempts"] = value }
+}
+
+// SampleDistortedBoundingBoxUseImageIfNoBoundingBoxes sets the optional attribute use_image_if_no_bounding_boxes; the default is false.
+func SampleDistortedBoundingBoxUseImageIfNoBoundingBoxes(value bool) SampleDistortedBoundingBoxAttr {
+	return func(a opdef.Attrs) { a["use_image_if_no_bounding_boxes"] = value }
+}
+
+// SampleDistortedBoundingBox: Draws a box at random, for crops of an image, which covers enough of one of the given boxes.
+func SampleDistortedBoundingBox(s *Scope, imageSize Output, boundingBoxes Output, optional ...SampleDistortedBoundingBoxAttr) (begin Output, size Output, bboxes Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("SampleDistortedBoundingBox", []Arg{One(imageSize), One(boundingBoxes)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// SampleDistortedBoundingBoxV2Attr is an optional argument of [SampleDistortedBoundingBoxV2].
+type SampleDistortedBoundingBoxV2Attr func(opdef.Attrs)
+
+// SampleDistortedBoundingBoxV2Seed sets the optional attribute seed; the default is 0.
+func SampleDistortedBoundingBoxV2Seed(value int64) SampleDistortedBoundingBoxV2Attr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// SampleDistortedBoundingBoxV2Seed2 sets the optional attribute seed2; the default is 0.
+func SampleDistortedBoundingBoxV2Seed2(value int64) SampleDistortedBoundingBoxV2Attr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// SampleDistortedBoundingBoxV2AspectRatioRange sets the optional attribute aspect_ratio_range; the default is [0.75, 1.33].
+func SampleDistortedBoundingBoxV2AspectRatioRange(value []float32) SampleDistortedBoundingBoxV2Attr {
+	return func(a opdef.Attrs) { a["aspect_ratio_range"] = value }
+}
+
+// SampleDistortedBoundingBoxV2AreaRange sets the optional attribute area_range; the default is [0.05, 1].
+func SampleDistortedBoundingBoxV2AreaRange(value []float32) SampleDistortedBoundingBoxV2Attr {
+	return func(a opdef.Attrs) { a["area_range"] = value }
+}
+
+// SampleDistortedBoundingBoxV2MaxAttempts sets the optional attribute max_attempts; the default is 100.
+func SampleDistortedBoundingBoxV2MaxAttempts(value int64) SampleDistortedBoundingBoxV2Attr {
+	return func(a opdef.Attrs) { a["max_attempts"] = value }
+}
+
+// SampleDistortedBoundingBoxV2UseImageIfNoBoundingBoxes sets the optional attribute use_image_if_no_bounding_boxes; the default is false.
+func SampleDistortedBoundingBoxV2UseImageIfNoBoundingBoxes(value bool) SampleDistortedBoundingBoxV2Attr {
+	return func(a opdef.Attrs) { a["use_image_if_no_bounding_boxes"] = value }
+}
+
+// SampleDistortedBoundingBoxV2: Draws a box at random, for crops of an image, which covers enough of one of the given boxes.
+func SampleDistortedBoundingBoxV2(s *Scope, imageSize Output, boundingBoxes Output, minObjectCovered Output, optional ...SampleDistortedBoundingBoxV2Attr) (begin Output, size Output, bboxes Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("SampleDistortedBoundingBoxV2", []Arg{One(imageSize), One(boundingBoxes), One(minObjectCovered)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
 }
 
 // Save: Writes tensors to a checkpoint in the old format V1.
@@ -11713,6 +12163,39 @@ func StatelessRandomUniformV2(s *Scope, shape Output, key Output, counter Output
 	return out(s.Add("StatelessRandomUniformV2", []Arg{One(shape), One(key), One(counter), One(alg)}, attrs), 0)
 }
 
+// StatelessSampleDistortedBoundingBoxAttr is an optional argument of [StatelessSampleDistortedBoundingBox].
+type StatelessSampleDistortedBoundingBoxAttr func(opdef.Attrs)
+
+// StatelessSampleDistortedBoundingBoxAspectRatioRange sets the optional attribute aspect_ratio_range; the default is [0.75, 1.33].
+func StatelessSampleDistortedBoundingBoxAspectRatioRange(value []float32) StatelessSampleDistortedBoundingBoxAttr {
+	return func(a opdef.Attrs) { a["aspect_ratio_range"] = value }
+}
+
+// StatelessSampleDistortedBoundingBoxAreaRange sets the optional attribute area_range; the default is [0.05, 1].
+func StatelessSampleDistortedBoundingBoxAreaRange(value []float32) StatelessSampleDistortedBoundingBoxAttr {
+	return func(a opdef.Attrs) { a["area_range"] = value }
+}
+
+// StatelessSampleDistortedBoundingBoxMaxAttempts sets the optional attribute max_attempts; the default is 100.
+func StatelessSampleDistortedBoundingBoxMaxAttempts(value int64) StatelessSampleDistortedBoundingBoxAttr {
+	return func(a opdef.Attrs) { a["max_attempts"] = value }
+}
+
+// StatelessSampleDistortedBoundingBoxUseImageIfNoBoundingBoxes sets the optional attribute use_image_if_no_bounding_boxes; the default is false.
+func StatelessSampleDistortedBoundingBoxUseImageIfNoBoundingBoxes(value bool) StatelessSampleDistortedBoundingBoxAttr {
+	return func(a opdef.Attrs) { a["use_image_if_no_bounding_boxes"] = value }
+}
+
+// StatelessSampleDistortedBoundingBox: Draws a box at random, for crops of an image, which covers enough of one of the given boxes. The seed alone decides which.
+func StatelessSampleDistortedBoundingBox(s *Scope, imageSize Output, boundingBoxes Output, minObjectCovered Output, seed Output, optional ...StatelessSampleDistortedBoundingBoxAttr) (begin Output, size Output, bboxes Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("StatelessSampleDistortedBoundingBox", []Arg{One(imageSize), One(boundingBoxes), One(minObjectCovered), One(seed)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // StatelessShuffle: Puts the rows of the first dimension in an order drawn by chance. The generator is given by inputs.
 func StatelessShuffle(s *Scope, value Output, key Output, counter Output, alg Output) Output {
 	return out(s.Add("StatelessShuffle", []Arg{One(value), One(key), One(counter), One(alg)}, nil), 0)
@@ -12219,6 +12702,60 @@ func TFRecordDatasetV2(s *Scope, filenames Output, compressionType Output, buffe
 		set(attrs)
 	}
 	return out(s.Add("TFRecordDatasetV2", []Arg{One(filenames), One(compressionType), One(bufferSize), One(byteOffsets)}, attrs), 0)
+}
+
+// TFRecordReaderAttr is an optional argument of [TFRecordReader].
+type TFRecordReaderAttr func(opdef.Attrs)
+
+// TFRecordReaderCompressionType sets the optional attribute compression_type; the default is "".
+func TFRecordReaderCompressionType(value string) TFRecordReaderAttr {
+	return func(a opdef.Attrs) { a["compression_type"] = value }
+}
+
+// TFRecordReaderContainer sets the optional attribute container; the default is "".
+func TFRecordReaderContainer(value string) TFRecordReaderAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// TFRecordReaderSharedName sets the optional attribute shared_name; the default is "".
+func TFRecordReaderSharedName(value string) TFRecordReaderAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// TFRecordReader: Gives a reader of the records of files in TensorFlow's format.
+func TFRecordReader(s *Scope, optional ...TFRecordReaderAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TFRecordReader", nil, attrs), 0)
+}
+
+// TFRecordReaderV2Attr is an optional argument of [TFRecordReaderV2].
+type TFRecordReaderV2Attr func(opdef.Attrs)
+
+// TFRecordReaderV2CompressionType sets the optional attribute compression_type; the default is "".
+func TFRecordReaderV2CompressionType(value string) TFRecordReaderV2Attr {
+	return func(a opdef.Attrs) { a["compression_type"] = value }
+}
+
+// TFRecordReaderV2Container sets the optional attribute container; the default is "".
+func TFRecordReaderV2Container(value string) TFRecordReaderV2Attr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// TFRecordReaderV2SharedName sets the optional attribute shared_name; the default is "".
+func TFRecordReaderV2SharedName(value string) TFRecordReaderV2Attr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// TFRecordReaderV2: Gives a reader of the records of files in TensorFlow's format.
+func TFRecordReaderV2(s *Scope, optional ...TFRecordReaderV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TFRecordReaderV2", nil, attrs), 0)
 }
 
 // TakeDatasetAttr is an optional argument of [TakeDataset].
@@ -13014,6 +13551,60 @@ func TextLineDataset(s *Scope, filenames Output, compressionType Output, bufferS
 	return out(s.Add("TextLineDataset", []Arg{One(filenames), One(compressionType), One(bufferSize)}, attrs), 0)
 }
 
+// TextLineReaderAttr is an optional argument of [TextLineReader].
+type TextLineReaderAttr func(opdef.Attrs)
+
+// TextLineReaderSkipHeaderLines sets the optional attribute skip_header_lines; the default is 0.
+func TextLineReaderSkipHeaderLines(value int64) TextLineReaderAttr {
+	return func(a opdef.Attrs) { a["skip_header_lines"] = value }
+}
+
+// TextLineReaderContainer sets the optional attribute container; the default is "".
+func TextLineReaderContainer(value string) TextLineReaderAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// TextLineReaderSharedName sets the optional attribute shared_name; the default is "".
+func TextLineReaderSharedName(value string) TextLineReaderAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// TextLineReader: Gives a reader of the lines of text files.
+func TextLineReader(s *Scope, optional ...TextLineReaderAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TextLineReader", nil, attrs), 0)
+}
+
+// TextLineReaderV2Attr is an optional argument of [TextLineReaderV2].
+type TextLineReaderV2Attr func(opdef.Attrs)
+
+// TextLineReaderV2SkipHeaderLines sets the optional attribute skip_header_lines; the default is 0.
+func TextLineReaderV2SkipHeaderLines(value int64) TextLineReaderV2Attr {
+	return func(a opdef.Attrs) { a["skip_header_lines"] = value }
+}
+
+// TextLineReaderV2Container sets the optional attribute container; the default is "".
+func TextLineReaderV2Container(value string) TextLineReaderV2Attr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// TextLineReaderV2SharedName sets the optional attribute shared_name; the default is "".
+func TextLineReaderV2SharedName(value string) TextLineReaderV2Attr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// TextLineReaderV2: Gives a reader of the lines of text files.
+func TextLineReaderV2(s *Scope, optional ...TextLineReaderV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("TextLineReaderV2", nil, attrs), 0)
+}
+
 // ThreadUnsafeUnigramCandidateSamplerAttr is an optional argument of [ThreadUnsafeUnigramCandidateSampler].
 type ThreadUnsafeUnigramCandidateSamplerAttr func(opdef.Attrs)
 
@@ -13620,6 +14211,50 @@ func While(s *Scope, input []Output, cond opdef.Func, body opdef.Func, optional 
 		set(attrs)
 	}
 	return outArg(s.Add("While", []Arg{Many(input)}, attrs), "output")
+}
+
+// WholeFileReaderAttr is an optional argument of [WholeFileReader].
+type WholeFileReaderAttr func(opdef.Attrs)
+
+// WholeFileReaderContainer sets the optional attribute container; the default is "".
+func WholeFileReaderContainer(value string) WholeFileReaderAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// WholeFileReaderSharedName sets the optional attribute shared_name; the default is "".
+func WholeFileReaderSharedName(value string) WholeFileReaderAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// WholeFileReader: Gives a reader that gives the contents of files.
+func WholeFileReader(s *Scope, optional ...WholeFileReaderAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("WholeFileReader", nil, attrs), 0)
+}
+
+// WholeFileReaderV2Attr is an optional argument of [WholeFileReaderV2].
+type WholeFileReaderV2Attr func(opdef.Attrs)
+
+// WholeFileReaderV2Container sets the optional attribute container; the default is "".
+func WholeFileReaderV2Container(value string) WholeFileReaderV2Attr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// WholeFileReaderV2SharedName sets the optional attribute shared_name; the default is "".
+func WholeFileReaderV2SharedName(value string) WholeFileReaderV2Attr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// WholeFileReaderV2: Gives a reader that gives the contents of files.
+func WholeFileReaderV2(s *Scope, optional ...WholeFileReaderV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("WholeFileReaderV2", nil, attrs), 0)
 }
 
 // WindowDatasetAttr is an optional argument of [WindowDataset].

@@ -19,6 +19,7 @@ import (
 	_ "github.com/weft-ml/weft/kernels/parsing"    // registers
 	_ "github.com/weft-ml/weft/kernels/quantize"   // registers
 	_ "github.com/weft-ml/weft/kernels/queue"      // registers
+	_ "github.com/weft-ml/weft/kernels/ragged"     // registers
 	_ "github.com/weft-ml/weft/kernels/random"     // registers
 	_ "github.com/weft-ml/weft/kernels/sparse"     // registers
 	_ "github.com/weft-ml/weft/kernels/state"      // registers

@@ -1,9 +1,7 @@
 package sparse
 
 import (
-	"slices"
-
-	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/fillrows"
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/shapes"
 	"github.com/weft-ml/weft/kernel"
@@ -22,23 +20,7 @@ func init() {
 		},
 		Kernels: kernel.Any(kernel.Stateless(fillRows)),
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseFillEmptyRowsGrad", Doc: "Computes the gradients of SparseFillEmptyRows with respect to values and default.",
-			In: []string{"reverse_index_map: int64", "grad_values: T"}, Out: []string{"d_values: T", "d_default_value: T"},
-			Attrs: []string{"T: type"},
-			Shape: func(c *opdef.ShapeContext) error {
-				c.Out[0], c.Out[1] = c.In[0], shapes.Of()
-				return shapes.CheckRanks(c, 0, 1, 1)
-			},
-		},
-		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.Float32: fillRowsGrad[float32](), tensor.Float64: fillRowsGrad[float64](),
-			tensor.Int8: fillRowsGrad[int8](), tensor.Int16: fillRowsGrad[int16](), tensor.Int32: fillRowsGrad[int32](), tensor.Int64: fillRowsGrad[int64](),
-			tensor.Uint8: fillRowsGrad[uint8](), tensor.Uint16: fillRowsGrad[uint16](), tensor.Uint32: fillRowsGrad[uint32](), tensor.Uint64: fillRowsGrad[uint64](),
-			tensor.Complex64: fillRowsGrad[complex64](), tensor.Complex128: fillRowsGrad[complex128](),
-		}),
-	})
+	kernel.Register(fillrows.Grad("SparseFillEmptyRowsGrad", "SparseFillEmptyRows"))
 }
 
 func fillRowsShape(c *opdef.ShapeContext) error {
@@ -146,37 +128,4 @@ func (s *coo) putFilled(ctx *kernel.Context, fill *tensor.Tensor, empty []bool) 
 		return err
 	}
 	return putVector(ctx, 3, reverse)
-}
-
-func fillRowsGrad[T interface {
-	tensor.Elem
-	elementwise.Number
-}]() kernel.New {
-	return kernel.Stateless(func(ctx *kernel.Context) error {
-		reverse, grad := ctx.Input(0), ctx.Input(1)
-		switch {
-		case reverse.Rank() != 1:
-			return status.InvalidArgumentf("reverse_index_map must be a vector, saw: %v", reverse.Shape())
-		case grad.Rank() != 1:
-			return status.InvalidArgumentf("grad_values must be a vector, saw: %v", grad.Shape())
-		}
-		out, err := ctx.Allocate(0, reverse.Shape())
-		if err != nil {
-			return err
-		}
-		// Gradients that belong to no value are of defaults.
-		d, g, rest := tensor.Values[T](out), tensor.Values[T](grad), slices.Clone(tensor.Values[T](grad))
-		for i, at := range ints.Values(reverse) {
-			if at < 0 || at >= int64(len(g)) {
-				return status.InvalidArgumentf("Elements in reverse index must be in [0, %d) but got %d", len(g), at)
-			}
-			d[i], rest[at] = g[at], 0
-		}
-		var sum T
-		for _, v := range rest {
-			sum += v
-		}
-		ctx.SetOutput(1, tensor.Scalar(sum))
-		return nil
-	})
 }
