@@ -22,17 +22,16 @@ func (x *execution) allToAll(ctx context.Context) (tensor.Tensor, error) {
 		}
 		return fmt.Sprintf("%s%d%d", x.key, from, to) // TensorFlow's, which is not always clear
 	}
-	for to := range n {
-		row := x.in.Rows(to, to+1)
-		if err := x.post(key(x.rank, to), row.Retain()); err != nil {
-			return tensor.Tensor{}, err
-		}
-	}
 	out, err := tensor.Alloc(x.op.DType, x.in.Shape())
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	err = each(ctx, n, func(ctx context.Context, from int) error {
+	err = each(ctx, 2*n, func(ctx context.Context, i int) error {
+		if i >= n {
+			row := x.in.Rows(i-n, i-n+1)
+			return x.send(ctx, key(x.rank, i-n), row.Retain())
+		}
+		from := i
 		got, err := x.receive(ctx, from, key(from, x.rank), x.in.NumElements()/n)
 		if err != nil {
 			return err

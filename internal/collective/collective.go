@@ -117,15 +117,3 @@ type Peers interface {
 	// RecvBuf fills a buffer with what a task has under its key.
 	RecvBuf(ctx context.Context, task string, b *Buffer) error
 }
-
-// Buffers is where what the devices of this task have for others is kept while their step lives.
-type Buffers interface {
-	// SendText stores a tensor, whose reference it takes.
-	SendText(key string, t tensor.Tensor, dead bool) error
-	// Await waits for a tensor and returns it with its reference.
-	Await(ctx context.Context, key string) (t tensor.Tensor, dead bool, err error)
-}
-
-// BufferKey returns the key under which a buffer is kept among the other tensors of its step. No key of those begins like
-// it, so that a request for a buffer cannot take one of them.
-func BufferKey(key string) string { return "buffer:" + key }

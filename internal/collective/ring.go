@@ -100,9 +100,9 @@ func (x *execution) receiveField(ctx context.Context, pass int, f *field) (tenso
 	return x.receive(ctx, f.ranks[from], x.fieldKey(pass, f, from), f.hi-f.lo)
 }
 
-// postField lets the device after have a piece, of which the caller keeps its reference.
-func (x *execution) postField(pass int, f *field, t *tensor.Tensor) error {
-	return x.post(x.fieldKey(pass, f, f.at), t.Retain())
+// sendField lets the device after have a piece, of which the caller keeps its reference.
+func (x *execution) sendField(ctx context.Context, pass int, f *field, t *tensor.Tensor) error {
+	return x.send(ctx, x.fieldKey(pass, f, f.at), t.Retain())
 }
 
 // eachField calls run for all pieces of n elements at the same time, for each ring as many as there are devices, with at
@@ -161,7 +161,7 @@ func (x *execution) reduce(ctx context.Context) (tensor.Tensor, error) {
 		defer t.Release()
 		copy(out.Bytes()[f.lo*elem:f.hi*elem], t.Bytes())
 		if f.at != f.before(f.chunk, 2) {
-			return x.postField(1, f, &t)
+			return x.sendField(ctx, 1, f, &t)
 		}
 		return nil
 	})
@@ -187,7 +187,7 @@ func (x *execution) accumulate(ctx context.Context, f *field, own *tensor.Tensor
 	var err error
 	switch {
 	case f.at != f.before(f.chunk, 1):
-		err = x.postField(0, f, &t)
+		err = x.sendField(ctx, 0, f, &t)
 	case x.op.Finish != nil && len(f.ranks) > 1:
 		x.op.Finish(&t, len(f.ranks))
 	}
@@ -235,7 +235,7 @@ func (x *execution) gather(ctx context.Context) (tensor.Tensor, error) {
 		defer t.Release()
 		copy(out.Bytes()[f.lo*elem:f.hi*elem], t.Bytes())
 		if f.at != f.before(f.chunk, 1) {
-			return x.postField(0, f, &t)
+			return x.sendField(ctx, 0, f, &t)
 		}
 		return nil
 	})

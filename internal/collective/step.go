@@ -18,7 +18,7 @@ type Step struct {
 	Self    string // name of the task
 	Leader  string // name of the task that leads; "" for this one
 	Peers   Peers  // nil for a task that is alone
-	Buffers Buffers
+	Buffers *Buffers
 }
 
 func (s *Step) leads() bool { return s.Leader == "" || s.Leader == s.Self }
@@ -132,9 +132,9 @@ func (x *execution) run(ctx context.Context) (out tensor.Tensor, err error) {
 	return out, explain(c, err)
 }
 
-// post lets another device have a tensor, whose reference it takes.
-func (x *execution) post(key string, t tensor.Tensor) error {
-	return x.step.Buffers.SendText(BufferKey(key), t, false)
+// send lets another device have a tensor, whose reference it takes, and waits until it has.
+func (x *execution) send(ctx context.Context, key string, t tensor.Tensor) error {
+	return x.step.Buffers.Offer(ctx, key, t)
 }
 
 // receive returns n elements from another device, as a vector with a reference.
@@ -163,7 +163,7 @@ func (x *execution) receive(ctx context.Context, from int, key string, n int) (t
 
 // receiveLocal takes what another device of this task has, without copying it.
 func (x *execution) receiveLocal(ctx context.Context, key string, n int) (tensor.Tensor, error) {
-	t, _, err := x.step.Buffers.Await(ctx, BufferKey(key))
+	t, err := x.step.Buffers.Take(ctx, key)
 	if err != nil {
 		return t, err
 	}

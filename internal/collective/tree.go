@@ -101,11 +101,13 @@ func (x *execution) broadcast(ctx context.Context) (tensor.Tensor, error) {
 				return tensor.Tensor{}, err
 			}
 		}
-		for _, to := range t.children() {
-			if err := x.post(key(t.at, to), value.Retain()); err != nil {
-				value.Release()
-				return tensor.Tensor{}, err
-			}
+		children := t.children()
+		err := each(ctx, len(children), func(ctx context.Context, i int) error {
+			return x.send(ctx, key(t.at, children[i]), value.Retain())
+		})
+		if err != nil {
+			value.Release()
+			return tensor.Tensor{}, err
 		}
 	}
 	out, err := value.WithShape(x.op.Shape)

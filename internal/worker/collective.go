@@ -53,7 +53,7 @@ func (w *Worker) recvBuf(ctx context.Context, req *pb.RecvBufRequest) (*pb.RecvB
 		return nil, err
 	}
 	defer w.steps.depart(st)
-	t, _, err := st.table.Await(ctx, collective.BufferKey(key))
+	t, err := st.buffers.Take(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (r *run) collectives() kernel.Collectives {
 		return nil
 	}
 	step := &collective.Step{
-		Manager: r.worker.Collectives, ID: r.step.id, Self: r.session.task.String(), Leader: r.graph.leader, Buffers: r.step.table,
+		Manager: r.worker.Collectives, ID: r.step.id, Self: r.session.task.String(), Leader: r.graph.leader, Buffers: &r.step.buffers,
 	}
 	if r.session.peers != nil {
 		step.Peers = members{r.worker, r.session.peers}

@@ -163,7 +163,7 @@ func (r *run) abort() {
 	if why.Code == status.Cancelled || why.Code == status.Aborted {
 		why = why.Derive()
 	}
-	r.step.table.Abort(why)
+	r.step.abort(why)
 }
 
 // takeAll returns the tensors under the given keys. All executors have ended, so what is not there never comes.

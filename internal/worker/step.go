@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weft-ml/weft/internal/collective"
 	"github.com/weft-ml/weft/internal/rendezvous"
 	"github.com/weft-ml/weft/status"
 )
@@ -36,8 +37,9 @@ type steps struct {
 
 // step is one step on this task.
 type step struct {
-	id    int64
-	table *rendezvous.Table
+	id      int64
+	table   *rendezvous.Table
+	buffers collective.Buffers
 
 	// Guarded by steps.mu:
 	session   *session    // nil until the master starts the step
@@ -45,6 +47,12 @@ type step struct {
 	runs      []*run      // of registered graphs, that have not ended
 	partial   *partial    // nil unless the step is run in pieces
 	timer     *time.Timer // ends a step that is early or has been given up; nil if none is due
+}
+
+// abort ends the exchange of tensors with an error.
+func (st *step) abort(why error) {
+	st.table.Abort(why)
+	st.buffers.Abort(why)
 }
 
 func newSteps() *steps { return &steps{byID: map[int64]*step{}} }
@@ -137,7 +145,7 @@ func (s *steps) giveUp(st *step) {
 		return
 	}
 	st.timer = time.AfterFunc(abortDelay, func() {
-		st.table.Abort(status.Abortedf("Step %d cancelled.  Cancelling rendezvous.", st.id).Derive())
+		st.abort(status.Abortedf("Step %d cancelled.  Cancelling rendezvous.", st.id).Derive())
 	})
 }
 
@@ -212,7 +220,7 @@ func (s *steps) remove(st *step, why *status.Error) {
 	for _, r := range runs {
 		r.cancel(why)
 	}
-	st.table.Abort(why)
+	st.abort(why)
 }
 
 // NumSteps returns how many steps the worker knows: those that run, wait to be started, or have not been cleaned up.
