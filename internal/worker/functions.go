@@ -19,7 +19,7 @@ import (
 const (
 	// maxCalls bounds the calls of functions with parts on other tasks that are under way at the same time. Tasks that call
 	// each other without end would otherwise fill the memory of both.
-	maxCalls = 1 << 12
+	maxCalls = 1 << 10
 	// dropTimeout bounds how long another task may take to forget a step or a graph.
 	dropTimeout = 5 * time.Second
 )
