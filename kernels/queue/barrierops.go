@@ -86,8 +86,12 @@ func makeBarrier(c *kernel.Construction) (kernel.Kernel, error) {
 		return nil, status.InvalidArgumentf("Barrier only accepts capacity=-1.  Feed the inputs to your Barrier through a queue " +
 			"to enforce a limited capacity.")
 	}
-	for _, s := range components {
-		if !shapes.Full(s) {
+	components = slices.Clone(components)
+	for i, s := range components {
+		switch {
+		case !s.RankKnown():
+			components[i] = shapes.Of() // TensorFlow takes it for a scalar's
+		case !shapes.Full(s):
 			return nil, status.InvalidArgumentf("Shape %v is not fully defined", s)
 		}
 	}

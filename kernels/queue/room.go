@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/internal/resource"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -42,15 +44,21 @@ func (e element) bytes() (n int64) {
 	return n
 }
 
-// stagingAttrs are the attributes of all operations on staging areas.
-var stagingAttrs = []string{
-	"capacity: int >= 0 = 0", "memory_limit: int >= 0 = 0", "dtypes: list(type)", "container: string = ''", "shared_name: string = ''",
+// stagingAttrs are the attributes of all operations on staging areas. The list of types may be empty where no argument has them.
+func stagingAttrs(types string, more ...string) []string {
+	attrs := append([]string{"capacity: int >= 0 = 0", "memory_limit: int >= 0 = 0", types}, more...)
+	return append(attrs, "container: string = ''", "shared_name: string = ''")
 }
 
 // registerStaging adds an operation on a staging area.
 func registerStaging(def opdef.Def, n kernel.New) {
-	if def.Attrs == nil {
-		def.Attrs = stagingAttrs
+	const values = "values: dtypes"
+	switch {
+	case def.Attrs != nil:
+	case slices.Contains(def.In, values) || slices.Contains(def.Out, values):
+		def.Attrs = stagingAttrs("dtypes: list(type) >= 1")
+	default:
+		def.Attrs = stagingAttrs("dtypes: list(type)")
 	}
 	def.Stateful = true
 	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(n)})

@@ -33,7 +33,7 @@ func registerStagingMap[T keyed](prefix string, create func(room) T) {
 	indices, values := "indices: int32", []string{"values: dtypes"}
 	registerStaging(opdef.Def{
 		Name: prefix + "Stage", Doc: "Adds components of the element of a key, by their numbers, to a staging map. It waits while there is no room.",
-		In: []string{"key: int64", indices, "values: fake_dtypes"}, Attrs: slices.Insert(slices.Clone(stagingAttrs), 3, "fake_dtypes: list(type)"),
+		In: []string{"key: int64", indices, "values: fake_dtypes"}, Attrs: stagingAttrs("dtypes: list(type)", "fake_dtypes: list(type) >= 1"),
 	}, staged(create, mapStage[T]))
 	registerStaging(opdef.Def{
 		Name: prefix + "Unstage", Doc: "Takes components of the element of a key, by their numbers, from a staging map. It waits for the element.",

@@ -1,0 +1,14 @@
+package io
+
+import (
+	"testing"
+
+	"github.com/weft-ml/weft/internal/kerneltest"
+	_ "github.com/weft-ml/weft/kernels/queue" // readers take names of files from queues
+)
+
+// TestRecorded compares with what TensorFlow did with the same operations.
+func TestRecorded(t *testing.T) {
+	kerneltest.RunCases(t, "testdata/readershapes.txt")
+	kerneltest.RunScripts(t, "testdata/reader.txt")
+}
