@@ -133,16 +133,12 @@ func (r *Runtime) confines(g *graph.Graph) bool {
 	return true
 }
 
-// spread places the nodes of a body and returns its parts. What a node leaves open of its device is as on the caller's.
+// spread places the nodes of a body and returns its parts. Nodes that ask for no device stay on the caller's.
 func (r *Runtime) spread(fn opdef.Func, body *graph.Body, at map[int]string) (*layout, error) {
 	prune(body)
-	own, err := device.Parse(r.device.Name)
-	if err != nil {
-		return nil, err
-	}
 	for n := range body.Graph.Nodes() {
-		if spec, err := device.Parse(n.Device); err == nil && n.Op.Name != "_Retval" {
-			n.Device = own.With(spec).String()
+		if n.Device == "" && n.Op.Name != "_Retval" {
+			n.Device = r.device.Name
 		}
 	}
 	for i, n := range body.Args {
@@ -151,9 +147,9 @@ func (r *Runtime) spread(fn opdef.Func, body *graph.Body, at map[int]string) (*l
 			n.Assigned = name
 		}
 	}
-	err = place.Place(body.Graph, place.Options{Devices: r.family.devices(), Client: r.device.Name, Kernels: r.kernels, Soft: true})
+	err := place.Place(body.Graph, place.Options{Devices: r.family.devices(), Client: r.device.Name, Kernels: r.kernels, Soft: true})
 	if err != nil {
-		return nil, status.Errorf(status.CodeOf(err), "In function %s: %w", fn.Name, err)
+		return nil, err
 	}
 	parts, err := partition.Split(body.Graph, partition.Options{
 		Location: r.location, NewName: namer(body.Graph), Incarnation: r.family.incarnation, ControlFlow: true,
