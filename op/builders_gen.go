@@ -2880,6 +2880,11 @@ func DeleteSeedGenerator(s *Scope, handle Output, deleter Output) *graph.Node {
 	return s.Add("DeleteSeedGenerator", []Arg{One(handle), One(deleter)}, nil)
 }
 
+// DeleteSessionTensor: Drops the tensor that the session keeps under a handle.
+func DeleteSessionTensor(s *Scope, handle Output) *graph.Node {
+	return s.Add("DeleteSessionTensor", []Arg{One(handle)}, nil)
+}
+
 // DenseBincountAttr is an optional argument of [DenseBincount].
 type DenseBincountAttr func(opdef.Attrs)
 
@@ -2895,6 +2900,29 @@ func DenseBincount(s *Scope, input Output, size Output, weights Output, optional
 		set(attrs)
 	}
 	return out(s.Add("DenseBincount", []Arg{One(input), One(size), One(weights)}, attrs), 0)
+}
+
+// DenseCountSparseOutputAttr is an optional argument of [DenseCountSparseOutput].
+type DenseCountSparseOutputAttr func(opdef.Attrs)
+
+// DenseCountSparseOutputMinlength sets the optional attribute minlength; the default is -1.
+func DenseCountSparseOutputMinlength(value int64) DenseCountSparseOutputAttr {
+	return func(a opdef.Attrs) { a["minlength"] = value }
+}
+
+// DenseCountSparseOutputMaxlength sets the optional attribute maxlength; the default is -1.
+func DenseCountSparseOutputMaxlength(value int64) DenseCountSparseOutputAttr {
+	return func(a opdef.Attrs) { a["maxlength"] = value }
+}
+
+// DenseCountSparseOutput: Counts how often each number occurs in the rows of a dense tensor, or adds up weights.
+func DenseCountSparseOutput(s *Scope, values Output, weights Output, binaryOutput bool, optional ...DenseCountSparseOutputAttr) (outputIndices Output, outputValues Output, outputDenseShape Output) {
+	attrs := opdef.Attrs{"binary_output": binaryOutput}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("DenseCountSparseOutput", []Arg{One(values), One(weights)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
 }
 
 // DenseToDenseSetOperationAttr is an optional argument of [DenseToDenseSetOperation].
@@ -4433,10 +4461,44 @@ func GatherV2(s *Scope, params Output, indices Output, axis Output, optional ...
 	return out(s.Add("GatherV2", []Arg{One(params), One(indices), One(axis)}, attrs), 0)
 }
 
+// GenerateVocabRemappingAttr is an optional argument of [GenerateVocabRemapping].
+type GenerateVocabRemappingAttr func(opdef.Attrs)
+
+// GenerateVocabRemappingOldVocabSize sets the optional attribute old_vocab_size; the default is -1.
+func GenerateVocabRemappingOldVocabSize(value int64) GenerateVocabRemappingAttr {
+	return func(a opdef.Attrs) { a["old_vocab_size"] = value }
+}
+
+// GenerateVocabRemapping: Says where words of a new vocabulary, from a line of its file on, stand in an old one: the number of the line, or -1. num_present counts those that it has.
+func GenerateVocabRemapping(s *Scope, newVocabFile Output, oldVocabFile Output, newVocabOffset int64, numNewVocab int64, optional ...GenerateVocabRemappingAttr) (remapping Output, numPresent Output) {
+	attrs := opdef.Attrs{"new_vocab_offset": newVocabOffset, "num_new_vocab": numNewVocab}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("GenerateVocabRemapping", []Arg{One(newVocabFile), One(oldVocabFile)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
 // GetElementAtIndex: Gives the element of a dataset at an index.
 func GetElementAtIndex(s *Scope, dataset Output, index Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) []Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	return outArg(s.Add("GetElementAtIndex", []Arg{One(dataset), One(index)}, attrs), "components")
+}
+
+// GetSessionHandle: Keeps a tensor in the session and gives a handle to it.
+func GetSessionHandle(s *Scope, value Output) Output {
+	return out(s.Add("GetSessionHandle", []Arg{One(value)}, nil), 0)
+}
+
+// GetSessionHandleV2: Keeps a tensor in the session and gives a handle to it, as a resource.
+func GetSessionHandleV2(s *Scope, value Output) Output {
+	return out(s.Add("GetSessionHandleV2", []Arg{One(value)}, nil), 0)
+}
+
+// GetSessionTensor: Gives the tensor that the session keeps under a handle.
+func GetSessionTensor(s *Scope, handle Output, dtype tensor.DType) Output {
+	attrs := opdef.Attrs{"dtype": dtype}
+	return out(s.Add("GetSessionTensor", []Arg{One(handle)}, attrs), 0)
 }
 
 // Greater: Whether x > y, element by element, with broadcasting.
@@ -5208,6 +5270,23 @@ func ListDiff(s *Scope, x Output, y Output, optional ...ListDiffAttr) (out_ Outp
 	}
 	node := s.Add("ListDiff", []Arg{One(x), One(y)}, attrs)
 	return out(node, 0), out(node, 1)
+}
+
+// LoadAndRemapMatrixAttr is an optional argument of [LoadAndRemapMatrix].
+type LoadAndRemapMatrixAttr func(opdef.Attrs)
+
+// LoadAndRemapMatrixMaxRowsInMemory sets the optional attribute max_rows_in_memory; the default is -1.
+func LoadAndRemapMatrixMaxRowsInMemory(value int64) LoadAndRemapMatrixAttr {
+	return func(a opdef.Attrs) { a["max_rows_in_memory"] = value }
+}
+
+// LoadAndRemapMatrix: Reads a matrix from a checkpoint with its rows and columns in another order: row i of the result is row row_remapping[i]. Where that is negative, elements are the next of initializing_values.
+func LoadAndRemapMatrix(s *Scope, ckptPath Output, oldTensorName Output, rowRemapping Output, colRemapping Output, initializingValues Output, numRows int64, numCols int64, optional ...LoadAndRemapMatrixAttr) Output {
+	attrs := opdef.Attrs{"num_rows": numRows, "num_cols": numCols}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("LoadAndRemapMatrix", []Arg{One(ckptPath), One(oldTensorName), One(rowRemapping), One(colRemapping), One(initializingValues)}, attrs), 0)
 }
 
 // Log: The natural logarithm of every element.
@@ -8251,6 +8330,29 @@ func RaggedBincount(s *Scope, splits Output, values Output, size Output, weights
 	return out(s.Add("RaggedBincount", []Arg{One(splits), One(values), One(size), One(weights)}, attrs), 0)
 }
 
+// RaggedCountSparseOutputAttr is an optional argument of [RaggedCountSparseOutput].
+type RaggedCountSparseOutputAttr func(opdef.Attrs)
+
+// RaggedCountSparseOutputMinlength sets the optional attribute minlength; the default is -1.
+func RaggedCountSparseOutputMinlength(value int64) RaggedCountSparseOutputAttr {
+	return func(a opdef.Attrs) { a["minlength"] = value }
+}
+
+// RaggedCountSparseOutputMaxlength sets the optional attribute maxlength; the default is -1.
+func RaggedCountSparseOutputMaxlength(value int64) RaggedCountSparseOutputAttr {
+	return func(a opdef.Attrs) { a["maxlength"] = value }
+}
+
+// RaggedCountSparseOutput: Counts how often each number occurs in the rows of a ragged tensor, or adds up weights.
+func RaggedCountSparseOutput(s *Scope, splits Output, values Output, weights Output, binaryOutput bool, optional ...RaggedCountSparseOutputAttr) (outputIndices Output, outputValues Output, outputDenseShape Output) {
+	attrs := opdef.Attrs{"binary_output": binaryOutput}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("RaggedCountSparseOutput", []Arg{One(splits), One(values), One(weights)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // RaggedCross: Makes the combinations of the values of features in each row, as text or as hashes.
 func RaggedCross(s *Scope, raggedValues []Output, raggedRowSplits []Output, sparseIndices []Output, sparseValues []Output, sparseShape []Output, denseInputs []Output, inputOrder string, hashedOutput bool, numBuckets int64, hashKey int64, outValuesType tensor.DType, outRowSplitsType tensor.DType) (outputValues Output, outputRowSplits Output) {
 	attrs := opdef.Attrs{"input_order": inputOrder, "hashed_output": hashedOutput, "num_buckets": numBuckets, "hash_key": hashKey, "out_values_type": outValuesType, "out_row_splits_type": outRowSplitsType}
@@ -10994,6 +11096,12 @@ func SparseAdd(s *Scope, aIndices Output, aValues Output, aShape Output, bIndice
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
+// SparseAddGrad: Computes the gradients of SparseAdd with respect to the values of both tensors.
+func SparseAddGrad(s *Scope, backpropValGrad Output, aIndices Output, bIndices Output, sumIndices Output) (aValGrad Output, bValGrad Output) {
+	node := s.Add("SparseAddGrad", []Arg{One(backpropValGrad), One(aIndices), One(bIndices), One(sumIndices)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
 // SparseApplyAdadeltaAttr is an optional argument of [SparseApplyAdadelta].
 type SparseApplyAdadeltaAttr func(opdef.Attrs)
 
@@ -11257,9 +11365,37 @@ func SparseConditionalAccumulator(s *Scope, dtype tensor.DType, shape tensor.Par
 	return out(s.Add("SparseConditionalAccumulator", nil, attrs), 0)
 }
 
+// SparseCountSparseOutputAttr is an optional argument of [SparseCountSparseOutput].
+type SparseCountSparseOutputAttr func(opdef.Attrs)
+
+// SparseCountSparseOutputMinlength sets the optional attribute minlength; the default is -1.
+func SparseCountSparseOutputMinlength(value int64) SparseCountSparseOutputAttr {
+	return func(a opdef.Attrs) { a["minlength"] = value }
+}
+
+// SparseCountSparseOutputMaxlength sets the optional attribute maxlength; the default is -1.
+func SparseCountSparseOutputMaxlength(value int64) SparseCountSparseOutputAttr {
+	return func(a opdef.Attrs) { a["maxlength"] = value }
+}
+
+// SparseCountSparseOutput: Counts how often each number occurs in the rows of a sparse tensor, or adds up weights.
+func SparseCountSparseOutput(s *Scope, indices Output, values Output, denseShape Output, weights Output, binaryOutput bool, optional ...SparseCountSparseOutputAttr) (outputIndices Output, outputValues Output, outputDenseShape Output) {
+	attrs := opdef.Attrs{"binary_output": binaryOutput}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("SparseCountSparseOutput", []Arg{One(indices), One(values), One(denseShape), One(weights)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // SparseDenseCwiseAdd: Adds the elements of a dense tensor, broadcast, to those of a sparse one where that has any.
 func SparseDenseCwiseAdd(s *Scope, spIndices Output, spValues Output, spShape Output, dense Output) Output {
 	return out(s.Add("SparseDenseCwiseAdd", []Arg{One(spIndices), One(spValues), One(spShape), One(dense)}, nil), 0)
+}
+
+// SparseDenseCwiseDiv: Divides the elements of a sparse tensor by those of a dense one, broadcast.
+func SparseDenseCwiseDiv(s *Scope, spIndices Output, spValues Output, spShape Output, dense Output) Output {
+	return out(s.Add("SparseDenseCwiseDiv", []Arg{One(spIndices), One(spValues), One(spShape), One(dense)}, nil), 0)
 }
 
 // SparseDenseCwiseMul: Multiplies the elements of a sparse tensor by those of a dense one, broadcast.
@@ -11309,6 +11445,76 @@ func SparseMatMul(s *Scope, a Output, b Output, optional ...SparseMatMulAttr) Ou
 		set(attrs)
 	}
 	return out(s.Add("SparseMatMul", []Arg{One(a), One(b)}, attrs), 0)
+}
+
+// SparseReduceMaxAttr is an optional argument of [SparseReduceMax].
+type SparseReduceMaxAttr func(opdef.Attrs)
+
+// SparseReduceMaxKeepDims sets the optional attribute keep_dims; the default is false.
+func SparseReduceMaxKeepDims(value bool) SparseReduceMaxAttr {
+	return func(a opdef.Attrs) { a["keep_dims"] = value }
+}
+
+// SparseReduceMax: Takes the greatest of the elements of a sparse tensor over axes.
+func SparseReduceMax(s *Scope, inputIndices Output, inputValues Output, inputShape Output, reductionAxes Output, optional ...SparseReduceMaxAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseReduceMax", []Arg{One(inputIndices), One(inputValues), One(inputShape), One(reductionAxes)}, attrs), 0)
+}
+
+// SparseReduceMaxSparseAttr is an optional argument of [SparseReduceMaxSparse].
+type SparseReduceMaxSparseAttr func(opdef.Attrs)
+
+// SparseReduceMaxSparseKeepDims sets the optional attribute keep_dims; the default is false.
+func SparseReduceMaxSparseKeepDims(value bool) SparseReduceMaxSparseAttr {
+	return func(a opdef.Attrs) { a["keep_dims"] = value }
+}
+
+// SparseReduceMaxSparse: Takes the greatest of the elements of a sparse tensor over axes, to a sparse tensor.
+func SparseReduceMaxSparse(s *Scope, inputIndices Output, inputValues Output, inputShape Output, reductionAxes Output, optional ...SparseReduceMaxSparseAttr) (outputIndices Output, outputValues Output, outputShape Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("SparseReduceMaxSparse", []Arg{One(inputIndices), One(inputValues), One(inputShape), One(reductionAxes)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// SparseReduceSumAttr is an optional argument of [SparseReduceSum].
+type SparseReduceSumAttr func(opdef.Attrs)
+
+// SparseReduceSumKeepDims sets the optional attribute keep_dims; the default is false.
+func SparseReduceSumKeepDims(value bool) SparseReduceSumAttr {
+	return func(a opdef.Attrs) { a["keep_dims"] = value }
+}
+
+// SparseReduceSum: Adds up the elements of a sparse tensor over axes.
+func SparseReduceSum(s *Scope, inputIndices Output, inputValues Output, inputShape Output, reductionAxes Output, optional ...SparseReduceSumAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseReduceSum", []Arg{One(inputIndices), One(inputValues), One(inputShape), One(reductionAxes)}, attrs), 0)
+}
+
+// SparseReduceSumSparseAttr is an optional argument of [SparseReduceSumSparse].
+type SparseReduceSumSparseAttr func(opdef.Attrs)
+
+// SparseReduceSumSparseKeepDims sets the optional attribute keep_dims; the default is false.
+func SparseReduceSumSparseKeepDims(value bool) SparseReduceSumSparseAttr {
+	return func(a opdef.Attrs) { a["keep_dims"] = value }
+}
+
+// SparseReduceSumSparse: Adds up the elements of a sparse tensor over axes, to a sparse tensor.
+func SparseReduceSumSparse(s *Scope, inputIndices Output, inputValues Output, inputShape Output, reductionAxes Output, optional ...SparseReduceSumSparseAttr) (outputIndices Output, outputValues Output, outputShape Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("SparseReduceSumSparse", []Arg{One(inputIndices), One(inputValues), One(inputShape), One(reductionAxes)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
 }
 
 // SparseReorder: Puts the elements of a sparse tensor into row-major order.
@@ -11464,9 +11670,31 @@ func SparseSlice(s *Scope, indices Output, values Output, shape Output, start Ou
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
+// SparseSliceGrad: Computes the gradient of SparseSlice with respect to the values.
+func SparseSliceGrad(s *Scope, backpropValGrad Output, inputIndices Output, inputStart Output, outputIndices Output) Output {
+	return out(s.Add("SparseSliceGrad", []Arg{One(backpropValGrad), One(inputIndices), One(inputStart), One(outputIndices)}, nil), 0)
+}
+
+// SparseSoftmax: Computes the softmax of the elements in each row of the last dimension.
+func SparseSoftmax(s *Scope, spIndices Output, spValues Output, spShape Output) Output {
+	return out(s.Add("SparseSoftmax", []Arg{One(spIndices), One(spValues), One(spShape)}, nil), 0)
+}
+
 // SparseSoftmaxCrossEntropyWithLogits: Computes the cross entropy of softmax(features) and labels, a class per row, and its gradient by the features.
 func SparseSoftmaxCrossEntropyWithLogits(s *Scope, features Output, labels Output) (loss Output, backprop Output) {
 	node := s.Add("SparseSoftmaxCrossEntropyWithLogits", []Arg{One(features), One(labels)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// SparseSparseMaximum: Takes the greater of the elements of two sparse tensors; missing ones are zero.
+func SparseSparseMaximum(s *Scope, aIndices Output, aValues Output, aShape Output, bIndices Output, bValues Output, bShape Output) (outputIndices Output, outputValues Output) {
+	node := s.Add("SparseSparseMaximum", []Arg{One(aIndices), One(aValues), One(aShape), One(bIndices), One(bValues), One(bShape)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// SparseSparseMinimum: Takes the smaller of the elements of two sparse tensors; missing ones are zero.
+func SparseSparseMinimum(s *Scope, aIndices Output, aValues Output, aShape Output, bIndices Output, bValues Output, bShape Output) (outputIndices Output, outputValues Output) {
+	node := s.Add("SparseSparseMinimum", []Arg{One(aIndices), One(aValues), One(aShape), One(bIndices), One(bValues), One(bShape)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
@@ -11475,6 +11703,11 @@ func SparseSplit(s *Scope, splitDim Output, indices Output, values Output, shape
 	attrs := opdef.Attrs{"num_split": numSplit}
 	node := s.Add("SparseSplit", []Arg{One(splitDim), One(indices), One(values), One(shape)}, attrs)
 	return outArg(node, "output_indices"), outArg(node, "output_values"), outArg(node, "output_shape")
+}
+
+// SparseTensorDenseAdd: Adds the elements of a sparse tensor to a dense one.
+func SparseTensorDenseAdd(s *Scope, aIndices Output, aValues Output, aShape Output, b Output) Output {
+	return out(s.Add("SparseTensorDenseAdd", []Arg{One(aIndices), One(aValues), One(aShape), One(b)}, nil), 0)
 }
 
 // SparseTensorDenseMatMulAttr is an optional argument of [SparseTensorDenseMatMul].
@@ -12707,11 +12940,6 @@ func TFRecordDatasetV2(s *Scope, filenames Output, compressionType Output, buffe
 // TFRecordReaderAttr is an optional argument of [TFRecordReader].
 type TFRecordReaderAttr func(opdef.Attrs)
 
-// TFRecordReaderCompressionType sets the optional attribute compression_type; the default is "".
-func TFRecordReaderCompressionType(value string) TFRecordReaderAttr {
-	return func(a opdef.Attrs) { a["compression_type"] = value }
-}
-
 // TFRecordReaderContainer sets the optional attribute container; the default is "".
 func TFRecordReaderContainer(value string) TFRecordReaderAttr {
 	return func(a opdef.Attrs) { a["container"] = value }
@@ -12720,6 +12948,11 @@ func TFRecordReaderContainer(value string) TFRecordReaderAttr {
 // TFRecordReaderSharedName sets the optional attribute shared_name; the default is "".
 func TFRecordReaderSharedName(value string) TFRecordReaderAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// TFRecordReaderCompressionType sets the optional attribute compression_type; the default is "".
+func TFRecordReaderCompressionType(value string) TFRecordReaderAttr {
+	return func(a opdef.Attrs) { a["compression_type"] = value }
 }
 
 // TFRecordReader: Gives a reader of the records of files in TensorFlow's format.
@@ -12734,11 +12967,6 @@ func TFRecordReader(s *Scope, optional ...TFRecordReaderAttr) Output {
 // TFRecordReaderV2Attr is an optional argument of [TFRecordReaderV2].
 type TFRecordReaderV2Attr func(opdef.Attrs)
 
-// TFRecordReaderV2CompressionType sets the optional attribute compression_type; the default is "".
-func TFRecordReaderV2CompressionType(value string) TFRecordReaderV2Attr {
-	return func(a opdef.Attrs) { a["compression_type"] = value }
-}
-
 // TFRecordReaderV2Container sets the optional attribute container; the default is "".
 func TFRecordReaderV2Container(value string) TFRecordReaderV2Attr {
 	return func(a opdef.Attrs) { a["container"] = value }
@@ -12747,6 +12975,11 @@ func TFRecordReaderV2Container(value string) TFRecordReaderV2Attr {
 // TFRecordReaderV2SharedName sets the optional attribute shared_name; the default is "".
 func TFRecordReaderV2SharedName(value string) TFRecordReaderV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// TFRecordReaderV2CompressionType sets the optional attribute compression_type; the default is "".
+func TFRecordReaderV2CompressionType(value string) TFRecordReaderV2Attr {
+	return func(a opdef.Attrs) { a["compression_type"] = value }
 }
 
 // TFRecordReaderV2: Gives a reader of the records of files in TensorFlow's format.

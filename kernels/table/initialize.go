@@ -88,7 +88,7 @@ func newFromFile(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		name, err := fileName(ctx)
+		name, err := fileName(ctx, 1, "filename", "filename")
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,6 @@ import (
 
 // TestRecorded compares with what TensorFlow did with the same operations.
 func TestRecorded(t *testing.T) {
-	kerneltest.RunCases(t, "testdata/shapes.txt")
+	kerneltest.RunCases(t, "testdata/shapes.txt", "testdata/remapping.txt")
 	kerneltest.RunScripts(t, "testdata/table.txt", "testdata/vocabulary.txt")
 }

@@ -27,14 +27,15 @@ type vocabulary struct {
 	offset     int64  // of numbers of lines
 }
 
-func fileName(ctx *kernel.Context) (string, error) {
-	in := ctx.Input(1)
+// fileName returns the name of a file that is input i. Errors call the input and what it holds by the given names.
+func fileName(ctx *kernel.Context, i int, input, what string) (string, error) {
+	in := ctx.Input(i)
 	if in.Rank() != 0 {
-		return "", status.InvalidArgumentf("filename should be a single string, but got %v", in.Shape())
+		return "", status.InvalidArgumentf("%s should be a single string, but got %v", input, in.Shape())
 	}
 	name := tensor.Value[string](in)
 	if name == "" {
-		return "", status.InvalidArgumentf("filename cannot be empty.")
+		return "", status.InvalidArgumentf("%s cannot be empty.", what)
 	}
 	return name, nil
 }
