@@ -1,8 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,41 +20,36 @@ type opInfo struct {
 }
 
 func newOps() *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
 		Use:   "ops [NAME…]",
 		Short: "List the operations that servers can run",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			names := kernel.Default.Names()
-			if len(args) > 0 {
-				names = args
-			}
-			infos := make([]opInfo, 0, len(names))
-			for _, name := range names {
-				def, ok := kernel.Default.Def(name)
-				if !ok {
-					return fmt.Errorf("no operation is called %q", name)
-				}
-				infos = append(infos, opInfo{def.Name, def.In, def.Out, def.Attrs, strings.TrimSpace(def.Doc)})
-			}
-			return printOps(cmd, infos, output, len(args) > 0)
-		},
+		Long: "List the operations that servers can run, or show those of the given names; or, with --missing, list the operations " +
+			"that a graph needs and servers do not have. " + graphArgument,
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "form of the answer: text or json")
+	output, tags := outputFlag(cmd), tagsFlag(cmd)
+	missing := cmd.Flags().String("missing", "", "graph whose missing operations to list")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *missing != "" {
+			return showMissing(cmd, *missing, *tags, *output)
+		}
+		names := kernel.Default.Names()
+		if len(args) > 0 {
+			names = args
+		}
+		infos := make([]opInfo, 0, len(names))
+		for _, name := range names {
+			def, ok := kernel.Default.Def(name)
+			if !ok {
+				return fmt.Errorf("no operation is called %q", name)
+			}
+			infos = append(infos, opInfo{def.Name, def.In, def.Out, def.Attrs, strings.TrimSpace(def.Doc)})
+		}
+		return show(cmd, *output, infos, func(w io.Writer) { printOps(w, infos, len(args) > 0) })
+	}
 	return cmd
 }
 
-func printOps(cmd *cobra.Command, infos []opInfo, output string, whole bool) error {
-	out := cmd.OutOrStdout()
-	switch output {
-	case "json":
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(infos)
-	case "text":
-	default:
-		return usageError{fmt.Errorf("-o %s: it is text or json", output)}
-	}
+func printOps(out io.Writer, infos []opInfo, whole bool) {
 	for _, op := range infos {
 		fmt.Fprintf(out, "%s(%s) -> (%s)\n", op.Name, strings.Join(op.Inputs, ", "), strings.Join(op.Outputs, ", "))
 		if whole {
@@ -64,5 +59,21 @@ func printOps(cmd *cobra.Command, infos []opInfo, output string, whole bool) err
 			fmt.Fprintf(out, "    %s\n", strings.ReplaceAll(op.Doc, "\n", "\n    "))
 		}
 	}
-	return nil
+}
+
+// showMissing lists the operations that a graph needs and servers do not have.
+func showMissing(cmd *cobra.Command, path string, tags []string, output string) error {
+	def, err := readGraph(path, tags)
+	if err != nil {
+		return err
+	}
+	missing := missingOps(def)
+	return show(cmd, output, missing, func(w io.Writer) {
+		for _, m := range missing {
+			fmt.Fprintf(w, "%s, used by %s\n", m.Name, strings.Join(m.Nodes, ", "))
+		}
+		if len(missing) == 0 {
+			fmt.Fprintln(w, "none is missing")
+		}
+	})
 }

@@ -30,7 +30,7 @@ func newRoot() *cobra.Command {
 		return usageError{fmt.Errorf("%w (see '%s --help')", err, cmd.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServer(), newDemo(), newOps())
+	root.AddCommand(newServer(), newDemo(), newOps(), newCheckpoint(), newSavedModel(), newEvents(), newGraph())
 	return root
 }
 

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/savedmodel"
+)
+
+func newGraph() *cobra.Command {
+	return group("graph", "Look at graphs in files", newGraphShow(), newGraphCheck())
+}
+
+const graphArgument = "A graph is a GraphDef in a file, serialized or as text, a MetaGraphDef in a file that ends in .meta, or the folder of a " +
+	"SavedModel, of which the graph with the tags of --tags is taken."
+
+// readGraph reads the graph that an argument names.
+func readGraph(path string, tags []string) (*graph.Def, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		m, err := savedmodel.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		g, err := m.MetaGraph(tags...)
+		if err != nil {
+			return nil, err
+		}
+		return g.Graph, nil
+	}
+	if filepath.Ext(path) == ".meta" {
+		m, err := savedmodel.ReadMetaGraph(path)
+		if err != nil {
+			return nil, err
+		}
+		return m.Graph, nil
+	}
+	return savedmodel.ReadGraph(path)
+}
+
+// nodeInfo is what weft graph show says of a node.
+type nodeInfo struct {
+	Name   string            `json:"name"`
+	Op     string            `json:"op"`
+	Inputs []string          `json:"inputs"`
+	Device string            `json:"device,omitempty"`
+	Attrs  map[string]string `json:"attrs"`
+}
+
+func newGraphShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show GRAPH", Short: "Show the nodes of a graph", Long: "Show the nodes and functions of a graph. " + graphArgument, Args: exactly("GRAPH"),
+	}
+	output, tags := outputFlag(cmd), tagsFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		def, err := readGraph(args[0], *tags)
+		if err != nil {
+			return err
+		}
+		shown := struct {
+			Nodes     []nodeInfo            `json:"nodes"`
+			Functions map[string][]nodeInfo `json:"functions,omitempty"`
+		}{describeNodes(def.Nodes), map[string][]nodeInfo{}}
+		for _, f := range def.Library {
+			shown.Functions[f.Signature.Name] = describeNodes(f.Nodes)
+		}
+		return show(cmd, *output, shown, func(w io.Writer) {
+			for i := range def.Nodes {
+				fmt.Fprintln(w, def.Nodes[i].Summary())
+			}
+			for _, f := range def.Library {
+				fmt.Fprintf(w, "function %s\n", f.Signature.Name)
+				for i := range f.Nodes {
+					fmt.Fprintln(w, "  "+f.Nodes[i].Summary())
+				}
+			}
+		})
+	}
+	return cmd
+}
+
+func describeNodes(nodes []graph.NodeDef) []nodeInfo {
+	infos := make([]nodeInfo, len(nodes))
+	for i, n := range nodes {
+		attrs := map[string]string{}
+		for name := range n.Attrs {
+			attrs[name] = opdef.FormatAttr(n.Attrs[name])
+		}
+		infos[i] = nodeInfo{n.Name, n.Op, append([]string{}, n.Inputs...), n.Device, attrs}
+	}
+	return infos
+}
+
+// problem is something that is wrong with a graph.
+type problem struct {
+	Kind string `json:"kind"` // "operation", "graph", "shape", "loop" or "function"
+	Text string `json:"text"`
+}
+
+func newGraphCheck() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "check GRAPH", Short: "Check that a graph can run here",
+		Long: "Check that servers could run a graph: that they have its operations, that nodes and functions are well formed, and that " +
+			"shapes and loops fit. The exit status is 1 if something is wrong. " + graphArgument,
+		Args: exactly("GRAPH"),
+	}
+	output, tags := outputFlag(cmd), tagsFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		def, err := readGraph(args[0], *tags)
+		if err != nil {
+			return err
+		}
+		problems := checkGraph(def)
+		err = show(cmd, *output, problems, func(w io.Writer) {
+			for _, p := range problems {
+				fmt.Fprintf(w, "%s: %s\n", p.Kind, p.Text)
+			}
+			if len(problems) == 0 {
+				fmt.Fprintf(w, "sound: %d nodes, %d functions\n", len(def.Nodes), len(def.Library))
+			}
+		})
+		if err == nil && len(problems) > 0 {
+			err = errors.New("the graph cannot run here")
+		}
+		return err
+	}
+	return cmd
+}
+
+// checkGraph returns what is wrong with a graph.
+func checkGraph(def *graph.Def) []problem {
+	problems := []problem{}
+	for _, m := range missingOps(def) {
+		problems = append(problems, problem{"operation", fmt.Sprintf("%s, used by %s", m.Name, strings.Join(m.Nodes, ", "))})
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	add := func(kind string, err error) {
+		if err != nil {
+			problems = append(problems, problem{kind, err.Error()})
+		}
+	}
+	g, err := graph.Import(def, kernel.Default, graph.ImportOptions{})
+	if err != nil {
+		add("graph", err)
+		return problems
+	}
+	_, err = graph.InferShapes(g)
+	add("shape", err)
+	_, err = graph.FindFrames(g)
+	add("loop", err)
+	for _, f := range def.Library {
+		if len(f.Signature.Attrs) == 0 { // others are instantiated with what a call says
+			_, err := g.Library.InstantiateBody(opdef.Func{Name: f.Signature.Name}, g.Ops())
+			add("function", err)
+		}
+	}
+	return problems
+}
+
+// missingOp is an operation that servers do not have.
+type missingOp struct {
+	Name  string   `json:"name"`
+	Nodes []string `json:"nodes"` // some of those that need it, in functions "function/node"
+}
+
+// missingOps returns the operations of a graph that are not registered, in order of their names.
+func missingOps(def *graph.Def) []missingOp {
+	const most = 3 // nodes that are named for each
+	functions := map[string]bool{}
+	for i := range def.Library {
+		functions[def.Library[i].Signature.Name] = true
+	}
+	users := map[string][]string{}
+	see := func(prefix string, nodes []graph.NodeDef) {
+		for i := range nodes {
+			op := nodes[i].Op
+			if _, known := kernel.Default.LookupOp(op); !known && !functions[op] && len(users[op]) < most {
+				users[op] = append(users[op], prefix+nodes[i].Name)
+			}
+		}
+	}
+	see("", def.Nodes)
+	for i := range def.Library {
+		see(def.Library[i].Signature.Name+"/", def.Library[i].Nodes)
+	}
+	missing := []missingOp{}
+	for _, name := range slices.Sorted(maps.Keys(users)) {
+		missing = append(missing, missingOp{name, users[name]})
+	}
+	return missing
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-ml/weft/tensor"
+)
+
+// outputFlag adds -o to a command.
+func outputFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().StringP("output", "o", "text", "form of the answer: text or json")
+}
+
+// show writes an answer in the form that was asked for: v as JSON, or what text writes.
+func show(cmd *cobra.Command, form string, v any, text func(io.Writer)) error {
+	out := cmd.OutOrStdout()
+	switch form {
+	case "json":
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(v)
+	case "text":
+		text(out)
+		return nil
+	}
+	return usageError{fmt.Errorf("-o %s: it is text or json", form)}
+}
+
+// exactly rejects another number of arguments than the given names.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return usageError{fmt.Errorf("%s is missing (see '%s --help')", names[len(args)], cmd.CommandPath())}
+		case len(args) > len(names):
+			return usageError{fmt.Errorf("unexpected argument %q (see '%s --help')", args[len(names)], cmd.CommandPath())}
+		}
+		return nil
+	}
+}
+
+// group returns a command that only has others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return usageError{fmt.Errorf("unknown command %q (see '%s --help')", args[0], cmd.CommandPath())}
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// jsonValue returns the values of a tensor for JSON: numbers that JSON has no form for as texts ("NaN"), complex ones as
+// pairs, and bytes that are no text as TensorFlow's servers write them, {"b64": "…"}.
+func jsonValue(v any) any {
+	switch v := v.(type) {
+	case float32:
+		return jsonFloat(float64(v), 32)
+	case float64:
+		return jsonFloat(v, 64)
+	case tensor.Half:
+		return jsonFloat(float64(v.Float32()), 32)
+	case tensor.BFloat:
+		return jsonFloat(float64(v.Float32()), 32)
+	case complex64:
+		return []any{jsonFloat(float64(real(v)), 32), jsonFloat(float64(imag(v)), 32)}
+	case complex128:
+		return []any{jsonFloat(real(v), 64), jsonFloat(imag(v), 64)}
+	case string:
+		if !utf8.ValidString(v) {
+			return map[string]string{"b64": base64.StdEncoding.EncodeToString([]byte(v))}
+		}
+		return v
+	}
+	r := reflect.ValueOf(v)
+	if r.Kind() == reflect.Slice {
+		out := make([]any, r.Len())
+		for i := range out {
+			out[i] = jsonValue(r.Index(i).Interface())
+		}
+		return out
+	}
+	return v
+}
+
+func jsonFloat(v float64, bits int) any {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return tensor.FormatFloat(v, bits)
+	}
+	if bits == 32 {
+		return float32(v)
+	}
+	return v
+}

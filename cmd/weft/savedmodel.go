@@ -1,0 +1,272 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/local"
+	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func newSavedModel() *cobra.Command {
+	return group("saved-model", "Look at SavedModels and run them", newSavedModelShow(), newSavedModelRun(), newSavedModelFreeze())
+}
+
+// metaGraphInfo is what weft saved-model show says of a graph of a model.
+type metaGraphInfo struct {
+	Tags       []string                 `json:"tags"`
+	MadeBy     string                   `json:"tensorflow_version,omitempty"`
+	Nodes      int                      `json:"nodes"`
+	Functions  int                      `json:"functions"`
+	Signatures map[string]signatureInfo `json:"signatures"`
+	Assets     []string                 `json:"assets,omitempty"`
+}
+
+type signatureInfo struct {
+	Method  string                `json:"method,omitempty"`
+	Inputs  map[string]tensorInfo `json:"inputs"`
+	Outputs map[string]tensorInfo `json:"outputs"`
+}
+
+type tensorInfo struct {
+	Name  string `json:"name"`
+	DType string `json:"dtype"`
+	Shape string `json:"shape"`
+}
+
+func newSavedModelShow() *cobra.Command {
+	cmd := &cobra.Command{Use: "show FOLDER", Short: "Show the graphs and signatures of a SavedModel", Args: exactly("FOLDER")}
+	output := outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		m, err := savedmodel.Open(args[0])
+		if err != nil {
+			return err
+		}
+		infos := make([]metaGraphInfo, len(m.MetaGraphs))
+		for i, g := range m.MetaGraphs {
+			infos[i] = describeMetaGraph(g)
+		}
+		return show(cmd, *output, infos, func(w io.Writer) {
+			for _, info := range infos {
+				info.print(w)
+			}
+		})
+	}
+	return cmd
+}
+
+func describeMetaGraph(g *savedmodel.MetaGraph) metaGraphInfo {
+	info := metaGraphInfo{
+		Tags: g.Tags, MadeBy: g.MadeBy, Nodes: len(g.Graph.Nodes), Functions: len(g.Graph.Library), Signatures: map[string]signatureInfo{},
+	}
+	for _, a := range g.Assets {
+		if !slices.Contains(info.Assets, a.Filename) { // several nodes may read one file
+			info.Assets = append(info.Assets, a.Filename)
+		}
+	}
+	for name, sig := range g.Signatures {
+		info.Signatures[name] = signatureInfo{sig.Method, describeTensors(sig.Inputs), describeTensors(sig.Outputs)}
+	}
+	return info
+}
+
+func describeTensors(infos map[string]savedmodel.TensorInfo) map[string]tensorInfo {
+	out := map[string]tensorInfo{}
+	for name, t := range infos {
+		shown := tensorInfo{t.Name, t.DType.Name(), t.Shape.String()}
+		if t.Sparse != nil {
+			shown.Name = fmt.Sprintf("sparse(%s, %s, %s)", t.Sparse.Indices, t.Sparse.Values, t.Sparse.Shape)
+		}
+		out[name] = shown
+	}
+	return out
+}
+
+func (m metaGraphInfo) print(w io.Writer) {
+	fmt.Fprintf(w, "graph with tags %s: %d nodes, %d functions", strings.Join(m.Tags, ","), m.Nodes, m.Functions)
+	if m.MadeBy != "" {
+		fmt.Fprintf(w, ", made by TensorFlow %s", m.MadeBy)
+	}
+	fmt.Fprintln(w)
+	for _, name := range slices.Sorted(maps.Keys(m.Signatures)) {
+		sig := m.Signatures[name]
+		fmt.Fprintf(w, "  signature %s %s\n", name, sig.Method)
+		printTensors(w, "input", sig.Inputs)
+		printTensors(w, "output", sig.Outputs)
+	}
+	for _, a := range m.Assets {
+		fmt.Fprintf(w, "  asset %s\n", a)
+	}
+}
+
+func printTensors(w io.Writer, kind string, infos map[string]tensorInfo) {
+	for _, name := range slices.Sorted(maps.Keys(infos)) {
+		t := infos[name]
+		fmt.Fprintf(w, "    %s %s: %s%s from %s\n", kind, name, t.DType, t.Shape, t.Name)
+	}
+}
+
+// tagsFlag adds --tags to a command.
+func tagsFlag(cmd *cobra.Command) *[]string {
+	return cmd.Flags().StringSlice("tags", []string{savedmodel.TagServe}, "tags of the graph")
+}
+
+func newSavedModelRun() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "run FOLDER", Short: "Run a signature of a SavedModel",
+		Long: "Run a signature of a SavedModel in this process or on a server. Inputs are JSON, one by one or together:\n\n" +
+			"    weft saved-model run /models/digits --input 'x=[[1, 2]]'\n" +
+			"    weft saved-model run /models/digits --inputs '{\"x\": [[1, 2]]}'\n" +
+			"    weft saved-model run /models/digits --inputs @inputs.json",
+		Args: exactly("FOLDER"),
+	}
+	output, tags, flags := outputFlag(cmd), tagsFlag(cmd), cmd.Flags()
+	signature := flags.String("signature", savedmodel.DefaultSignature, "what to run")
+	one := flags.StringArray("input", nil, "an input, NAME=JSON; may be given several times")
+	all := flags.String("inputs", "", "all inputs as one JSON object, or @FILE")
+	target := flags.String("target", local.Target, "where to run: local, or grpc://host:port")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		texts, err := inputTexts(*one, *all)
+		if err != nil {
+			return usageError{err}
+		}
+		m, err := weft.LoadSavedModel(cmd.Context(), *target, args[0], *tags)
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		sig, err := m.Signature(*signature)
+		if err != nil {
+			return err
+		}
+		inputs, err := parseInputs(sig, texts)
+		if err != nil {
+			return usageError{err}
+		}
+		out, err := sig.RunTensors(cmd.Context(), inputs)
+		if err != nil {
+			return err
+		}
+		values := map[string]any{}
+		for name, t := range out {
+			values[name] = jsonValue(t.Go())
+		}
+		return show(cmd, *output, values, func(w io.Writer) {
+			for _, a := range sig.Outputs {
+				t := out[a.Name]
+				fmt.Fprintf(w, "%s %s%v\n%s\n", a.Name, t.DType().Name(), t.Shape(), t.Summary(1000))
+			}
+		})
+	}
+	return cmd
+}
+
+// inputTexts returns the JSON of each input.
+func inputTexts(one []string, all string) (map[string]string, error) {
+	texts := map[string]string{}
+	if path, isFile := strings.CutPrefix(all, "@"); isFile {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		all = string(b)
+	}
+	if all != "" {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(all), &object); err != nil {
+			return nil, fmt.Errorf("--inputs is no JSON object: %w", err)
+		}
+		for name, text := range object {
+			texts[name] = string(text)
+		}
+	}
+	for _, text := range one {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, fmt.Errorf("--input %s: it is NAME=JSON", text)
+		}
+		texts[name] = value
+	}
+	return texts, nil
+}
+
+func parseInputs(sig *weft.Signature, texts map[string]string) (map[string]tensor.Tensor, error) {
+	inputs := map[string]tensor.Tensor{}
+	for name, text := range texts {
+		i := slices.IndexFunc(sig.Inputs, func(a weft.Argument) bool { return a.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("the signature has no input %q", name)
+		}
+		var err error
+		if inputs[name], err = parseValues(sig.Inputs[i].DType, text); err != nil {
+			return nil, fmt.Errorf("input %q: %w", name, err)
+		}
+	}
+	return inputs, nil
+}
+
+func newSavedModelFreeze() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "freeze FOLDER GRAPH", Short: "Write a graph with constants in the place of variables",
+		Long: "Write what some outputs of a SavedModel need to a file, a serialized GraphDef, with constants in the place of variables.",
+		Args: exactly("FOLDER", "GRAPH"),
+	}
+	output, tags := outputFlag(cmd), tagsFlag(cmd)
+	signature := cmd.Flags().String("signature", savedmodel.DefaultSignature, "whose outputs to keep, unless --outputs says which")
+	outputs := cmd.Flags().StringSlice("outputs", nil, "names of the outputs to keep, such as y or y:0")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		keep := *outputs
+		if len(keep) == 0 {
+			var err error
+			if keep, err = outputsOf(args[0], *tags, *signature); err != nil {
+				return err
+			}
+		}
+		def, err := weft.FreezeSavedModel(cmd.Context(), local.Target, args[0], *tags, keep)
+		if err != nil {
+			return err
+		}
+		if err := savedmodel.WriteGraph(args[1], def); err != nil {
+			return err
+		}
+		frozen := struct {
+			Graph   string   `json:"graph"`
+			Nodes   int      `json:"nodes"`
+			Outputs []string `json:"outputs"`
+		}{args[1], len(def.Nodes), keep}
+		return show(cmd, *output, frozen, func(w io.Writer) {
+			fmt.Fprintf(w, "%s: %d nodes, outputs %s\n", frozen.Graph, frozen.Nodes, strings.Join(keep, ", "))
+		})
+	}
+	return cmd
+}
+
+// outputsOf returns the names of the outputs of a signature.
+func outputsOf(dir string, tags []string, signature string) ([]string, error) {
+	m, err := savedmodel.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	g, err := m.MetaGraph(tags...)
+	if err != nil {
+		return nil, err
+	}
+	sig, ok := g.Signatures[signature]
+	if !ok {
+		return nil, fmt.Errorf("the model has no signature %q: give --outputs", signature)
+	}
+	var names []string
+	for _, key := range slices.Sorted(maps.Keys(sig.Outputs)) {
+		names = append(names, sig.Outputs[key].Name)
+	}
+	return names, nil
+}
