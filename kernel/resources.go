@@ -29,6 +29,12 @@ func NewResources(defaultContainer string) *Resources {
 	return &Resources{defaultContainer: defaultContainer}
 }
 
+// SessionTensorType is the type of the tensors that a session keeps between steps, and of the handles to them.
+const SessionTensorType = "TensorHandle"
+
+// SessionContainer returns the container of what lives as long as the session with the given handle.
+func SessionContainer(session string) string { return "_session " + session }
+
 // DefaultContainer returns the container that the empty name stands for.
 func (r *Resources) DefaultContainer() string { return r.defaultContainer }
 

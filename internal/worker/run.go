@@ -102,11 +102,35 @@ func (r *run) store(sends []message.NamedTensor) error {
 		if !sends[i].Tensor.Initialized() {
 			return status.InvalidArgumentf("Invalid TensorProto for feed value %d", i)
 		}
-		if err := r.step.table.SendText(key, sends[i].Tensor.Retain(), false); err != nil {
+		t, err := r.fed(&sends[i].Tensor)
+		if err != nil {
+			return err
+		}
+		if err := r.step.table.SendText(key, t, false); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// fed returns what is fed, with a reference: the tensor itself or, for a handle to one that the session keeps, that one.
+func (r *run) fed(t *tensor.Tensor) (tensor.Tensor, error) {
+	if t.DType() != tensor.Resource || t.NumElements() != 1 {
+		return t.Retain(), nil
+	}
+	h := tensor.Value[*tensor.Handle](t)
+	if h == nil || h.Container != kernel.SessionTensorType {
+		return t.Retain(), nil
+	}
+	container := kernel.SessionContainer(r.session.handle)
+	for _, d := range r.session.devices {
+		if found, err := d.Resources.Lookup(container, kernel.SessionTensorType, h.Name); err == nil {
+			if kept, ok := found.(interface{ Kept() tensor.Tensor }); ok {
+				return kept.Kept(), nil
+			}
+		}
+	}
+	return tensor.Tensor{}, status.InvalidArgumentf("The tensor with handle '%s' is not in the session store.", h.Name)
 }
 
 // execute runs all parts of the graph and waits for them. The first error ends them all.

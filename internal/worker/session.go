@@ -158,6 +158,9 @@ func (w *Worker) DeleteWorkerSession(_ context.Context, req *pb.DeleteWorkerSess
 func (w *Worker) drop(s *session) {
 	s.close() // no run begins from now on
 	w.steps.endSession(s, status.Abortedf("The session %s was deleted.", s.handle))
+	for _, d := range s.devices {
+		d.Resources.Clear(kernel.SessionContainer(s.handle))
+	}
 }
 
 // session returns the session that a request names, the shared one if its master makes no sessions.
