@@ -19,7 +19,8 @@ type V1Writer struct {
 	path  string
 	meta  *pb.SavedTensorSliceMeta
 	index map[string]*pb.SavedSliceMeta
-	data  map[string]*pb.SavedTensorSlices
+	data  map[string]*pb.SavedTensorSlices // share the memory of held
+	held  []tensor.Tensor                  // until Close
 }
 
 // CreateV1 begins a checkpoint in the format V1. Nothing is written before Close.
@@ -30,7 +31,7 @@ func CreateV1(path string) *V1Writer {
 	}
 }
 
-// Add adds a tensor, whose elements must not change before Close.
+// Add adds a tensor, whose elements must not change before Close; the caller may release it.
 func (w *V1Writer) Add(name string, t *tensor.Tensor) error {
 	return w.AddSlice(name, t.Shape(), FullSlice(t.Rank()), t)
 }
@@ -58,6 +59,7 @@ func (w *V1Writer) AddSlice(name string, full tensor.Shape, s Slice, t *tensor.T
 	if err := w.register(name, full, s, t.DType()); err != nil {
 		return err
 	}
+	w.held = append(w.held, t.Retain())
 	w.data[string(sliceKey(name, s))] = &pb.SavedTensorSlices{Data: &pb.SavedSlice{Name: name, Slice: s.toProto(), Data: fields}}
 	return nil
 }
@@ -98,6 +100,7 @@ func (w *V1Writer) Close() error {
 		return err
 	}
 	defer f.Abort()
+	defer w.release()
 	slices.SortFunc(w.meta.Tensor, func(a, b *pb.SavedSliceMeta) int { return strings.Compare(a.GetName(), b.GetName()) })
 	buf := bufio.NewWriterSize(f, writeBuffer)
 	table := sstable.NewWriter(buf)
@@ -116,4 +119,11 @@ func (w *V1Writer) Close() error {
 		return err
 	}
 	return f.Commit()
+}
+
+func (w *V1Writer) release() {
+	for i := range w.held {
+		w.held[i].Release()
+	}
+	w.held = nil
 }
