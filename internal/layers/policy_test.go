@@ -138,6 +138,7 @@ var policy = []rule{
 	{pkg: "internal/opgen", may: with(ops, "kernel", "kernels/all")},
 	{pkg: "internal/protogen"},
 	{pkg: "internal/metamorphic", may: with(graphs, "kernel")},
+	{pkg: "interop/twin", may: with(clients, ".", "train")},
 	{pkg: "interop/*", may: with(graphs, "internal/metamorphic", "internal/pb", "internal/pbconv", "kernels/all")},
 	{pkg: "internal/testcluster", may: []string{".", "*", "internal/*", "kernels/all"}, grpc: true},
 }

@@ -1,0 +1,134 @@
+"""A Go program and its twin in Python follow the same losses for 200 steps: interop/twin, and what is below.
+
+Both run on the same servers, with the same seeds and batches. Sums are made in another order here and there, and errors of
+rounding grow as training goes on: losses agree to one part in 2000 or to 2e-5.
+"""
+import json
+import subprocess
+import threading
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from interop import cluster
+from interop.clustertest import ClusterTest
+
+STEPS, INPUTS, ROWS, UNITS, CLASSES, BATCH = 200, 8, 10, 6, 3, 16
+TOLERANCE = dict(rtol=5e-4, atol=2e-5)
+
+OPTIMIZERS = {
+    "GradientDescent": lambda step: tf.train.GradientDescentOptimizer(0.1),
+    "Momentum": lambda step: tf.train.MomentumOptimizer(0.02, 0.9),
+    "Nesterov": lambda step: tf.train.MomentumOptimizer(0.02, 0.9, use_nesterov=True),
+    "RMSProp": lambda step: tf.train.RMSPropOptimizer(0.005),
+    "CenteredRMSProp": lambda step: tf.train.RMSPropOptimizer(0.005, momentum=0.5, epsilon=1e-3, centered=True),
+    "Adagrad": lambda step: tf.train.AdagradOptimizer(0.1),
+    "AdagradDA": lambda step: tf.train.AdagradDAOptimizer(0.1, step),
+    "Adadelta": lambda step: tf.train.AdadeltaOptimizer(1.0),
+    "Adam": lambda step: tf.train.AdamOptimizer(0.01),
+    "Ftrl": lambda step: tf.train.FtrlOptimizer(0.1),
+    "ProximalGradientDescent": lambda step: tf.train.ProximalGradientDescentOptimizer(0.1, 1e-3, 1e-3),
+    "ProximalAdagrad": lambda step: tf.train.ProximalAdagradOptimizer(0.1, 0.1, 1e-3, 1e-3),
+}
+
+
+class Model:
+    def __init__(self, worker, use_resource):
+        tf.set_random_seed(7)
+        device = tf.train.replica_device_setter(1, worker_device=f"/job:worker/task:{worker}")
+        with tf.device(device), tf.variable_scope("", use_resource=use_resource):
+            self.x, self.ids, self.y = (tf.placeholder(t) for t in (tf.float32, tf.int32, tf.int32))
+            # TensorFlow's global step is a reference or a resource variable as the scope says; the Go program's is a reference.
+            with tf.variable_scope("", use_resource=False):
+                self.step = tf.train.get_or_create_global_step()
+            table, hidden, out = (
+                tf.get_variable(name, shape, initializer=tf.truncated_normal_initializer(stddev=0.5, seed=seed))
+                for name, seed, shape in (("table", 1, [ROWS, UNITS]), ("hidden", 2, [INPUTS, UNITS]), ("out", 3, [UNITS, CLASSES])))
+            x, ids = tf.ensure_shape(self.x, [None, INPUTS]), tf.ensure_shape(self.ids, [None])
+            h = tf.tanh(tf.matmul(x, hidden) + tf.nn.embedding_lookup(table, ids))
+            self.loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=self.y, logits=tf.matmul(h, out)))
+        self.device = device
+
+    def feeds(self, n):
+        state, x, ids, y = n + 1, [], [], []
+
+        def following():
+            nonlocal state
+            state = (state * 1103515245 + 12345) % (1 << 31)
+            return state >> 8
+
+        for _ in range(BATCH):
+            ids.append(following() % ROWS)
+            y.append(ids[-1] % CLASSES)
+            x.append([np.float32(following() % 1000) / np.float32(1000) + np.float32(y[-1]) / np.float32(4) for _ in range(INPUTS)])
+        return {self.x: np.array(x, np.float32), self.ids: ids, self.y: y}
+
+
+class Twins(ClusterTest):
+    mixes = ["weft", "tf"]
+
+    def go(self, *flags):
+        done = subprocess.run(
+            ["go", "run", "./interop/twin", "--target=" + self.cluster.target(), f"--steps={STEPS}", *flags],
+            cwd=cluster.ROOT, capture_output=True, text=True, timeout=170)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def python(self, optimizer, use_resource):
+        with tf.Graph().as_default() as g, g.container(self._testMethodName.replace("_", ".")):
+            model = Model(0, use_resource)
+            with tf.device(model.device):
+                train = optimizer(model.step).minimize(model.loss, global_step=model.step)
+            init = tf.global_variables_initializer()
+            with tf.Session(self.cluster.target()) as sess:
+                sess.run(init)
+                return [sess.run([model.loss, train], model.feeds(i))[0] for i in range(STEPS)]
+
+    def check(self, use_resource):
+        got = self.go(*["--resource"] * use_resource)
+        self.assertEqual(set(got), set(OPTIMIZERS))
+        for name, optimizer in OPTIMIZERS.items():
+            with self.subTest(name):
+                want = self.python(optimizer, use_resource)
+                np.testing.assert_allclose(got[name], want, **TOLERANCE)
+                self.assertLess(np.mean(want[-20:]), np.mean(want[:20]))
+
+    def test_optimizers(self):
+        self.check(use_resource=False)
+
+    def test_optimizers_with_resource_variables(self):
+        self.check(use_resource=True)
+
+    def test_sync_replicas(self):
+        got = self.go("--peer=" + self.cluster.target("worker", 1))["SyncReplicas"]
+        np.testing.assert_allclose(got, self.python_in_step(), **TOLERANCE)
+
+    def python_in_step(self):
+        """Two replicas that wait for each other after each step, and begin without tokens."""
+        replicas = []
+        for task in range(2):
+            g = tf.Graph()
+            with g.as_default(), g.container("twins.in.step"):
+                model = Model(task, use_resource=False)
+                with tf.device(model.device):
+                    optimizer = tf.train.SyncReplicasOptimizer(tf.train.AdamOptimizer(0.01), 2, total_num_replicas=2)
+                    train = optimizer.minimize(model.loss, global_step=model.step)
+                hook = optimizer.make_session_run_hook(task == 0, num_tokens=0)
+                sess = tf.train.MonitoredTrainingSession(
+                    self.cluster.target("worker", task), is_chief=task == 0, hooks=[hook], stop_grace_period_secs=10)
+            replicas.append((model, train, sess))
+        losses = [None] * (2 * STEPS)
+
+        def run(task, n):
+            model, train, sess = replicas[task]
+            losses[n] = sess.run([model.loss, train], model.feeds(n))[0]
+
+        for i in range(STEPS):
+            threads = [threading.Thread(target=run, args=(task, 2 * i + task)) for task in range(2)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+        for _, _, sess in reversed(replicas):
+            sess.close()
+        return losses
