@@ -90,7 +90,7 @@ func newGatherV2(c *kernel.Construction) (kernel.Kernel, error) {
 	batch := c.Attrs.Int("batch_dims")
 	return kernel.Func(func(ctx *kernel.Context) error {
 		axis := ctx.Input(2)
-		if axis.NumElements() != 1 {
+		if axis.Rank() != 0 {
 			return status.InvalidArgumentf("axis must be scalar")
 		}
 		return gather(ctx, ints.Scalar(axis), batch)

@@ -33,7 +33,7 @@ func init() {
 		Out:   []string{"output: T"},
 		Attrs: []string{"N: int >= 1", "T: type", "shape: shape"},
 		Shape: parallelConcatShape,
-	}, func(*kernel.Construction) (kernel.Kernel, error) { return kernel.Func(parallelConcat), nil })
+	}, newParallelConcat)
 }
 
 // packAxis checks the attribute axis against a rank.
@@ -156,6 +156,9 @@ func parallelConcatShape(c *opdef.ShapeContext) error {
 	if !shapes.Full(shape) {
 		return status.InvalidArgumentf("shape attr must be fully defined.")
 	}
+	if shape.Rank() == 0 {
+		return status.InvalidArgumentf("Out of range dim_index 0 for shape with 0 dimensions")
+	}
 	cur := shapes.Replace(shape, 0, 1)
 	for i, in := range c.In {
 		switch {
@@ -176,21 +179,26 @@ func parallelConcatShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-func parallelConcat(ctx *kernel.Context) error {
-	ins := inputs(ctx, 0, ctx.NumInputs())
-	if ins[0].Rank() == 0 {
-		return status.InvalidArgumentf("The rank of all input shapes must be greater than 0, but input 0 had rank 0.")
+func newParallelConcat(c *kernel.Construction) (kernel.Kernel, error) {
+	shape, ok := c.Attrs.Shape("shape").Full()
+	if !ok || len(shape) == 0 {
+		return nil, status.InvalidArgumentf("value should be at least rank 1.")
 	}
-	total, err := checkConcat(ins, 0)
-	if err != nil {
-		return err
-	}
-	shape := slices.Clone(ins[0].Shape())
-	shape[0] = total
-	out, err := ctx.Allocate(0, shape)
-	if err != nil {
-		return err
-	}
-	joinInto(out, ins, 0)
-	return nil
+	return kernel.Func(func(ctx *kernel.Context) error {
+		ins := inputs(ctx, 0, ctx.NumInputs())
+		for _, in := range ins {
+			if in.Rank() == 0 || !in.Shape()[1:].Equal(shape[1:]) || in.Dim(0) != 1 {
+				return status.InvalidArgumentf("value and update shape doesn't match: %v vs. %v", shape, in.Shape())
+			}
+		}
+		if shape[0] != int64(len(ins)) {
+			return status.InvalidArgumentf("%d values for %d rows", len(ins), shape[0])
+		}
+		out, err := ctx.Allocate(0, shape)
+		if err != nil {
+			return err
+		}
+		joinInto(out, ins, 0)
+		return nil
+	}), nil
 }

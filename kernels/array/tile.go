@@ -118,7 +118,7 @@ func broadcastToShape(c *opdef.ShapeContext) error {
 
 func broadcastTo(ctx *kernel.Context) error {
 	in, dims := ctx.Input(0), ctx.Input(1)
-	if dims.Rank() > 1 || dims.Rank() == 0 && dims.NumElements() != 1 {
+	if dims.Rank() != 1 {
 		return status.InvalidArgumentf("shape must be a vector of {int32,int64}, got shape %v", dims.Shape())
 	}
 	shape, err := ints.Shape(slices.Clone(ints.Values(dims)))
