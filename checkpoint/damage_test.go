@@ -12,8 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestDamage flips every byte of the files of a checkpoint and cuts them at many: what is read is right,
-// or there is an error that names the file.
+// TestDamage flips every byte of the files of a checkpoint and cuts them at each: what is read is right, or there is an error
+// of code DataLoss that names the file.
 func TestDamage(t *testing.T) {
 	all := recorded(t)
 	for _, test := range []struct{ prefix, file string }{
@@ -38,9 +38,7 @@ func TestDamage(t *testing.T) {
 			b := bytes.Clone(good)
 			b[i] ^= []byte{0xff, 0x01, 0x80}[i%3]
 			try(b, "flipped", i)
-			if i%16 == 0 || i > len(good)-50 {
-				try(good[:i], "cut", i)
-			}
+			try(good[:i], "cut", i)
 		}
 		if found < len(good) {
 			t.Errorf("%s: %d bytes and only %d damages found", test.file, len(good), found)
@@ -54,8 +52,6 @@ func damaged(t *testing.T, prefix string, all []named, how string, at int) int {
 	bad := func(err error) {
 		t.Helper()
 		switch code := status.CodeOf(err); {
-		case code == status.NotFound && (strings.Contains(err.Error(), "Key ") || strings.Contains(err.Error(), "No such file")): // of a name that was changed
-		case code == status.InvalidArgument && strings.Contains(err.Error(), "version"), code == status.InvalidArgument && strings.Contains(err.Error(), "sufficient"):
 		case code != status.DataLoss:
 			t.Errorf("%s at %d: %v: %v", how, at, code, err)
 		case !strings.Contains(err.Error(), filepath.Dir(prefix)):
@@ -71,6 +67,9 @@ func damaged(t *testing.T, prefix string, all []named, how string, at int) int {
 	found := 0
 	for _, n := range all {
 		if _, err := r.Lookup(n.name); err != nil {
+			if filepath.Base(prefix) == "v2" { // the others have fewer tensors
+				bad(err)
+			}
 			found = 1
 			continue
 		}
