@@ -3229,6 +3229,23 @@ func DynamicStitch(s *Scope, indices []Output, data []Output) Output {
 	return out(s.Add("DynamicStitch", []Arg{Many(indices), Many(data)}, nil), 0)
 }
 
+// EditDistanceAttr is an optional argument of [EditDistance].
+type EditDistanceAttr func(opdef.Attrs)
+
+// EditDistanceNormalize sets the optional attribute normalize; the default is true.
+func EditDistanceNormalize(value bool) EditDistanceAttr {
+	return func(a opdef.Attrs) { a["normalize"] = value }
+}
+
+// EditDistance: Counts the insertions, deletions and replacements that make one sequence of another, for the sequences in the last dimension.
+func EditDistance(s *Scope, hypothesisIndices Output, hypothesisValues Output, hypothesisShape Output, truthIndices Output, truthValues Output, truthShape Output, optional ...EditDistanceAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("EditDistance", []Arg{One(hypothesisIndices), One(hypothesisValues), One(hypothesisShape), One(truthIndices), One(truthValues), One(truthShape)}, attrs), 0)
+}
+
 // EigAttr is an optional argument of [Eig].
 type EigAttr func(opdef.Attrs)
 
@@ -3284,6 +3301,11 @@ func Empty(s *Scope, shape Output, dtype tensor.DType, optional ...EmptyAttr) Ou
 func EmptyTensorList(s *Scope, elementShape Output, maxNumElements Output, elementDtype tensor.DType) Output {
 	attrs := opdef.Attrs{"element_dtype": elementDtype}
 	return out(s.Add("EmptyTensorList", []Arg{One(elementShape), One(maxNumElements)}, attrs), 0)
+}
+
+// EmptyTensorMap: Makes a map of tensors without keys.
+func EmptyTensorMap(s *Scope) Output {
+	return out(s.Add("EmptyTensorMap", nil, nil), 0)
 }
 
 // EncodeBase64Attr is an optional argument of [EncodeBase64].
@@ -11388,6 +11410,25 @@ func SparseCountSparseOutput(s *Scope, indices Output, values Output, denseShape
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
+// SparseCross: Makes the combinations of the values of features in each row, as text or as hashes.
+func SparseCross(s *Scope, indices []Output, values []Output, shapes []Output, denseInputs []Output, hashedOutput bool, numBuckets int64, hashKey int64, outType tensor.DType, internalType tensor.DType) (outputIndices Output, outputValues Output, outputShape Output) {
+	attrs := opdef.Attrs{"hashed_output": hashedOutput, "num_buckets": numBuckets, "hash_key": hashKey, "out_type": outType, "internal_type": internalType}
+	node := s.Add("SparseCross", []Arg{Many(indices), Many(values), Many(shapes), Many(denseInputs)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// SparseCrossHashed: Makes the combinations of the values of features in each row, as hashes; strong ones have a key.
+func SparseCrossHashed(s *Scope, indices []Output, values []Output, shapes []Output, denseInputs []Output, numBuckets Output, strongHash Output, salt Output) (outputIndices Output, outputValues Output, outputShape Output) {
+	node := s.Add("SparseCrossHashed", []Arg{Many(indices), Many(values), Many(shapes), Many(denseInputs), One(numBuckets), One(strongHash), One(salt)}, nil)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// SparseCrossV2: Makes the combinations of the values of features in each row, as text with a separator.
+func SparseCrossV2(s *Scope, indices []Output, values []Output, shapes []Output, denseInputs []Output, sep Output) (outputIndices Output, outputValues Output, outputShape Output) {
+	node := s.Add("SparseCrossV2", []Arg{Many(indices), Many(values), Many(shapes), Many(denseInputs), One(sep)}, nil)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // SparseDenseCwiseAdd: Adds the elements of a dense tensor, broadcast, to those of a sparse one where that has any.
 func SparseDenseCwiseAdd(s *Scope, spIndices Output, spValues Output, spShape Output, dense Output) Output {
 	return out(s.Add("SparseDenseCwiseAdd", []Arg{One(spIndices), One(spValues), One(spShape), One(dense)}, nil), 0)
@@ -13584,6 +13625,39 @@ func TensorListStack(s *Scope, inputHandle Output, elementShape Output, elementD
 		set(attrs)
 	}
 	return out(s.Add("TensorListStack", []Arg{One(inputHandle), One(elementShape)}, attrs), 0)
+}
+
+// TensorMapErase: Gives a map of tensors without a key.
+func TensorMapErase(s *Scope, inputHandle Output, key Output, valueDtype tensor.DType) Output {
+	attrs := opdef.Attrs{"value_dtype": valueDtype}
+	return out(s.Add("TensorMapErase", []Arg{One(inputHandle), One(key)}, attrs), 0)
+}
+
+// TensorMapHasKey: Tells whether a map of tensors has a key.
+func TensorMapHasKey(s *Scope, inputHandle Output, key Output) Output {
+	return out(s.Add("TensorMapHasKey", []Arg{One(inputHandle), One(key)}, nil), 0)
+}
+
+// TensorMapInsert: Gives a map of tensors with another value of a key.
+func TensorMapInsert(s *Scope, inputHandle Output, key Output, value Output) Output {
+	return out(s.Add("TensorMapInsert", []Arg{One(inputHandle), One(key), One(value)}, nil), 0)
+}
+
+// TensorMapLookup: Gives the value of a key of a map of tensors.
+func TensorMapLookup(s *Scope, inputHandle Output, key Output, valueDtype tensor.DType) Output {
+	attrs := opdef.Attrs{"value_dtype": valueDtype}
+	return out(s.Add("TensorMapLookup", []Arg{One(inputHandle), One(key)}, attrs), 0)
+}
+
+// TensorMapSize: Counts the keys of a map of tensors.
+func TensorMapSize(s *Scope, inputHandle Output) Output {
+	return out(s.Add("TensorMapSize", []Arg{One(inputHandle)}, nil), 0)
+}
+
+// TensorMapStackKeys: Gives the keys of a map of tensors, which have one shape, in the order in which they came.
+func TensorMapStackKeys(s *Scope, inputHandle Output, keyDtype tensor.DType) Output {
+	attrs := opdef.Attrs{"key_dtype": keyDtype}
+	return out(s.Add("TensorMapStackKeys", []Arg{One(inputHandle)}, attrs), 0)
 }
 
 // TensorScatterAddAttr is an optional argument of [TensorScatterAdd].

@@ -1,6 +1,8 @@
 package sparse
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/internal/dtypes"
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/ints"
@@ -18,6 +20,7 @@ func init() {
 	}{
 		{"SparseDenseCwiseAdd", "Adds the elements of a dense tensor, broadcast, to those of a sparse one where that has any.", elementwise.Add},
 		{"SparseDenseCwiseMul", "Multiplies the elements of a sparse tensor by those of a dense one, broadcast.", elementwise.Mul},
+		{"SparseDenseCwiseDiv", "Divides the elements of a sparse tensor by those of a dense one, broadcast.", elementwise.Div},
 	} {
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
@@ -83,6 +86,9 @@ func cwise(ctx *kernel.Context, op elementwise.Op) error {
 	}
 	defer other.Release()
 	gather(&other, dense, from)
+	if op == elementwise.Div && slices.Contains(ints.Values(&other), 0) {
+		return status.InvalidArgumentf("Integer division by zero")
+	}
 	out, err := ctx.Allocate(0, values.Shape())
 	if err != nil {
 		return err
