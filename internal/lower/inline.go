@@ -21,9 +21,9 @@ func (l *lowerer) lowerCall(n *graph.Node) {
 	if !l.known(fn) || l.refused(n, fn.Name) {
 		return
 	}
-	body, err := l.g.Library.InstantiateBody(fn, l.g.Ops())
-	if err != nil || !fits(n, body) || l.added+body.Graph.NumNodes() > l.o.Limit {
-		return // whoever runs the call will be told
+	body := l.bodyOf(fn)
+	if body == nil || !fits(n, body) {
+		return
 	}
 	uncertain := l.uncertain[n] && len(n.ControlInputs()) == 0
 	in := &inliner{

@@ -81,6 +81,7 @@ type lowerer struct {
 
 	given     int // nodes of the graph as it was have smaller IDs
 	added     int
+	read      int                     // nodes of bodies that were looked at
 	names     map[string]int          // last number after a name that is taken
 	origins   map[*graph.Node]*origin // of nodes that come from bodies
 	uncertain map[*graph.Node]bool    // calls that may never run, or run several times in a step
@@ -138,6 +139,21 @@ func (l *lowerer) known(fns ...opdef.Func) bool {
 		}
 	}
 	return true
+}
+
+// bodyOf returns the body of a function, nil if it cannot be made: whoever runs the call will be told why. It also is nil
+// where the graph would become too large, or so many bodies were made in vain that more would take too long.
+func (l *lowerer) bodyOf(fn opdef.Func) *graph.Body {
+	f, ok := l.g.Library.Lookup(fn.Name)
+	if !ok || l.added+len(f.Def.Nodes) > l.o.Limit || l.read > 4*l.o.Limit {
+		return nil
+	}
+	l.read += len(f.Def.Nodes)
+	body, err := l.g.Library.InstantiateBody(fn, l.g.Ops())
+	if err != nil {
+		return nil
+	}
+	return body
 }
 
 // newName returns name, or name with a number if it is taken.

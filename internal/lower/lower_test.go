@@ -94,3 +94,27 @@ func TestGrowthIsBounded(t *testing.T) {
 		t.Errorf("the graph has %d nodes", n)
 	}
 }
+
+// TestBodiesThatDoNotFit calls a large function many times with the wrong number of arguments: that takes no longer than
+// inlining what fits.
+func TestBodiesThatDoNotFit(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("func F(x: float) -> (y: float) {\n")
+	for i := range 1000 {
+		fmt.Fprintf(&text, "  n%d = Identity(x) T=float\n", i)
+	}
+	text.WriteString("  return y=x\n}\n")
+	for i := range 20000 {
+		fmt.Fprintf(&text, "c%d = PartitionedCall() Tout=[float] f=@F\n", i)
+	}
+	g, err := graphtext.Parse(testOps(t), text.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lower.Lower(g, lower.Options{Limit: 10000}); err != nil {
+		t.Fatal(err)
+	}
+	if n := g.NumNodes(); n != 20000 {
+		t.Errorf("the graph has %d nodes", n)
+	}
+}

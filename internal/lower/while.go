@@ -47,8 +47,8 @@ func (l *lowerer) lowerWhile(n *graph.Node) {
 // variables returns the variables of a loop, and whether one of them can change.
 func (l *lowerer) variables(n *graph.Node, fn opdef.Func) (vars []variable, changing bool) {
 	vars = make([]variable, n.NumInputs())
-	body, err := l.g.Library.InstantiateBody(fn, l.g.Ops())
-	if err != nil || len(body.Args) != len(vars) || len(body.Rets) != len(vars) {
+	body := l.bodyOf(fn)
+	if body == nil || len(body.Args) != len(vars) || len(body.Rets) != len(vars) {
 		return nil, false
 	}
 	for i := range vars {
