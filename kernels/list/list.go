@@ -1,5 +1,5 @@
 // Package list holds what steps keep sequences of tensors in: tensor arrays and stacks, which loops write to and read from
-// and which go with their step, and tensor lists, which are values that pass along edges.
+// and which go with their step, and tensor lists and tensor maps, which are values that pass along edges.
 package list
 
 import (

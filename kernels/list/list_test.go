@@ -11,6 +11,6 @@ import (
 
 // TestRecorded compares with what TensorFlow did with the same operations.
 func TestRecorded(t *testing.T) {
-	kerneltest.RunCases(t, "testdata/arrayshapes.txt", "testdata/listshapes.txt")
-	kerneltest.RunScripts(t, "testdata/array.txt", "testdata/stack.txt", "testdata/list.txt")
+	kerneltest.RunCases(t, "testdata/arrayshapes.txt", "testdata/listshapes.txt", "testdata/mapshapes.txt")
+	kerneltest.RunScripts(t, "testdata/array.txt", "testdata/stack.txt", "testdata/list.txt", "testdata/tensormap.txt")
 }
