@@ -11,12 +11,10 @@ import (
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "weft",
-		Short:         "TensorFlow's distributed runtime in Go",
-		Long:          "Weft runs TensorFlow graphs on clusters: parameter servers and workers that TensorFlow's own client can drive.",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Version:       version(),
+		Use:     "weft",
+		Short:   "TensorFlow's distributed runtime in Go",
+		Long:    "Weft runs TensorFlow graphs on clusters: parameter servers and workers that TensorFlow's own client can drive.",
+		Version: version(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -25,13 +23,19 @@ func newRoot() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	configure(root)
+	root.AddCommand(newServer(), newTensorFlowServer(), newDemo(), newOps(), newCheckpoint(), newSavedModel(), newEvents(), newGraph())
+	return root
+}
+
+// configure gives a command that is a whole program what all such have in common.
+func configure(root *cobra.Command) {
+	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetGlobalNormalizationFunc(dashes)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w (see '%s --help')", err, cmd.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServer(), newDemo(), newOps(), newCheckpoint(), newSavedModel(), newEvents(), newGraph())
-	return root
 }
 
 // dashes lets flags be written with underscores, as TensorFlow's are.

@@ -27,10 +27,11 @@ type serverFlags struct {
 	insecure    bool
 	grace       time.Duration
 	verbose     bool
+	announce    func(cmd *cobra.Command, s *server.Server, def cluster.ServerDef) // that the task is ready
 }
 
 func newServer() *cobra.Command {
-	var f serverFlags
+	f := serverFlags{announce: announce}
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run one task of a cluster",
@@ -125,12 +126,16 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 			return err
 		}
 	}
-	self := def.Self()
-	fmt.Fprintf(cmd.OutOrStdout(), "weft %s ready: %s at %s, %d CPU device(s)\n", version(), self.String(), s.Target(), def.CPUDevices)
+	f.announce(cmd, s, def)
 	<-ctx.Done()
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.grace)
 	defer cancel()
 	return s.Stop(stopCtx)
+}
+
+func announce(cmd *cobra.Command, s *server.Server, def cluster.ServerDef) {
+	self := def.Self()
+	fmt.Fprintf(cmd.OutOrStdout(), "weft %s ready: %s at %s, %d CPU device(s)\n", version(), self.String(), s.Target(), def.CPUDevices)
 }
 
 // advise adds to an error of starting the flag that helps.

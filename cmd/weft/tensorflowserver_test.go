@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// lines is a text that a program writes while a test reads it.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func TestTensorFlowServer(t *testing.T) {
+	for _, program := range []string{"/usr/bin/grpc_tensorflow_server", "weft"} {
+		args := []string{"--cluster_spec=ps|127.0.0.1:0,worker|127.0.0.1:2223;127.0.0.1:2224", "--job_name=ps", "--task_id=0"}
+		if program == "weft" {
+			args = append([]string{tensorFlowServer}, args...)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var log lines
+		cmd := rootFor(program)
+		cmd.SetArgs(args)
+		cmd.SetErr(&log)
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.ExecuteContext(ctx) }()
+		for deadline := time.Now().Add(time.Minute); !strings.Contains(log.String(), "Started server"); {
+			select {
+			case err := <-ended:
+				t.Fatalf("%s ended: %v\n%s", program, err, &log)
+			case <-time.After(time.Millisecond):
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s does not start:\n%s", program, &log)
+			}
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		for _, want := range []string{
+			`(?m)^\S+ \S+: I \S+grpc_tensorflow_server.cc:\d+\] Peer ps 1 \{127.0.0.1:0\}$`,
+			`(?m)^\S+ \S+: I \S+grpc_tensorflow_server.cc:\d+\] Peer worker 2 \{127.0.0.1:2223, 127.0.0.1:2224\}$`,
+			`(?m)^\S+ \S+: I \S+grpc_server_lib.cc:\d+\] Started server with target: grpc://127.0.0.1:[1-9]\d*$`,
+		} {
+			if !regexp.MustCompile(want).MatchString(log.String()) {
+				t.Errorf("%s: no line like %s in\n%s", program, want, &log)
+			}
+		}
+	}
+}
+
+func TestTensorFlowServerUsage(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"--cluster_spec=ps|127.0.0.1:0 --job_name=worker", `ERROR: Job name "worker" does not appear in the cluster spec`},
+		{"--cluster_spec=ps|127.0.0.1:0 --job_name=ps --task_id=1", `ERROR: Task index 1 is invalid (job "ps" contains 1 tasks`},
+		{"--cluster_spec=ps --job_name=ps", "ERROR: "},
+		{"--cluster_spec=ps|127.0.0.1:0 --job_name=ps --cpu_devices=0", "ERROR: --cpu_devices must be at least 1"},
+	} {
+		var log bytes.Buffer
+		cmd := rootFor(tensorFlowServer)
+		cmd.SetArgs(strings.Fields(tt.args))
+		cmd.SetErr(&log)
+		err := cmd.ExecuteContext(t.Context())
+		if exitStatus(err) != exitUsage || !strings.Contains(log.String(), tt.want) || !strings.Contains(log.String(), "Usage:") {
+			t.Errorf("%s: got %v and\n%s", tt.args, err, &log)
+		}
+	}
+}
