@@ -104,10 +104,6 @@ func init32() {
 		rmsProp:          levels[func(w, ms, mom, g *float32, n int, p *[4]float32)]{rmsProp32AVX2, rmsProp32AVX512},
 		rmsPropCentered:  levels[func(w, ms, mom, mg, g *float32, n int, p *[4]float32)]{rmsPropCentered32AVX2, rmsPropCentered32AVX512},
 	}
-	expSum = expSums{
-		store: levels[func(dst, src *float32, n int, sub float32) float32]{expSubSum32AVX2, expSubSum32AVX512},
-		sum:   levels[func(src *float32, n int, sub float32) float32]{sumExpSub32AVX2, sumExpSub32AVX512},
-	}
 	softmaxAsm = softmaxKernels{
 		rows: levels[func(dst, src *float32, rows, cols int, largest, sum *float32)]{softmaxRows32AVX2, softmaxRows32AVX512},
 		sums: levels[func(src *float32, rows, cols int, largest, sum *float32)]{expSumRows32AVX2, expSumRows32AVX512},

@@ -143,23 +143,6 @@ func testSoftmax[T Float](t *testing.T, tolerance float64) {
 	}
 }
 
-func TestSoftmaxOfOneRow(t *testing.T) {
-	x := []float32{0, 1, 2, -50}
-	atLevels(t, func(t *testing.T) {
-		soft, logs, largest, sum := make([]float32, 4), make([]float32, 4), make([]float32, 1), make([]float32, 1)
-		want, wantLogs := make([]float32, 4), make([]float32, 4)
-		Softmax(soft, x)
-		LogSoftmax(logs, x)
-		SoftmaxRows(want, x, 4, largest, sum)
-		LogSoftmaxRows(wantLogs, x, 4, largest, sum)
-		for i := range x {
-			if ulps(soft[i], float64(want[i])) > 3 || ulps(logs[i], float64(wantLogs[i])) > 3 {
-				t.Errorf("Softmax gives %v and LogSoftmax %v, want %v and %v", soft, logs, want, wantLogs)
-			}
-		}
-	})
-}
-
 func TestSoftmaxOfNaNAndInfinity(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	tests := []struct{ x, want []float32 }{

@@ -47,16 +47,6 @@ func sin32AVX2(dst *float32, src *float32, n int)
 //go:noescape
 func cos32AVX2(dst *float32, src *float32, n int)
 
-// expSubSum32AVX2: dst = e^(src-sub); returns the sum of dst.
-//
-//go:noescape
-func expSubSum32AVX2(dst *float32, src *float32, n int, sub float32) float32
-
-// sumExpSub32AVX2: returns the sum of e^(src-sub).
-//
-//go:noescape
-func sumExpSub32AVX2(src *float32, n int, sub float32) float32
-
 // softmaxRows32AVX2: for each row of src, its largest element, the sum of e^(src-largest), and dst = e^(src-largest)/sum.
 //
 //go:noescape

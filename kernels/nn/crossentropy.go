@@ -23,8 +23,8 @@ func init() {
 		Kernels: kernel.ByType("T", kernel.Table{
 			tensor.Float16:  crossEntropy(crossEntropyVia32(tensor.HalfOf)),
 			tensor.BFloat16: crossEntropy(crossEntropyVia32(tensor.BFloatOf)),
-			tensor.Float32:  crossEntropy(crossEntropyRow[float32]),
-			tensor.Float64:  crossEntropy(crossEntropyRow[float64]),
+			tensor.Float32:  crossEntropy(crossEntropyRows[float32]),
+			tensor.Float64:  crossEntropy(crossEntropyRows[float64]),
 		}),
 	})
 }
@@ -49,36 +49,49 @@ func crossEntropyShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// entropyRow computes one row: it returns the loss and sets grad, which may be the logits.
-type entropyRow[T tensor.Elem] func(grad, logits, labels []T) T
+// entropyRows computes rows of cols elements: it sets loss, one per row, and grad, which may be the logits.
+type entropyRows[T tensor.Elem] func(loss, grad, logits, labels []T, cols int)
 
-// crossEntropyRow computes the loss as Σ labels * (ln Σ e^(logits-m) - (logits-m)) for m the largest logit.
-func crossEntropyRow[T simd.Float](grad, logits, labels []T) T {
-	largest := simd.MaxOf(logits)
-	sum := simd.SumExpSub(logits, largest)
-	logSum, loss := T(math.Log(float64(sum))), T(0)
+// crossEntropyRows computes losses as Σ labels * (ln Σ e^(logits-m) - (logits-m)) for m the largest logit.
+func crossEntropyRows[T simd.Float](loss, grad, logits, labels []T, cols int) {
+	block := min(len(loss), scratchRows)
+	scratch := make([]T, 2*block)
+	for lo := 0; lo < len(loss); lo += block {
+		n := min(block, len(loss)-lo)
+		largest, sum := scratch[:n], scratch[block:block+n]
+		x, y, z := logits[lo*cols:(lo+n)*cols], labels[lo*cols:(lo+n)*cols], grad[lo*cols:(lo+n)*cols]
+		simd.ExpSums(largest, sum, x, cols)
+		for i := range n {
+			loss[lo+i] = entropy(x[i*cols:(i+1)*cols], y[i*cols:(i+1)*cols], largest[i], T(math.Log(float64(sum[i]))))
+		}
+		simd.SoftmaxRows(z, x, cols, largest, sum)
+		simd.Sub(z, z, y)
+	}
+}
+
+func entropy[T simd.Float](logits, labels []T, largest, logSum T) (loss T) {
+	labels = labels[:len(logits)]
 	for i, v := range logits {
 		loss += labels[i] * (logSum - (v - largest))
 	}
-	simd.ExpSubSum(grad, logits, largest)
-	simd.MulScalar(grad, grad, 1/sum)
-	simd.Sub(grad, grad, labels)
 	return loss
 }
 
-func crossEntropyVia32[H elementwise.Short](round func(float32) H) entropyRow[H] {
-	return func(grad, logits, labels []H) H {
-		n := len(grad)
-		wide := make([]float32, 2*n)
-		elementwise.Widen(wide[:n], logits)
-		elementwise.Widen(wide[n:], labels)
-		loss := crossEntropyRow(wide[:n], wide[:n], wide[n:])
-		elementwise.Narrow(grad, wide[:n])
-		return round(loss)
+func crossEntropyVia32[H elementwise.Short](round func(float32) H) entropyRows[H] {
+	return func(loss, grad, logits, labels []H, cols int) {
+		wide, wideLoss := make([]float32, 2*cols), make([]float32, 1)
+		for i := range loss {
+			row := grad[i*cols : (i+1)*cols]
+			elementwise.Widen(wide[:cols], logits[i*cols:(i+1)*cols])
+			elementwise.Widen(wide[cols:], labels[i*cols:(i+1)*cols])
+			crossEntropyRows(wideLoss, wide[:cols], wide[:cols], wide[cols:], cols)
+			elementwise.Narrow(row, wide[:cols])
+			loss[i] = round(wideLoss[0])
+		}
 	}
 }
 
-func crossEntropy[T tensor.Elem](row entropyRow[T]) kernel.New {
+func crossEntropy[T tensor.Elem](compute entropyRows[T]) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		shape, err := crossEntropySize(ctx.Input(0).Shape(), ctx.Input(1).Shape())
 		if err != nil {
@@ -95,10 +108,15 @@ func crossEntropy[T tensor.Elem](row entropyRow[T]) kernel.New {
 			return err
 		}
 		losses, grads := tensor.Values[T](loss), tensor.Values[T](grad)
+		whole := logits.whole(len(losses)) && labels.whole(len(losses))
 		parallel.For(len(losses), rowGrain(2*n), func(lo, hi int) {
+			if whole {
+				compute(losses[lo:hi], grads[lo*n:hi*n], logits.vals[lo*n:hi*n], labels.vals[lo*n:hi*n], n)
+				return
+			}
 			x, y := logits.reader(), labels.reader()
 			for i := lo; i < hi; i++ {
-				losses[i] = row(grads[i*n:(i+1)*n], x(i), y(i))
+				compute(losses[i:i+1], grads[i*n:(i+1)*n], x(i), y(i), n)
 			}
 		})
 		return nil
@@ -137,6 +155,9 @@ func newRows[T tensor.Elem](t *tensor.Tensor, n int) rows[T] {
 	}
 	return r
 }
+
+// whole reports whether all n rows are there, not broadcast.
+func (r *rows[T]) whole(n int) bool { return r.height == n && r.width == r.n }
 
 // reader returns a function that returns a row, which is valid until the next call.
 func (r *rows[T]) reader() func(i int) []T {

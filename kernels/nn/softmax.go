@@ -13,11 +13,17 @@ import (
 func init() {
 	for _, op := range []struct {
 		name, doc, out string
-		row32          func(z, x []float32)
-		row64          func(z, x []float64)
+		rows32         func(z, x []float32, cols int, largest, sum []float32)
+		rows64         func(z, x []float64, cols int, largest, sum []float64)
 	}{
-		{"Softmax", "Computes exp(logits) divided by its sum, over the last dimension.", "softmax", simd.Softmax[float32], simd.Softmax[float64]},
-		{"LogSoftmax", "Computes logits minus the logarithm of the sum of exp(logits), over the last dimension.", "logsoftmax", simd.LogSoftmax[float32], simd.LogSoftmax[float64]},
+		{
+			"Softmax", "Computes exp(logits) divided by its sum, over the last dimension.", "softmax",
+			simd.SoftmaxRows[float32], simd.SoftmaxRows[float64],
+		},
+		{
+			"LogSoftmax", "Computes logits minus the logarithm of the sum of exp(logits), over the last dimension.", "logsoftmax",
+			simd.LogSoftmaxRows[float32], simd.LogSoftmaxRows[float64],
+		},
 	} {
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
@@ -26,10 +32,10 @@ func init() {
 				Attrs: []string{"T: " + floatTypes}, Shape: vectorOrMore,
 			},
 			Kernels: kernel.ByType("T", kernel.Table{
-				tensor.Float16:  softmax(rowVia32[tensor.Half](op.row32)),
-				tensor.BFloat16: softmax(rowVia32[tensor.BFloat](op.row32)),
-				tensor.Float32:  softmax(op.row32),
-				tensor.Float64:  softmax(op.row64),
+				tensor.Float16:  softmax(rowsVia32[tensor.Half](op.rows32)),
+				tensor.BFloat16: softmax(rowsVia32[tensor.BFloat](op.rows32)),
+				tensor.Float32:  softmax(withScratch(op.rows32)),
+				tensor.Float64:  softmax(withScratch(op.rows64)),
 			}),
 		})
 	}
@@ -48,8 +54,8 @@ const expCost = 1
 // rowGrain returns how many rows of n elements make a block for one core.
 func rowGrain(n int) int { return max(1, elementwise.Grain(expCost)/max(n, 1)) }
 
-// softmax returns the kernel that maps each row of the last dimension.
-func softmax[T tensor.Elem](row func(z, x []T)) kernel.New {
+// softmax returns the kernel that maps the rows of the last dimension, several of cols elements at a time.
+func softmax[T tensor.Elem](rows func(z, x []T, cols int)) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		in := ctx.Input(0)
 		if in.Rank() == 0 {
@@ -61,21 +67,34 @@ func softmax[T tensor.Elem](row func(z, x []T)) kernel.New {
 			return err
 		}
 		z := tensor.Values[T](out)
-		parallel.For(len(z)/n, rowGrain(n), func(lo, hi int) {
-			for i := lo * n; i < hi*n; i += n {
-				row(z[i:i+n], x[i:i+n])
-			}
-		})
+		parallel.For(len(z)/n, rowGrain(n), func(lo, hi int) { rows(z[lo*n:hi*n], x[lo*n:hi*n], n) })
 		return nil
 	})
 }
 
-// rowVia32 returns the function of a row of a 16-bit type that computes with one of float32.
-func rowVia32[H elementwise.Short](row func(z, x []float32)) func(z, x []H) {
-	return func(z, x []H) {
-		wide := make([]float32, len(z))
-		elementwise.Widen(wide, x)
-		row(wide, wide)
-		elementwise.Narrow(z, wide)
+// scratchRows is how many rows share one call, and the memory for what it says of each.
+const scratchRows = 64
+
+// withScratch gives rows the memory for the largest elements and sums, which are not kept.
+func withScratch[T simd.Float](rows func(z, x []T, cols int, largest, sum []T)) func(z, x []T, cols int) {
+	return func(z, x []T, cols int) {
+		scratch := make([]T, 2*scratchRows)
+		for lo := 0; lo < len(z); lo += scratchRows * cols {
+			hi := min(lo+scratchRows*cols, len(z))
+			rows(z[lo:hi], x[lo:hi], cols, scratch[:scratchRows], scratch[scratchRows:])
+		}
+	}
+}
+
+// rowsVia32 computes rows of a 16-bit type as float32.
+func rowsVia32[H elementwise.Short](rows func(z, x []float32, cols int, largest, sum []float32)) func(z, x []H, cols int) {
+	return func(z, x []H, cols int) {
+		var largest, sum [1]float32
+		wide := make([]float32, cols)
+		for lo := 0; lo < len(z); lo += cols {
+			elementwise.Widen(wide, x[lo:lo+cols])
+			rows(wide, wide, cols, largest[:], sum[:])
+			elementwise.Narrow(z[lo:lo+cols], wide)
+		}
 	}
 }

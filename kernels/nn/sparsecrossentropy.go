@@ -25,8 +25,8 @@ func init() {
 		Kernels: kernel.ByType("T", kernel.Table{
 			tensor.Float16:  sparseCrossEntropy(sparseEntropyVia32(tensor.HalfOf)),
 			tensor.BFloat16: sparseCrossEntropy(sparseEntropyVia32(tensor.BFloatOf)),
-			tensor.Float32:  sparseCrossEntropy(sparseEntropyRow[float32]),
-			tensor.Float64:  sparseCrossEntropy(sparseEntropyRow[float64]),
+			tensor.Float32:  sparseCrossEntropy(sparseEntropyRows[float32]),
+			tensor.Float64:  sparseCrossEntropy(sparseEntropyRows[float64]),
 		}),
 	})
 }
@@ -48,27 +48,39 @@ func sparseCrossEntropyShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// sparseEntropyRow returns the loss of one row and sets grad, which may be the logits.
-func sparseEntropyRow[T simd.Float](grad, logits []T, label int64) T {
-	largest := simd.MaxOf(logits)
-	chosen := logits[label] - largest
-	sum := simd.ExpSubSum(grad, logits, largest)
-	simd.MulScalar(grad, grad, 1/sum)
-	grad[label]--
-	return T(math.Log(float64(sum))) - chosen
-}
-
-func sparseEntropyVia32[H elementwise.Short](round func(float32) H) func(grad, logits []H, label int64) H {
-	return func(grad, logits []H, label int64) H {
-		wide := make([]float32, len(grad))
-		elementwise.Widen(wide, logits)
-		loss := sparseEntropyRow(wide, wide, label)
-		elementwise.Narrow(grad, wide)
-		return round(loss)
+// sparseEntropyRows sets loss, one per row of cols elements, and grad, which may be the logits.
+func sparseEntropyRows[T simd.Float](loss, grad, logits []T, classes []int64, cols int) {
+	block := min(len(loss), scratchRows)
+	scratch := make([]T, 2*block)
+	for lo := 0; lo < len(loss); lo += block {
+		n := min(block, len(loss)-lo)
+		largest, sum := scratch[:n], scratch[block:block+n]
+		x, z := logits[lo*cols:(lo+n)*cols], grad[lo*cols:(lo+n)*cols]
+		losses, chosen := loss[lo:lo+n], classes[lo:lo+n]
+		for i, class := range chosen {
+			losses[i] = x[i*cols+int(class)] // until the gradient is there
+		}
+		simd.SoftmaxRows(z, x, cols, largest, sum)
+		for i, class := range chosen {
+			z[i*cols+int(class)]--
+			losses[i] = T(math.Log(float64(sum[i]))) - (losses[i] - largest[i])
+		}
 	}
 }
 
-func sparseCrossEntropy[T tensor.Elem](row func(grad, logits []T, label int64) T) kernel.New {
+func sparseEntropyVia32[H elementwise.Short](round func(float32) H) func(loss, grad, logits []H, classes []int64, cols int) {
+	return func(loss, grad, logits []H, classes []int64, cols int) {
+		wide, wideLoss := make([]float32, cols), make([]float32, 1)
+		for i := range loss {
+			elementwise.Widen(wide, logits[i*cols:(i+1)*cols])
+			sparseEntropyRows(wideLoss, wide, wide, classes[i:i+1], cols)
+			elementwise.Narrow(grad[i*cols:(i+1)*cols], wide)
+			loss[i] = round(wideLoss[0])
+		}
+	}
+}
+
+func sparseCrossEntropy[T tensor.Elem](compute func(loss, grad, logits []T, classes []int64, cols int)) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		logits, labels := ctx.Input(0), ctx.Input(1)
 		if err := checkClasses(logits, labels); err != nil {
@@ -85,9 +97,7 @@ func sparseCrossEntropy[T tensor.Elem](row func(grad, logits []T, label int64) T
 		}
 		losses, grads := tensor.Values[T](loss), tensor.Values[T](grad)
 		parallel.For(len(losses), rowGrain(n), func(lo, hi int) {
-			for i := lo; i < hi; i++ {
-				losses[i] = row(grads[i*n:(i+1)*n], x[i*n:(i+1)*n], classes[i])
-			}
+			compute(losses[lo:hi], grads[lo*n:hi*n], x[lo*n:hi*n], classes[lo:hi], n)
 		})
 		return nil
 	})

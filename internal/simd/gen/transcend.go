@@ -33,8 +33,6 @@ func transcendental(t *target) {
 			},
 		})
 	}
-	t.expSum("expSubSum", "dst = e^(src-sub); returns the sum of dst", true)
-	t.expSum("sumExpSub", "returns the sum of e^(src-sub)", false)
 	t.softmax(true)
 	t.softmax(false)
 }
@@ -317,36 +315,4 @@ func (t *target) trig(x vec, temp []vec, cosine bool) {
 	t.VPSRLD(operand.U8(1), n, n)
 	t.VPSLLD(operand.U8(31), n, n)
 	t.xor(x, s, n)
-}
-
-// expSum emits a sum of exponentials, which the function stores as well if it has a dst.
-func (t *target) expSum(name, doc string, store bool) {
-	params := "func(src *%[1]s, n int, sub %[1]s) %[1]s"
-	if store {
-		params = "func(dst, src *%[1]s, n int, sub %[1]s) %[1]s"
-	}
-	t.function(name, params, doc)
-	if store {
-		t.Load(t.Param("dst"), reg.RDI)
-	}
-	t.Load(t.Param("src"), reg.RSI)
-	t.Load(t.Param("n"), reg.RCX)
-	sum, sub, x, temp, mask := t.regs[0], t.regs[1], t.regs[2], t.regs[3:6], t.regs[6]
-	t.zero(sum)
-	t.broadcastParam(sub, "sub")
-	t.hold(t.regs[7:], expConsts(t)...)
-	t.loop(2, mask, func(disp int, masked bool) {
-		t.load(x, operand.Mem{Base: reg.RSI, Index: reg.R8, Scale: 1, Disp: disp}, masked)
-		t.sub(x, x, sub)
-		expBody(t, x, temp)
-		if store {
-			t.store(operand.Mem{Base: reg.RDI, Index: reg.R8, Scale: 1, Disp: disp}, x, masked)
-		}
-		if masked {
-			t.clearRest(x)
-		}
-		t.add(sum, sum, x)
-	})
-	t.horizontal(sum, t.add)
-	t.retScalar(sum)
 }
