@@ -85,7 +85,11 @@ bench: build $(VENV_READY) ## Compare with TensorFlow's server, end to end (ARGS
 	$(VENV)/bin/python -m bench.run $(ARGS)
 
 .PHONY: bench-kernels
-bench-kernels: ## Micro-benchmarks of kernels and vector code
+bench-kernels: build $(VENV_READY) ## Compare kernels with TensorFlow's (ARGS="--threads 2", ARGS="--quick softmax")
+	$(VENV)/bin/python -m bench.kernels $(ARGS)
+
+.PHONY: bench-go
+bench-go: ## Micro-benchmarks of kernels and vector code
 	$(GO) test -run '^$$' -bench . -benchmem ./kernels/... ./internal/simd/...
 
 .PHONY: fuzz
