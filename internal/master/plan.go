@@ -97,6 +97,7 @@ func (s *session) cut(p *plan, state *graphState, req planRequest) (map[string]*
 		NewName:     s.newName,
 		Incarnation: s.devices.incarnation,
 		ControlFlow: true,
+		BFloat16:    s.config.GetGraphOptions().GetEnableBfloat16Sendrecv(),
 	})
 }
 

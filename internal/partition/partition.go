@@ -27,6 +27,8 @@ type Options struct {
 	// ControlFlow makes loops work whose nodes are on several devices. It must be set for the first split of a graph, and
 	// not for another split of one of its parts.
 	ControlFlow bool
+	// BFloat16 makes floats cross in half as many bytes, rounded towards zero.
+	BFloat16 bool
 }
 
 // Split returns the parts of g by location. Every node of g must be assigned to a device; g itself is not changed.

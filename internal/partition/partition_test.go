@@ -18,6 +18,7 @@ func testOps(t testing.TB) graphtext.Ops {
 		Const() -> (output: dtype) [value: tensor; dtype: type]
 		Identity(input: T) -> (output: T) [T: type]
 		NoOp()
+		Cast(x: SrcT) -> (y: DstT) [SrcT: type; DstT: type; Truncate: bool = false]
 		FloatInput() -> (o: float)
 		BoolInput() -> (o: bool)
 		Combine(a: float, b: float) -> (o: float)
@@ -93,7 +94,9 @@ func TestScripts(t *testing.T) {
 		}
 		onDevices(g)
 		before := graphtext.Print(g)
-		o := Options{Location: byDevice, NewName: namer("_S"), Incarnation: incarnation, ControlFlow: true}
+		o := Options{
+			Location: byDevice, NewName: namer("_S"), Incarnation: incarnation, ControlFlow: true, BFloat16: c.Has("bfloat16"),
+		}
 		if c.Has("bytask") {
 			o.Location = byTask
 		}

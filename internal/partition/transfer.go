@@ -31,6 +31,13 @@ func (s *splitter) transfer(e graph.Edge) (recv, out *graph.Node, err error) {
 		"recv_device": e.Dst.Assigned, "client_terminated": false,
 	}
 	s.transfers++
+	narrow := s.o.BFloat16 && !e.IsControl() && dtype == tensor.Float32
+	if narrow {
+		dtype = tensor.BFloat16
+		if value, err = s.cast(from, e.Src.Name, e.Src.Assigned, value, tensor.Float32, dtype); err != nil {
+			return nil, nil, err
+		}
+	}
 	send, err := s.add(from, e.Src.Name, "_Send", e.Src.Assigned, with(key, "T", dtype))
 	if err != nil {
 		return nil, nil, err
@@ -39,14 +46,29 @@ func (s *splitter) transfer(e graph.Edge) (recv, out *graph.Node, err error) {
 		return nil, nil, err
 	}
 	recv, err = s.add(to, e.Src.Name, "_Recv", e.Dst.Assigned, with(key, "tensor_type", dtype))
-	if err != nil || !e.IsControl() {
-		return recv, recv, err
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case narrow:
+		wide, err := s.cast(to, e.Src.Name, e.Dst.Assigned, recv.Out(0), dtype, tensor.Float32)
+		return recv, wide.Node, err
+	case !e.IsControl():
+		return recv, recv, nil
 	}
 	out, err = s.add(to, e.Src.Name, "Identity", e.Dst.Assigned, opdef.Attrs{"T": dtype})
 	if err != nil {
 		return nil, nil, err
 	}
 	return recv, out, to.Connect(recv.Out(0), out, 0)
+}
+
+// cast returns a value in another type.
+func (s *splitter) cast(part *graph.Graph, name, device string, value graph.Output, from, to tensor.DType) (graph.Output, error) {
+	n, err := s.add(part, name, "Cast", device, opdef.Attrs{"SrcT": from, "DstT": to, "Truncate": to == tensor.BFloat16})
+	if err != nil {
+		return graph.Output{}, err
+	}
+	return n.Out(0), part.Connect(value, n, 0)
 }
 
 // addNothing returns an empty tensor that is there when src has run.
