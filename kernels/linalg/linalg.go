@@ -197,6 +197,8 @@ func table(real family[float64], complex family[complex128], types ...tensor.DTy
 var (
 	single = []tensor.DType{tensor.Float32, tensor.Float64}
 	full   = append(single[:2:2], tensor.Complex64, tensor.Complex128)
+	// withHalf is what inverses and QR factors have.
+	withHalf = append(full[:4:4], tensor.Float16)
 )
 
 func stacked[T tensor.Elem, S scalar](e element[T, S], f family[S]) kernel.New {

@@ -12,7 +12,7 @@ import (
 
 func init() {
 	register("MatrixInverse", "Inverts square matrices, or their adjoints.", []string{"input: T"}, []string{"output: T"},
-		[]string{"adjoint: bool = false", anyTypes}, squareShape, table(inverse[float64](), inverse[complex128](), full...))
+		[]string{"adjoint: bool = false", anyTypes}, squareShape, table(inverse[float64](), inverse[complex128](), withHalf...))
 	register("MatrixSolve", "Solves systems of linear equations with square matrices, or their adjoints.",
 		[]string{"matrix: T", "rhs: T"}, []string{"output: T"}, []string{"adjoint: bool = false", anyTypes},
 		func(c *opdef.ShapeContext) error { return solveShape(c, true) }, table(solver[float64](), solver[complex128](), full...))
@@ -113,9 +113,7 @@ func factor[S scalar](a matrix[S]) factored[S] {
 		for i := k + 1; i < a.rows; i++ {
 			x := a.at(i, k) / pivot
 			a.set(i, k, x)
-			if x != 0 {
-				axpy(a.row(i)[k+1:], -x, a.row(k)[k+1:])
-			}
+			axpy(a.row(i)[k+1:], -x, a.row(k)[k+1:])
 		}
 	}
 	return f
@@ -218,10 +216,18 @@ func (f factored[S]) determinant() (sign S, log float64) {
 		if size == 0 {
 			return 0, math.Inf(-1)
 		}
-		sign *= x / of[S](size)
+		sign *= direction(x, size)
 		log += math.Log(size)
 	}
 	return sign, log
+}
+
+// direction returns x divided by its absolute value.
+func direction[S scalar](x S, size float64) S {
+	if math.IsInf(size, 1) && !isComplex[S]() {
+		return of[S](math.Copysign(1, re(x)))
+	}
+	return x / of[S](size)
 }
 
 func newLu[T tensor.Elem, S scalar](e element[T, S]) kernel.New {

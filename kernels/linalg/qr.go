@@ -11,7 +11,7 @@ import (
 
 func init() {
 	register("Qr", "Factors matrices as A = Q*R with Q unitary and R upper triangular.", []string{"input: T"}, []string{"q: T", "r: T"},
-		[]string{"full_matrices: bool = false", anyTypes}, qrShape, table(qrOp[float64](), qrOp[complex128](), full...))
+		[]string{"full_matrices: bool = false", anyTypes}, qrShape, table(qrOp[float64](), qrOp[complex128](), withHalf...))
 }
 
 func qrShape(c *opdef.ShapeContext) error {

@@ -12,7 +12,7 @@ import (
 func init() {
 	registerActivation("Softplus", "Computes log(exp(features) + 1).", floatTypes, "features", nil,
 		kernel.Table{
-			tensor.Float16:  elementwise.Unary(10, elementwise.Via32[tensor.Half](softplus[float32](0x1p-10))),
+			tensor.Float16:  elementwise.Unary(10, elementwise.Via32[tensor.Half](softplus[float32](0x1p-13))),
 			tensor.BFloat16: elementwise.Unary(10, elementwise.Via32[tensor.BFloat](softplus[float32](0x1p-7))),
 			tensor.Float32:  elementwise.Unary(10, softplus[float32](0x1p-23)),
 			tensor.Float64:  elementwise.Unary(20, softplus[float64](0x1p-52)),
