@@ -32,6 +32,7 @@ const (
 // NewForeign returns a counted buffer over memory that someone else owns; free is called once, after the last reference
 // is released. Where a reference leaks, free is never called.
 func NewForeign(mem []byte, free func()) *Buffer {
+	countHeld(1)
 	b := &Buffer{class: classForeign, mem: mem, free: free}
 	b.refs.Store(1)
 	return b
@@ -52,6 +53,7 @@ func (b *Buffer) release() {
 	if n != 0 {
 		return
 	}
+	countHeld(-1)
 	poison(b.mem)
 	if b.class == classForeign {
 		b.free()
@@ -93,6 +95,7 @@ func classSize(class int) int {
 
 // newBuffer returns a pooled buffer of at least size bytes with one reference. Its memory is not cleared.
 func newBuffer(size int) *Buffer {
+	countHeld(1)
 	class := classOf(size)
 	if b, ok := pools[class].Get().(*Buffer); ok {
 		b.refs.Store(1)

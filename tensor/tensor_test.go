@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/weft-ml/weft/internal/invariants"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -248,5 +249,23 @@ func TestVariants(t *testing.T) {
 	}
 	if _, err := (VariantValue{Value: 1}).Encode(); status.CodeOf(err) != status.Unimplemented {
 		t.Errorf("a value that cannot travel: %v", err)
+	}
+}
+
+// TestHeldBuffersAreCounted needs -tags invariants to see anything.
+func TestHeldBuffersAreCounted(t *testing.T) {
+	before := Held()
+	x, err := Alloc(Float32, Shape{100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := x.Retain()
+	if got := Held() - before; invariants.Enabled && got != 1 {
+		t.Errorf("a tensor and a second reference to it hold %d buffers", got)
+	}
+	x.Release()
+	y.Release()
+	if got := Held() - before; got != 0 {
+		t.Errorf("%d buffers are held after the last release", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/testcluster"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 var soak = flag.Int("soak", 1, "how much longer the soak test is to run than usual: 100 makes 10,000 sessions and 100,000 steps")
@@ -30,6 +31,9 @@ func TestSoak(t *testing.T) {
 	}
 	wg.Wait()
 	after := settle(t, c)
+	if t.Logf("%d sessions, %d steps; before: %+v, after: %+v", 100**soak, 1000**soak, before, after); after.buffers != before.buffers {
+		t.Errorf("%d buffers are held, %d before", after.buffers, before.buffers)
+	}
 	if grown := after.goroutines - before.goroutines; grown > 5 {
 		buf := make([]byte, 1<<20)
 		t.Errorf("%d goroutines are left:\n%s", grown, buf[:runtime.Stack(buf, true)])
@@ -73,9 +77,11 @@ func useSession(t *testing.T, c *testcluster.Cluster, rng *rand.Rand, steps int)
 type footprint struct {
 	goroutines int
 	heap       uint64
+	buffers    int64 // of tensors; counted with -tags invariants alone
 }
 
-// settle waits until the tasks know neither sessions nor steps, and measures.
+// settle waits until the tasks know neither sessions nor steps, with whose rendezvous the values go that nobody took, and
+// measures.
 func settle(t *testing.T, c *testcluster.Cluster) footprint {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -92,5 +98,5 @@ func settle(t *testing.T, c *testcluster.Cluster) footprint {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
-	return footprint{runtime.NumGoroutine(), m.HeapAlloc}
+	return footprint{runtime.NumGoroutine(), m.HeapAlloc, tensor.Held()}
 }
