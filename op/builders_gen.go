@@ -1396,6 +1396,26 @@ func Bucketize(s *Scope, input Output, boundaries []float32) Output {
 	return out(s.Add("Bucketize", []Arg{One(input)}, attrs), 0)
 }
 
+// CSRSparseMatrixComponents: Returns the row pointers, columns and values of one matrix of a batch.
+func CSRSparseMatrixComponents(s *Scope, csrSparseMatrix Output, index Output, type_ tensor.DType) (rowPtrs Output, colInds Output, values Output) {
+	attrs := opdef.Attrs{"type": type_}
+	node := s.Add("CSRSparseMatrixComponents", []Arg{One(csrSparseMatrix), One(index)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// CSRSparseMatrixToDense: Converts matrices in compressed rows to a dense tensor.
+func CSRSparseMatrixToDense(s *Scope, sparseInput Output, type_ tensor.DType) Output {
+	attrs := opdef.Attrs{"type": type_}
+	return out(s.Add("CSRSparseMatrixToDense", []Arg{One(sparseInput)}, attrs), 0)
+}
+
+// CSRSparseMatrixToSparseTensor: Converts matrices in compressed rows to a sparse tensor.
+func CSRSparseMatrixToSparseTensor(s *Scope, sparseMatrix Output, type_ tensor.DType) (indices Output, values Output, denseShape Output) {
+	attrs := opdef.Attrs{"type": type_}
+	node := s.Add("CSRSparseMatrixToSparseTensor", []Arg{One(sparseMatrix)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // CTCBeamSearchDecoderAttr is an optional argument of [CTCBeamSearchDecoder].
 type CTCBeamSearchDecoderAttr func(opdef.Attrs)
 
@@ -2923,6 +2943,11 @@ func DenseCountSparseOutput(s *Scope, values Output, weights Output, binaryOutpu
 	}
 	node := s.Add("DenseCountSparseOutput", []Arg{One(values), One(weights)}, attrs)
 	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// DenseToCSRSparseMatrix: Takes the elements at indices, which are in order, to matrices in compressed rows.
+func DenseToCSRSparseMatrix(s *Scope, denseInput Output, indices Output) Output {
+	return out(s.Add("DenseToCSRSparseMatrix", []Arg{One(denseInput), One(indices)}, nil), 0)
 }
 
 // DenseToDenseSetOperationAttr is an optional argument of [DenseToDenseSetOperation].
@@ -5103,6 +5128,16 @@ func IteratorV2(s *Scope, sharedName string, container string, outputTypes []ten
 	return out(s.Add("IteratorV2", nil, attrs), 0)
 }
 
+// KMC2ChainInitialization: Chooses a point by a Markov chain over all of them, of which the distances to the centers so far are given (Bachem et al., Approximate K-Means++ in Sublinear Time, AAAI 2016).
+func KMC2ChainInitialization(s *Scope, distances Output, seed Output) Output {
+	return out(s.Add("KMC2ChainInitialization", []Arg{One(distances), One(seed)}, nil), 0)
+}
+
+// KmeansPlusPlusInitialization: Chooses points as first centers, each with a probability in proportion to its squared distance from those before it (Arthur and Vassilvitskii, k-means++, SODA 2007); the best of 1 + num_retries_per_sample draws is taken.
+func KmeansPlusPlusInitialization(s *Scope, points Output, numToSample Output, seed Output, numRetriesPerSample Output) Output {
+	return out(s.Add("KmeansPlusPlusInitialization", []Arg{One(points), One(numToSample), One(seed), One(numRetriesPerSample)}, nil), 0)
+}
+
 // L2Loss: Computes half of the sum of the squares of all elements.
 func L2Loss(s *Scope, t Output) Output {
 	return out(s.Add("L2Loss", []Arg{One(t)}, nil), 0)
@@ -6575,6 +6610,12 @@ func MutexV2(s *Scope, optional ...MutexV2Attr) Output {
 // Ndtri: The quantile function of the standard normal distribution.
 func Ndtri(s *Scope, x Output) Output {
 	return out(s.Add("Ndtri", []Arg{One(x)}, nil), 0)
+}
+
+// NearestNeighbors: Gives the k centers nearest to each point, the nearest first, and their squared distances.
+func NearestNeighbors(s *Scope, points Output, centers Output, k Output) (nearestCenterIndices Output, nearestCenterDistances Output) {
+	node := s.Add("NearestNeighbors", []Arg{One(points), One(centers), One(k)}, nil)
+	return out(node, 0), out(node, 1)
 }
 
 // Neg: Negates every element.
@@ -11488,6 +11529,113 @@ func SparseMatMul(s *Scope, a Output, b Output, optional ...SparseMatMulAttr) Ou
 	return out(s.Add("SparseMatMul", []Arg{One(a), One(b)}, attrs), 0)
 }
 
+// SparseMatrixMatMulAttr is an optional argument of [SparseMatrixMatMul].
+type SparseMatrixMatMulAttr func(opdef.Attrs)
+
+// SparseMatrixMatMulTransposeA sets the optional attribute transpose_a; the default is false.
+func SparseMatrixMatMulTransposeA(value bool) SparseMatrixMatMulAttr {
+	return func(a opdef.Attrs) { a["transpose_a"] = value }
+}
+
+// SparseMatrixMatMulTransposeB sets the optional attribute transpose_b; the default is false.
+func SparseMatrixMatMulTransposeB(value bool) SparseMatrixMatMulAttr {
+	return func(a opdef.Attrs) { a["transpose_b"] = value }
+}
+
+// SparseMatrixMatMulAdjointA sets the optional attribute adjoint_a; the default is false.
+func SparseMatrixMatMulAdjointA(value bool) SparseMatrixMatMulAttr {
+	return func(a opdef.Attrs) { a["adjoint_a"] = value }
+}
+
+// SparseMatrixMatMulAdjointB sets the optional attribute adjoint_b; the default is false.
+func SparseMatrixMatMulAdjointB(value bool) SparseMatrixMatMulAttr {
+	return func(a opdef.Attrs) { a["adjoint_b"] = value }
+}
+
+// SparseMatrixMatMulTransposeOutput sets the optional attribute transpose_output; the default is false.
+func SparseMatrixMatMulTransposeOutput(value bool) SparseMatrixMatMulAttr {
+	return func(a opdef.Attrs) { a["transpose_output"] = value }
+}
+
+// SparseMatrixMatMulConjugateOutput sets the optional attribute conjugate_output; the default is false.
+func SparseMatrixMatMulConjugateOutput(value bool) SparseMatrixMatMulAttr {
+	return func(a opdef.Attrs) { a["conjugate_output"] = value }
+}
+
+// SparseMatrixMatMul: Multiplies matrices in compressed rows by dense ones.
+func SparseMatrixMatMul(s *Scope, a Output, b Output, optional ...SparseMatrixMatMulAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseMatrixMatMul", []Arg{One(a), One(b)}, attrs), 0)
+}
+
+// SparseMatrixNNZ: Counts the elements of matrices in compressed rows.
+func SparseMatrixNNZ(s *Scope, sparseMatrix Output) Output {
+	return out(s.Add("SparseMatrixNNZ", []Arg{One(sparseMatrix)}, nil), 0)
+}
+
+// SparseMatrixOrderingAMD: Finds an order of rows and columns in which Cholesky factors stay sparse, by least degree.
+func SparseMatrixOrderingAMD(s *Scope, input Output) Output {
+	return out(s.Add("SparseMatrixOrderingAMD", []Arg{One(input)}, nil), 0)
+}
+
+// SparseMatrixSparseCholesky: Computes the lower Cholesky factors of symmetric or Hermitian matrices in compressed rows, after a permutation of rows and columns.
+func SparseMatrixSparseCholesky(s *Scope, input Output, permutation Output, type_ tensor.DType) Output {
+	attrs := opdef.Attrs{"type": type_}
+	return out(s.Add("SparseMatrixSparseCholesky", []Arg{One(input), One(permutation)}, attrs), 0)
+}
+
+// SparseMatrixSparseMatMulAttr is an optional argument of [SparseMatrixSparseMatMul].
+type SparseMatrixSparseMatMulAttr func(opdef.Attrs)
+
+// SparseMatrixSparseMatMulTransposeA sets the optional attribute transpose_a; the default is false.
+func SparseMatrixSparseMatMulTransposeA(value bool) SparseMatrixSparseMatMulAttr {
+	return func(a opdef.Attrs) { a["transpose_a"] = value }
+}
+
+// SparseMatrixSparseMatMulTransposeB sets the optional attribute transpose_b; the default is false.
+func SparseMatrixSparseMatMulTransposeB(value bool) SparseMatrixSparseMatMulAttr {
+	return func(a opdef.Attrs) { a["transpose_b"] = value }
+}
+
+// SparseMatrixSparseMatMulAdjointA sets the optional attribute adjoint_a; the default is false.
+func SparseMatrixSparseMatMulAdjointA(value bool) SparseMatrixSparseMatMulAttr {
+	return func(a opdef.Attrs) { a["adjoint_a"] = value }
+}
+
+// SparseMatrixSparseMatMulAdjointB sets the optional attribute adjoint_b; the default is false.
+func SparseMatrixSparseMatMulAdjointB(value bool) SparseMatrixSparseMatMulAttr {
+	return func(a opdef.Attrs) { a["adjoint_b"] = value }
+}
+
+// SparseMatrixSparseMatMul: Multiplies matrices in compressed rows.
+func SparseMatrixSparseMatMul(s *Scope, a Output, b Output, type_ tensor.DType, optional ...SparseMatrixSparseMatMulAttr) Output {
+	attrs := opdef.Attrs{"type": type_}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseMatrixSparseMatMul", []Arg{One(a), One(b)}, attrs), 0)
+}
+
+// SparseMatrixTransposeAttr is an optional argument of [SparseMatrixTranspose].
+type SparseMatrixTransposeAttr func(opdef.Attrs)
+
+// SparseMatrixTransposeConjugate sets the optional attribute conjugate; the default is false.
+func SparseMatrixTransposeConjugate(value bool) SparseMatrixTransposeAttr {
+	return func(a opdef.Attrs) { a["conjugate"] = value }
+}
+
+// SparseMatrixTranspose: Transposes matrices in compressed rows.
+func SparseMatrixTranspose(s *Scope, input Output, type_ tensor.DType, optional ...SparseMatrixTransposeAttr) Output {
+	attrs := opdef.Attrs{"type": type_}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SparseMatrixTranspose", []Arg{One(input)}, attrs), 0)
+}
+
 // SparseReduceMaxAttr is an optional argument of [SparseReduceMax].
 type SparseReduceMaxAttr func(opdef.Attrs)
 
@@ -11776,6 +11924,11 @@ func SparseTensorDenseMatMul(s *Scope, aIndices Output, aValues Output, aShape O
 // SparseTensorSliceDataset: Makes a dataset of the rows of a sparse tensor: their indices, values and shape.
 func SparseTensorSliceDataset(s *Scope, indices Output, values Output, denseShape Output) Output {
 	return out(s.Add("SparseTensorSliceDataset", []Arg{One(indices), One(values), One(denseShape)}, nil), 0)
+}
+
+// SparseTensorToCSRSparseMatrix: Converts a sparse tensor, whose indices are in order, to matrices in compressed rows.
+func SparseTensorToCSRSparseMatrix(s *Scope, indices Output, values Output, denseShape Output) Output {
+	return out(s.Add("SparseTensorToCSRSparseMatrix", []Arg{One(indices), One(values), One(denseShape)}, nil), 0)
 }
 
 // SparseToDenseAttr is an optional argument of [SparseToDense].
