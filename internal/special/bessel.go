@@ -101,7 +101,13 @@ func besselK(x float64, order int, scaled bool) float64 {
 		return 0
 	}
 	var k0, k1 float64
-	if x <= 2 {
+	if x > 1e16 { // where the rest of the expansion is less than rounding, and its recurrence would overflow
+		k0 = math.Sqrt(math.Pi / (2 * x))
+		k1 = k0
+		if !scaled {
+			k0, k1 = 0, 0
+		}
+	} else if x <= 2 {
 		k0, k1 = besselKSmall(x)
 		if scaled {
 			k0, k1 = k0*math.Exp(x), k1*math.Exp(x)

@@ -113,6 +113,7 @@ func cutChars(s string, pos, length int64) (string, bool) {
 		start, ok = forward(s, 0, pos)
 	} else {
 		start, ok = back(s, pos)
+		ok = ok && length >= 0
 	}
 	if !ok {
 		return "", false
