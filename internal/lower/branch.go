@@ -67,7 +67,8 @@ func (c *conditional) lower() {
 	}
 	args := make([][]graph.Output, len(c.branches))
 	for _, in := range c.in[1:] {
-		sw := c.split(c.name+"/"+path.Base(in.Node.Name), in.Node.Device, colocated(opdef.Attrs{}, in.Node), in)
+		sw := c.split(c.name+"/"+path.Base(in.Node.Name), in.Node.Device, opdef.Attrs{}, in)
+		c.follow(sw)
 		for i := range args {
 			args[i] = append(args[i], sw.Out(i))
 		}

@@ -87,11 +87,7 @@ func (in *inliner) addInputs(uncertain bool) {
 	}
 	for i, arg := range in.body.Args {
 		src := in.in[i]
-		attrs, dev := opdef.Attrs{"T": src.DType().Base()}, in.device
-		if !in.single {
-			attrs, dev = colocated(attrs, src.Node), src.Node.Device
-		}
-		id := in.add(in.name+"/"+arg.Name, "Identity", dev, attrs, src)
+		id := in.identity(arg.Name, src.Node.Device, src)
 		in.copies[arg.ID] = id
 		in.order(in.entry, id)
 	}
@@ -101,6 +97,19 @@ func (in *inliner) addInputs(uncertain bool) {
 			in.order(in.copies[arg.ID], in.entry)
 		}
 	}
+}
+
+// identity adds a node for an argument or result. It is where the value comes from, for which device is a hint, or where the
+// call is.
+func (in *inliner) identity(name, device string, from graph.Output) *graph.Node {
+	if in.single {
+		device = in.device
+	}
+	n := in.add(in.name+"/"+name, "Identity", device, opdef.Attrs{"T": base(from)}, from)
+	if !in.single {
+		in.follow(n)
+	}
+	return n
 }
 
 // copyNodes adds copies of the nodes of the body. Names, frames and colocations get the name of the call before them.
@@ -209,11 +218,7 @@ func (in *inliner) finish() {
 	for i, ret := range in.body.Rets {
 		src := ret.Input(0)
 		from := graph.Output{Node: in.copies[src.Node.ID], Index: src.Index}
-		attrs, dev := opdef.Attrs{"T": base(from)}, in.device
-		if !in.single {
-			attrs, dev = colocated(attrs, from.Node), ""
-		}
-		id := in.add(in.name+"/"+ret.Name, "Identity", dev, attrs, from)
+		id := in.identity(ret.Name, "", from)
 		if id == nil {
 			return
 		}

@@ -70,6 +70,7 @@ func Lower(g *graph.Graph, o Options) error {
 			return status.AtNode(l.err, n.Name)
 		}
 	}
+	l.colocate()
 	return nil
 }
 
@@ -86,7 +87,8 @@ type lowerer struct {
 	origins   map[*graph.Node]*origin // of nodes that come from bodies
 	uncertain map[*graph.Node]bool    // calls that may never run, or run several times in a step
 	loose     map[*graph.Node]bool    // calls whose results need not wait for their effects
-	from      *origin                 // of the node at hand
+	followers []*graph.Node
+	from      *origin // of the node at hand
 }
 
 // origin is a function that was inlined, and where its call came from.
@@ -207,8 +209,16 @@ func (l *lowerer) bool(name, device string, v graph.Output) graph.Output {
 	return l.add(name, "ToBool", device, opdef.Attrs{"T": v.DType().Base()}, v).Out(0)
 }
 
-// colocated are the attributes of a node that is to be where another one is.
-func colocated(attrs opdef.Attrs, with *graph.Node) opdef.Attrs {
-	attrs["_class"] = []string{"loc:@" + with.Name}
-	return attrs
+// follow makes a node stay with what its first input comes from when all is lowered.
+func (l *lowerer) follow(n *graph.Node) {
+	if n != nil {
+		l.followers = append(l.followers, n)
+	}
+}
+
+// colocate asks for the devices of nodes that follow their input.
+func (l *lowerer) colocate() {
+	for _, n := range l.followers {
+		n.SetAttr("_class", []string{"loc:@" + n.Input(0).Node.Name})
+	}
 }
