@@ -111,12 +111,7 @@ func TestTreesReachEveryDevice(t *testing.T) {
 
 func checkTrees(t *testing.T, tasks, devices, source int) {
 	t.Helper()
-	g := &Group{}
-	for i := range tasks {
-		for d := range devices {
-			g.Members = append(g.Members, Device{Name: "/job:w/replica:0/task:" + string(rune('0'+i)) + "/device:CPU:" + string(rune('0'+d))})
-		}
-	}
+	g := groupOf(tasks, devices)
 	received, expected := map[int]int{}, map[int]int{}
 	for rank := range g.Members {
 		x := &execution{group: g, rank: rank, source: source}
