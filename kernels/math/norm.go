@@ -68,19 +68,19 @@ func intNorm[T elementwise.Integer](t kernel.Table) {
 
 // shortNorm computes the norm of a 16-bit type in float32.
 func shortNorm[H elementwise.Short](t kernel.Table) {
-	r := sums[float32]()
-	r.columns = func(acc, x []float32) {
-		for i, v := range x[:len(acc)] {
-			acc[i] = float32(math.Hypot(float64(acc[i]), float64(v)))
-		}
-	}
-	r.row = func(x []float32) float32 {
-		sum := 0.0
-		for _, v := range x {
-			sum += float64(v) * float64(v)
-		}
-		return float32(math.Sqrt(sum))
-	}
-	r.finish = func(acc float32, _ int) float32 { return max(acc, -acc) }
-	t[tensor.DTypeOf[H]()] = viaFloat32[H](r)
+	t[tensor.DTypeOf[H]()] = viaFloat32[H](reduction[float32]{
+		row: func(x []float32) float32 {
+			sum := 0.0
+			for _, v := range x {
+				sum += float64(v) * float64(v)
+			}
+			return float32(math.Sqrt(sum))
+		},
+		columns: func(acc, x []float32) {
+			for i, v := range x[:len(acc)] {
+				acc[i] = float32(math.Hypot(float64(acc[i]), float64(v)))
+			}
+		},
+		finish: func(acc float32, _ int) float32 { return max(acc, -acc) },
+	})
 }
