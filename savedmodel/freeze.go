@@ -112,6 +112,12 @@ func (f *freezer) takesHandle(n graph.NodeDef, i int) (tensor.DType, bool) {
 // writers are operations that change a variable by reference.
 var writers = map[string]bool{"Assign": true, "AssignAdd": true, "AssignSub": true, "ScatterUpdate": true, "ScatterAdd": true}
 
+// valueOps are the operations that do with values what others do with references to variables.
+var valueOps = map[string]string{
+	"RefIdentity": "Identity", "RefSwitch": "Switch", "RefMerge": "Merge", "RefEnter": "Enter", "RefExit": "Exit",
+	"RefNextIteration": "NextIteration",
+}
+
 // freeze returns what a node becomes.
 func (f *freezer) freeze(n graph.NodeDef) ([]graph.NodeDef, error) {
 	switch n.Op {
@@ -121,6 +127,10 @@ func (f *freezer) freeze(n graph.NodeDef) ([]graph.NodeDef, error) {
 			return nil, status.NotFoundf("variable %s has no value", n.Name)
 		}
 		n.Op, n.Attrs = "Const", opdef.Attrs{"dtype": v.DType(), "value": v}
+		return []graph.NodeDef{n}, nil
+	}
+	if byValue := valueOps[n.Op]; byValue != "" {
+		n.Op = byValue
 		return []graph.NodeDef{n}, nil
 	}
 	dtype, ok := f.takesHandle(n, 0)

@@ -20,7 +20,7 @@ var (
 	graphs  = with(ops, "graph")
 	vector  = []string{"internal/invariants", "internal/parallel", "internal/simd", "internal/tile"}
 	numeric = slices.Concat(values, vector, []string{"internal/dtypes", "internal/ints", "internal/shapes", "internal/strided",
-		"internal/gemm", "internal/conv", "internal/elementwise", "internal/philox", "internal/reduce", "internal/rows",
+		"internal/gemm", "internal/conv", "internal/elementwise", "internal/permute", "internal/philox", "internal/reduce", "internal/rows",
 		"internal/monitor", "internal/resource", "internal/batch",
 		"internal/special"})
 	kernels = with(numeric, "opdef", "kernel")
@@ -56,6 +56,7 @@ var policy = []rule{
 	{pkg: "internal/dtypes", may: []string{"tensor"}},
 	{pkg: "internal/ints", may: values},
 	{pkg: "internal/shapes", may: ops},
+	{pkg: "internal/permute"},
 	{pkg: "internal/philox", may: []string{"tensor", "internal/parallel"}},
 	{pkg: "internal/strided", may: slices.Concat(ops, vector, []string{"internal/ints"})},
 	{pkg: "internal/elementwise", may: slices.Concat(ops, vector, []string{"kernel", "internal/dtypes"})},
@@ -121,6 +122,8 @@ var policy = []rule{
 	{pkg: "checkpoint", may: with(formats, "internal/crc32c", "internal/fileio", "internal/sstable")},
 	{pkg: "savedmodel", may: with(graphs, "internal/fileio", "internal/pb", "internal/pbconv")},
 	{pkg: "summary", may: with(formats, "internal/fileio", "internal/record")},
+	{pkg: "tfrecord", may: []string{"status", "internal/fileio", "internal/record"}},
+	{pkg: "interop/files", may: with(clients, ".", "local", "checkpoint", "savedmodel", "summary", "tfrecord", "train")},
 	{pkg: "train", may: with(clients, ".", "checkpoint", "summary", "savedmodel", "internal/fileio", "internal/pb", "internal/pbconv")},
 
 	// A task and its programs.
