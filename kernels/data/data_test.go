@@ -87,6 +87,16 @@ func (b *bench) take(it tensor.Tensor, n int) (all []int64) {
 	return all
 }
 
+// noSeeds returns what stands for a generator of seeds.
+func (b *bench) noSeeds() tensor.Tensor {
+	b.Helper()
+	out, err := b.run("seeds", "DummySeedGenerator", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return out[0]
+}
+
 func num(v int64) tensor.Tensor { return tensor.Scalar(v) }
 
 // stages are datasets of numbers and their elements, batches one after the other.
@@ -115,6 +125,12 @@ var stages = []struct {
 	{"shuffle", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
 		return b.make("ShuffleDataset", b.count(0, 10), num(4), num(3), num(7))
 	}, []int64{2, 0, 3, 1, 6, 8, 4, 9, 7, 5}, 10},
+	{"global shuffle", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
+		return b.make("GlobalShuffleDataset", b.count(0, 10), num(1), num(2), b.noSeeds())
+	}, []int64{3, 4, 5, 9, 0, 8, 1, 7, 2, 6}, 10},
+	{"global shuffle of repetitions", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
+		return b.make("GlobalShuffleDataset", b.make("RepeatDataset", b.count(0, 4), num(3)), num(3), num(4), b.noSeeds())
+	}, []int64{2, 1, 3, 0, 2, 3, 3, 0, 1, 0, 2, 1}, 12},
 	{"cache", func(b *bench) tensor.Tensor {
 		return b.make("RepeatDataset", b.make("CacheDataset", b.count(0, 3), tensor.Scalar("")), num(2))
 	}, []int64{0, 1, 2, 0, 1, 2}, 6},
@@ -185,3 +201,23 @@ func TestTypesMustMatch(t *testing.T) {
 		t.Errorf("GetNext gives %v, want %s", err, want)
 	}
 }
+
+func TestGlobalShuffleNeedsAnyOrder(t *testing.T) {
+	b := newBench(t)
+	for _, tt := range []struct {
+		of   tensor.Tensor
+		want string
+	}{
+		{b.count(0, 0), "`global_shuffle` requires the input dataset to have a non-empty finite cardinality. Got cardinality 0 for dataset RangeDatasetOp::Dataset"},
+		{b.make("SkipDataset", b.count(0, 3), num(-1)), anyOrderText + "Global shuffling does not support empty dataset or skipping the entire dataset. Got skip(-1)."},
+		{b.make("TakeDataset", b.make("RepeatDataset", b.count(0, 3), num(-1)), num(2)), anyOrderText + "`repeat(-1)` does not support random access of tf.data datasets."},
+		{b.make("ShuffleDataset", b.count(0, 3), num(2), num(1), num(1)), anyOrderText + "ShuffleDataset does not support random access."},
+	} {
+		_, err := b.run("d", "GlobalShuffleDataset", b.attrs(), tt.of, num(1), num(2), b.noSeeds())
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("got %v, want %s", err, tt.want)
+		}
+	}
+}
+
+const anyOrderText = "`global_shuffle` requires all upstream transformations be compatible with random access. Got: FAILED_PRECONDITION: "

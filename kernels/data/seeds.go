@@ -67,14 +67,17 @@ func newSeeds(seed, seed2 int64, again bool) *seeds {
 // TypeName names the resource as TensorFlow does.
 func (*seeds) TypeName() string { return "N10tensorflow4data20SeedGeneratorManagerE" }
 
-func (s *seeds) next() stream {
+func (s *seeds) next() stream { return newStream(s.pair()) }
+
+// pair returns the next two seeds.
+func (s *seeds) pair() (int64, int64) {
 	if !s.again {
-		return newStream(s.seed, s.seed2)
+		return s.seed, s.seed2
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seed := int64(s.from.next())
-	return newStream(seed, int64(s.from.next()))
+	return seed, int64(s.from.next())
 }
 
 func makeSeeds(n *node, ctx *kernel.Context) (kernel.Resource, error) {
