@@ -53,9 +53,28 @@ func (c *column) get(out, defaults *tensor.Tensor, l rows.List, perKey bool) {
 	if perKey && defaults.NumElements() == out.NumElements() {
 		step = width
 	}
-	for i, row := range l.Rows {
+	fill(out, defaults, l.Rows, width, step)
+}
+
+// fill sets the rows of out for which the list is negative: row i to the elements of defaults from i*step on.
+func fill(out, defaults *tensor.Tensor, list []int64, width, step int) {
+	switch dtype := out.DType(); dtype {
+	case tensor.String:
+		fillOf(tensor.Values[string](out), tensor.Values[string](defaults), list, width, step)
+	case tensor.Resource:
+		fillOf(tensor.Values[*tensor.Handle](out), tensor.Values[*tensor.Handle](defaults), list, width, step)
+	case tensor.Variant:
+		fillOf(tensor.Values[tensor.VariantValue](out), tensor.Values[tensor.VariantValue](defaults), list, width, step)
+	default:
+		size := dtype.Size()
+		fillOf(out.Bytes(), defaults.Bytes(), list, width*size, step*size)
+	}
+}
+
+func fillOf[E any](out, defaults []E, list []int64, width, step int) {
+	for i, row := range list {
 		if row < 0 {
-			strided.CopyRows(out, strided.Rows{Offset: i * width}, defaults, strided.Rows{Offset: i * step}, 1, width)
+			copy(out[i*width:(i+1)*width], defaults[i*step:])
 		}
 	}
 }

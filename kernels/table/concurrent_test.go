@@ -11,7 +11,7 @@ import (
 )
 
 // must makes a node.
-func must(t *testing.T, env *kerneltest.Env, op string, attrs opdef.Attrs) *kerneltest.Node {
+func must(t testing.TB, env *kerneltest.Env, op string, attrs opdef.Attrs) *kerneltest.Node {
 	t.Helper()
 	n, err := env.Make(op, attrs)
 	if err != nil {

@@ -3,6 +3,7 @@ package table
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/rows"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -74,14 +75,14 @@ func (d *dense[K]) probe(buckets, key []K) (bucket, free int) {
 	for probes := 1; probes <= n; probes++ {
 		have := buckets[at*d.width : (at+1)*d.width]
 		switch {
-		case slices.Equal(have, key):
+		case same(have, key):
 			return at, free
-		case slices.Equal(have, d.empty.key):
+		case same(have, d.empty.key):
 			if free < 0 {
 				free = at
 			}
 			return -1, free
-		case free < 0 && slices.Equal(have, d.deleted.key):
+		case free < 0 && same(have, d.deleted.key):
 			free = at
 		}
 		at = (at + probes) & (n - 1)
@@ -89,8 +90,13 @@ func (d *dense[K]) probe(buckets, key []K) (bucket, free int) {
 	return -1, free
 }
 
+// same is slices.Equal for keys of one length, most of which differ at once.
+func same[K key](x, y []K) bool {
+	return x[0] == y[0] && (len(x) == 1 || slices.Equal(x[1:], y[1:]))
+}
+
 func (d *dense[K]) isMarker(key []K) bool {
-	return slices.Equal(key, d.empty.key) || slices.Equal(key, d.deleted.key)
+	return same(key, d.empty.key) || same(key, d.deleted.key)
 }
 
 // read returns the elements and the number of keys, a key or a batch of them, none of which may be a marker.
@@ -106,7 +112,7 @@ func (d *dense[K]) read(keys *tensor.Tensor) ([]K, int, error) {
 	elems := tensor.Values[K](keys)
 	for i := 0; i < len(elems); i += d.width {
 		for _, m := range []*marker[K]{&d.empty, &d.deleted} {
-			if slices.Equal(elems[i:i+d.width], m.key) {
+			if same(elems[i:i+d.width], m.key) {
 				return nil, 0, status.InvalidArgumentf("Using the %s as a table key is not allowed", m.name)
 			}
 		}
@@ -125,10 +131,12 @@ func (d *dense[K]) find(out, keys, defaults *tensor.Tensor) error {
 		return err
 	}
 	buckets := tensor.Values[K](&d.buckets)
-	for i := range n {
-		bucket, _ := d.probe(buckets, elems[i*d.width:(i+1)*d.width])
-		l.Rows[i] = int64(bucket)
-	}
+	parallel.For(n, findGrain, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			bucket, _ := d.probe(buckets, elems[i*d.width:(i+1)*d.width])
+			l.Rows[i] = int64(bucket)
+		}
+	})
 	d.values.get(out, defaults, l, false)
 	return nil
 }

@@ -3,6 +3,7 @@ package table
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -49,14 +50,20 @@ func newIndexOf[K key]() *indexOf[K] { return &indexOf[K]{numbers: map[K]int64{}
 
 func (x *indexOf[K]) len() int { return len(x.keys) }
 
+// findGrain is how many keys are worth another core: a look-up in a large table costs some 50 ns.
+const findGrain = 512
+
 func (x *indexOf[K]) find(keys *tensor.Tensor, numbers []int64) {
-	for i, k := range tensor.Values[K](keys) {
-		n, ok := x.numbers[k]
-		if !ok {
-			n = -1
+	all := tensor.Values[K](keys)
+	parallel.For(len(all), findGrain, func(lo, hi int) {
+		for i, k := range all[lo:hi] {
+			n, ok := x.numbers[k]
+			if !ok {
+				n = -1
+			}
+			numbers[lo+i] = n
 		}
-		numbers[i] = n
-	}
+	})
 }
 
 func (x *indexOf[K]) add(keys *tensor.Tensor, numbers []int64) {
