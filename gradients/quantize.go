@@ -1,0 +1,26 @@
+package gradients
+
+import "github.com/weft-ml/weft/op"
+
+// Rounding has no derivative of use: gradients pass straight through it, within the range that is represented.
+func init() {
+	Register(func(c *Call) []Grad {
+		return c.first(output(c.like("FakeQuantWithMinMaxArgsGradient", c.DY(0), c.In(0)), 0))
+	}, "FakeQuantWithMinMaxArgs")
+	for forward, backward := range map[string]string{
+		"FakeQuantWithMinMaxVars":           "FakeQuantWithMinMaxVarsGradient",
+		"FakeQuantWithMinMaxVarsPerChannel": "FakeQuantWithMinMaxVarsPerChannelGradient",
+		"QuantizeAndDequantizeV4":           "QuantizeAndDequantizeV4Grad",
+	} {
+		Register(func(c *Call) []Grad {
+			n := c.like(backward, c.DY(0), c.In(0), c.In(1), c.In(2))
+			return List(output(n, 0), output(n, 1), output(n, 2))
+		}, forward)
+	}
+	Register(func(c *Call) []Grad { return c.first(c.DY(0)) }, "QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3",
+		"Print")
+	Register(func(c *Call) []Grad {
+		s := c.S // the operation computes its gradient itself: [time, batch, class] for losses [batch]
+		return c.first(op.Mul(s, op.ExpandDims(s, c.DY(0), op.Const(s, int32(-1))), c.Out(1)))
+	}, "CTCLoss")
+}
