@@ -98,8 +98,10 @@ func sparseSets[T setElem](ctx *kernel.Context, first int, validate bool) (*sets
 	groups, err := groupShape(dims)
 	s := &sets[T]{groups, map[int64][]T{}}
 	for i, v := range tensor.Values[T](c.values) {
-		if !c.inside(c.at(i)) {
-			return nil, status.Errorf(status.Internal, "indices[%d] = [%s] lies outside of shape %v", i, joined(c.at(i), ","), dims)
+		for d, x := range c.at(i) {
+			if x < 0 || x >= dims[d] {
+				return nil, status.Internalf("indices[%d, %d] expected < %d, got %d.", i, d, dims[d], x)
+			}
 		}
 		group := int64(0)
 		for d, size := range groups {

@@ -54,7 +54,7 @@ func findCharset(name string) (charset, error) {
 	if c, ok := charsets[plain]; ok {
 		return c, nil
 	}
-	for _, try := range []string{name, strings.NewReplacer("_", "-", " ", "-").Replace(name)} {
+	for _, try := range []string{name, strings.NewReplacer("_", "-", " ", "-").Replace(name), strings.NewReplacer("-", "_", " ", "_").Replace(name)} {
 		e, err := ianaindex.IANA.Encoding(try)
 		if err != nil || e == nil || e == japanese.ISO2022JP || e == simplifiedchinese.HZGB2312 {
 			continue // not known, or not decoded a character at a time
