@@ -26,6 +26,7 @@ type serverFlags struct {
 	portFile    string
 	insecure    bool
 	grace       time.Duration
+	sessionTTL  time.Duration
 	verbose     bool
 	announce    func(cmd *cobra.Command, s *server.Server, def cluster.ServerDef) // that the task is ready
 }
@@ -57,6 +58,7 @@ func newServer() *cobra.Command {
 	flags.StringVar(&f.portFile, "port-file", "", "file to write the port to that the task listens on")
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address beyond loopback, where anyone who can reach it can run graphs")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
+	flags.DurationVar(&f.sessionTTL, "session-ttl", 0, "close sessions that nobody has used for so long; 0 for never")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the task does")
 	return cmd
 }
@@ -110,7 +112,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		level = slog.LevelInfo
 	}
 	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
-	opts := []server.Option{server.WithLogger(logger)}
+	opts := []server.Option{server.WithLogger(logger), server.WithSessionTTL(f.sessionTTL)}
 	if f.insecure {
 		opts = append(opts, server.Insecure())
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/graph"
@@ -97,21 +98,25 @@ func (st *step) number(ctx context.Context) (err error) {
 	return err
 }
 
-// retire ends the step, whose number another one may take if it has failed. Its tasks must then have forgotten it.
+// retire ends the step and lets its tasks forget it. The number of one that has failed is used again, but not before they
+// have.
 func (st *step) retire(err error) {
-	if st.plan.collective == 0 {
-		st.session.cleanup(st.plan, st.id)
+	s, key := st.session, st.plan.collective
+	if key == 0 || err == nil {
+		s.cleanup(st.plan, st.id)
+		if key != 0 {
+			s.master.Sequences.Release(key, true)
+		}
 		return
 	}
-	if err == nil {
-		st.session.cleanup(st.plan, st.id)
-	} else {
-		_ = together(len(st.plan.parts), func(i int) error {
-			st.session.cleanupPart(&st.plan.parts[i], st.id)
-			return nil
-		})
-	}
-	st.session.master.Sequences.Release(st.plan.collective, err == nil)
+	s.master.background.Go(func() {
+		defer s.master.Sequences.Release(key, false)
+		var wg sync.WaitGroup
+		for i := range st.plan.parts {
+			wg.Go(func() { s.cleanupPart(&st.plan.parts[i], st.id) })
+		}
+		wg.Wait()
+	})
 }
 
 // askLeader returns how to learn the number of the next step with the given key from the task that leads the session's
