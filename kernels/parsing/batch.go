@@ -75,7 +75,7 @@ func (f *found) of(key string) []span {
 // scan finds features in one map of a record. Of several with one key the last counts.
 func (f *found) scan(features message, row int) bool {
 	for features != "" {
-		entry, ok := features.field(1)
+		entry, ok := features.item()
 		if !ok {
 			return false
 		}

@@ -41,7 +41,7 @@ func paddedShape(c *opdef.ShapeContext) error {
 	if err := shapes.CheckRanks(c, 1, 0); err != nil {
 		return err
 	}
-	width := int64(shapes.Unknown)
+	width := shapes.Unknown
 	if n, ok := c.ScalarValue(1); ok {
 		size := int64(c.Attrs.Type("out_type").Size())
 		switch {

@@ -54,7 +54,7 @@ func fill[T tensor.Elem](dst *tensor.Tensor, lo, hi int, v *tensor.Tensor) {
 
 func countTexts(list message) (n int, ok bool) {
 	for list != "" {
-		if _, ok := list.field(1); !ok {
+		if _, ok := list.item(); !ok {
 			return 0, false
 		}
 		n++
@@ -67,7 +67,7 @@ func countTexts(list message) (n int, ok bool) {
 func readTexts(dst *tensor.Tensor, at int, list message) bool {
 	d := tensor.Values[string](dst)
 	for list = message(strings.Clone(string(list))); list != ""; at++ {
-		b, ok := list.field(1)
+		b, ok := list.item()
 		if !ok {
 			return false
 		}

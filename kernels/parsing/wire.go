@@ -56,9 +56,9 @@ func (m *message) block() (b message, ok bool) {
 	return m.take(n)
 }
 
-// field takes a field of bytes whose number is known.
-func (m *message) field(number int) (b message, ok bool) {
-	if t, ok := m.varint(); !ok || t != tag(number, wireBytes) {
+// item takes the next of a field of bytes that is repeated, which has the number 1 in all messages that are read here.
+func (m *message) item() (b message, ok bool) {
+	if t, ok := m.varint(); !ok || t != tag(1, wireBytes) {
 		return "", false
 	}
 	return m.block()

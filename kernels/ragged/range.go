@@ -27,7 +27,7 @@ func init() {
 }
 
 func rangeShape(c *opdef.ShapeContext) error {
-	n, scalars := int64(shapes.Unknown), 0
+	n, scalars := shapes.Unknown, 0
 	for _, s := range c.In {
 		s, err := opdef.WithRankAtMost(s, 1)
 		if err != nil {

@@ -37,7 +37,7 @@ func toSparseShape(c *opdef.ShapeContext) error {
 			return err
 		}
 	}
-	rank, count := int64(shapes.Unknown), int64(shapes.Unknown)
+	rank, count := shapes.Unknown, shapes.Unknown
 	if values.RankKnown() {
 		rank, count = int64(values.Rank()+n), shapes.Count(values)
 	}

@@ -1,6 +1,8 @@
 package sparse
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/internal/cross"
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/shapes"
@@ -13,7 +15,7 @@ import (
 func init() {
 	in := []string{"indices: N * int64", "values: sparse_types", "shapes: N * int64", "dense_inputs: dense_types"}
 	attrs := []string{"N: int >= 0", "sparse_types: list({int64, string}) >= 0", "dense_types: list({int64, string}) >= 0"}
-	with := func(list []string, more ...string) []string { return append(list[:len(list):len(list)], more...) }
+	with := func(list []string, more ...string) []string { return slices.Concat(list, more) }
 	shape := func(c *opdef.ShapeContext) error {
 		copy(c.Out, []shapes.Shape{shapes.Of(shapes.Unknown, 2), shapes.Of(shapes.Unknown), shapes.Of(2)})
 		return nil

@@ -35,7 +35,7 @@ func init() {
 		Attrs: []string{"type: " + csrTypes},
 		Shape: func(c *opdef.ShapeContext) error {
 			s, err := csrShape(c, 0)
-			rank := int64(shapes.Unknown)
+			rank := shapes.Unknown
 			if s.RankKnown() {
 				rank = int64(s.Rank())
 			}

@@ -38,7 +38,7 @@ func fingerprintShape(c *opdef.ShapeContext) error {
 	if err := shapes.CheckRanks(c, 1, 0); err != nil {
 		return err
 	}
-	width := int64(shapes.Unknown)
+	width := shapes.Unknown
 	if method := c.Value(1); method != nil {
 		if m := tensor.Value[string](method); m != "farmhash64" {
 			return status.InvalidArgumentf("unexpected method: %s", m)
