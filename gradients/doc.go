@@ -7,6 +7,13 @@
 // where the one does not depend on the other. The nodes are named as TensorFlow names them: below "gradients", those for
 // operation x below "gradients/x_grad".
 //
+// # Loops, conditions and functions
+//
+// Gradients pass through the nodes of [op.WhileLoop] and [op.Cond], also in graphs that were imported, and through calls of
+// functions. The gradient of a loop is a loop that goes backwards over the values of its iterations, which it keeps on stacks;
+// it cannot be differentiated again. The gradient of a function runs the function again for the values that it needs, so that
+// one with random numbers or effects has none.
+//
 // # Rules
 //
 // A differentiable operation has a [Rule], which adds the nodes for one step of the chain rule; the rules of this package

@@ -18,6 +18,16 @@
 // Names are made unique as TensorFlow's Python API does it: "x", "x_1", "x_2". A name that is not given is that of the
 // operation.
 //
+// # Conditions, loops and functions
+//
+// [Cond] and [WhileLoop] take functions that add the nodes of a branch or of a body, [NewFunction] one that adds those of a
+// function. Values from around are used in them like any others. Results leave through what these return, and in no other
+// way: a value of a body that is used outside of it is a mistake.
+//
+//	y := op.Cond(s, pred,
+//		func(s *op.Scope) []op.Output { return []op.Output{op.Square(s, x)} },
+//		func(s *op.Scope) []op.Output { return []op.Output{x} })[0]
+//
 // # Mistakes
 //
 // Functions that add nodes return no error and never panic. One that cannot add its node records why, with the file and

@@ -1,0 +1,74 @@
+package savedmodel_test
+
+import (
+	"fmt"
+	"log"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// What a model can do.
+func Example() {
+	m, err := savedmodel.Open("testdata/lookups")
+	if err != nil {
+		log.Fatal(err)
+	}
+	g, err := m.MetaGraph(savedmodel.TagServe)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Signatures)) {
+		for input, info := range g.Signatures[name].Inputs {
+			fmt.Println(name, input, info.DType.Name(), info.Shape)
+		}
+	}
+	// Output:
+	// rows ids int64 [?]
+	// serving_default x float32 [?,2]
+	// words words string [?]
+}
+
+// Write a model without variables.
+func ExampleCreate() {
+	tmp, err := os.MkdirTemp("", "models")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(tmp)
+
+	s := op.NewScope()
+	x := op.Placeholder(s.Named("x"), tensor.Float32)
+	y := op.Square(s.Named("y"), x)
+	graph, err := s.Finalize()
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := savedmodel.Create(filepath.Join(tmp, "square"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Abort()
+	info := func(o op.Output) map[string]savedmodel.TensorInfo {
+		return map[string]savedmodel.TensorInfo{o.Node.Name: savedmodel.InfoOf(o, tensor.PartialShape{})}
+	}
+	err = b.Add(&savedmodel.MetaGraph{
+		Graph: graph.Def(), Tags: []string{savedmodel.TagServe},
+		Signatures: map[string]savedmodel.Signature{
+			savedmodel.DefaultSignature: {Inputs: info(x), Outputs: info(y), Method: savedmodel.MethodPredict},
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := b.Save(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(savedmodel.IsModel(filepath.Join(tmp, "square")))
+	// Output: true
+}
