@@ -68,8 +68,10 @@ func newTriangular[T tensor.Elem, S scalar](e element[T, S], banded bool) kernel
 		lower, adjoint := c.Attrs.Bool("lower"), c.Attrs.Bool("adjoint")
 		return kernel.Func(func(ctx *kernel.Context) error {
 			a, b := ctx.Input(0), ctx.Input(1)
-			if a.NumElements() == 0 && banded {
-				return status.InvalidArgumentf("In[0] must not be an empty tensor: %v", a)
+			for i, in := range []*tensor.Tensor{a, b} {
+				if banded && in.NumElements() == 0 {
+					return status.InvalidArgumentf("In[%d] must not be an empty tensor: %v", i, in)
+				}
 			}
 			batch, err := checkTriangular(a.Shape(), b.Shape(), banded)
 			if err == nil {

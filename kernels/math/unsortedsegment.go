@@ -157,6 +157,9 @@ func segments[T tensor.Elem](t kernel.Table, op elementwise.Op, start func(tenso
 		for i := range z {
 			z[i] = first
 		}
+		if len(x) == 0 { // segments are not looked at then
+			return nil
+		}
 		size := int(data.Shape()[k:].NumElements())
 		for i, id := range ints.Values(ids) {
 			if id < 0 {
