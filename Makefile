@@ -10,6 +10,7 @@ GO ?= go
 PYTHON ?= python3
 PKG ?= ./...
 FUZZTIME ?= 10s
+PROGRAMS ?= 2000
 ARGS ?=
 
 # Tools are pinned and live in the checkout, so that everyone lints alike.
@@ -100,6 +101,18 @@ fuzz: ## Fuzz every parser for FUZZTIME each
 			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")"; \
 		done; \
 	done
+
+.PHONY: fuzz-ops
+fuzz-ops: build $(VENV_READY) ## Try random operations against TensorFlow (ARGS="--tries 50000")
+	$(VENV)/bin/python -m interop.fuzz $(ARGS)
+
+.PHONY: metamorphic
+metamorphic: ## Run PROGRAMS random programs in every way (ARGS="-first 10000"); one that fails is kept, as small as possible
+	$(GO) test ./internal/metamorphic -run RandomPrograms -timeout 60m -programs $(PROGRAMS) -keep testdata $(ARGS)
+
+.PHONY: soak
+soak: ## Make 10,000 sessions and 100,000 steps, of which many are cancelled, and look for what is left
+	$(GO) test -tags invariants ./internal/master ./server -run Soak -v -timeout 60m -soak 100
 
 .PHONY: cover
 cover: ## Measure test coverage (.tmp/cover.html)

@@ -21,7 +21,7 @@ import (
 )
 
 // maxAdded is the default of Options.Limit.
-const maxAdded = 1 << 20
+const maxAdded = 1 << 16
 
 // lowerAttr is the attribute of If, Case and While nodes that are to be lowered.
 const lowerAttr = "_lower_using_switch_merge"
@@ -38,7 +38,7 @@ type Options struct {
 	// CallsOnly leaves If, Case and While as they are.
 	CallsOnly bool
 	// Limit bounds the nodes that are added, about: functions that call others twice each would grow exponentially. 0 is for
-	// 1<<20.
+	// 1<<16.
 	Limit int
 }
 

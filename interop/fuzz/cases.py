@@ -1,0 +1,205 @@
+"""Random uses of operations, from their definitions."""
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2, graph_pb2, node_def_pb2, types_pb2
+from tensorflow.python.framework import kernels, op_def_registry
+
+from interop.fuzz import allowed, values
+
+TYPES = [types_pb2.DataType.Value("DT_" + name) for name in
+         "FLOAT DOUBLE INT32 INT64 UINT8 INT8 INT16 UINT16 UINT32 UINT64 HALF BFLOAT16 BOOL COMPLEX64 COMPLEX128 STRING".split()]
+MAX_INPUTS = 12
+
+
+@dataclasses.dataclass
+class Case:
+    """One node and what it is given."""
+    op: str
+    attrs: dict     # of AttrValue messages
+    names: list     # of the input arguments, one for each tensor
+    inputs: list    # of arrays
+    constant: bool  # inputs are Const nodes: shapes are inferred from values, and the node may be folded
+    outputs: int
+
+    def nodes(self, name):
+        """The node under a name, with nodes for its inputs."""
+        graph = graph_pb2.GraphDef()
+        graph.versions.producer = 2474
+        node = node_def_pb2.NodeDef(name=name, op=self.op)
+        for key, value in self.attrs.items():
+            node.attr[key].CopyFrom(value)
+        for i, array in enumerate(self.inputs):
+            source = graph.node.add(name=f"{name}_in{i}", op="Const" if self.constant else "Placeholder")
+            proto = tensor(array)
+            source.attr["dtype"].type = proto.dtype
+            if self.constant:
+                source.attr["value"].tensor.CopyFrom(proto)
+            else:
+                source.attr["shape"].shape.unknown_rank = True
+            node.input.append(source.name)
+        graph.node.add().CopyFrom(node)
+        return graph
+
+    def feeds(self, name):
+        return {} if self.constant else {f"{name}_in{i}:0": tensor(a) for i, a in enumerate(self.inputs)}
+
+    def __str__(self):
+        attrs = " ".join(f"{k}={' '.join(str(v).split())}" for k, v in sorted(self.attrs.items()))
+        inputs = "".join(f"\n    {n}: {a.dtype.name}{list(a.shape)} {np.array2string(a, threshold=12, edgeitems=2, max_line_width=150)}"
+                         for n, a in zip(self.names, self.inputs))
+        return f"{self.op} {attrs}{' (constants)' if self.constant else ''}{inputs}"
+
+
+def tensor(array):
+    return tf.make_tensor_proto(array, shape=array.shape)
+
+
+class Unsuitable(Exception):
+    """An operation, or a draw of attributes, that is not for this."""
+
+
+class Generator:
+    """Makes random cases. It remembers what has worked, and makes half of the cases from that."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        self.worked = {}  # by operation
+
+    def remember(self, case):
+        kept = self.worked.setdefault(case.op, [])
+        if len(kept) < 24:
+            kept.append(case)
+        else:
+            kept[int(self.rng.integers(len(kept)))] = case
+
+    def case(self, op):
+        kept = self.worked.get(op)
+        if kept and self.rng.random() < .5:
+            return self.changed(kept[int(self.rng.integers(len(kept)))])
+        definition = op_def_registry.get(op)
+        if any(arg.is_ref for arg in [*definition.input_arg, *definition.output_arg]):
+            raise Unsuitable
+        attrs = self.attributes(definition)
+        base = values.shape(self.rng, int(self.rng.choice([0, 1, 2, 3, 4, 5], p=[.1, .2, .25, .15, .25, .05])))
+        names, inputs = [], []
+        for arg in definition.input_arg:
+            for dtype in arg_types(arg, attrs):
+                names.append(arg.name)
+                inputs.append(values.of(self.rng, arg.name, tf.as_dtype(dtype), base, not allowed.ordinary(op)))
+        if len(inputs) > MAX_INPUTS:
+            raise Unsuitable
+        outputs = sum(len(arg_types(arg, attrs)) for arg in definition.output_arg)
+        if not outputs:
+            raise Unsuitable
+        return Case(op, attrs, names, inputs, self.rng.random() < .3, outputs)
+
+    def changed(self, case):
+        """A case in which one input or attribute is another."""
+        out = dataclasses.replace(case, attrs=dict(case.attrs), inputs=list(case.inputs), constant=self.rng.random() < .3)
+        definition = op_def_registry.get(case.op)
+        free = [a for a in definition.attr if a.type in ("int", "float", "bool", "string", "list(int)") and not is_number(definition, a.name)
+                and a.name not in ("seed", "seed2")]
+        if free and self.rng.random() < .3:
+            attr = free[int(self.rng.integers(len(free)))]
+            out.attrs[attr.name] = self.attribute(attr)
+        elif out.inputs:
+            i = int(self.rng.integers(len(out.inputs)))
+            old = out.inputs[i]
+            dtype = tf.as_dtype(old.dtype) if old.dtype != object else tf.string
+            extremes = not allowed.ordinary(case.op)
+            if self.rng.random() < .6:
+                out.inputs[i] = values.numbers(self.rng, dtype, old.shape, extremes)
+            else:
+                out.inputs[i] = values.of(self.rng, case.names[i], dtype, old.shape, extremes)
+        return out
+
+    def attributes(self, definition):
+        attrs = {}
+        for attr in definition.attr:
+            attrs[attr.name] = self.attribute(attr)
+            if attr.name in ("seed", "seed2"):
+                attrs[attr.name].i = int(self.rng.integers(1, 100))  # 0 is for another seed every time
+        usable = [k for k in kernels.get_registered_kernels_for_op(definition.name).kernel if k.device_type == "CPU"]
+        if not usable:
+            raise Unsuitable
+        kernel = usable[int(self.rng.integers(len(usable)))]
+        for constraint in kernel.constraint:
+            kinds = [t for t in constraint.allowed_values.list.type if t in TYPES]
+            if not kinds or constraint.name not in attrs:
+                raise Unsuitable
+            value = attrs[constraint.name]
+            if value.WhichOneof("value") == "list":
+                for i in range(len(value.list.type)):
+                    value.list.type[i] = int(self.rng.choice(kinds))
+            else:
+                value.type = int(self.rng.choice(kinds))
+        return attrs
+
+    def attribute(self, attr):
+        """A random value of an attribute."""
+        rng = self.rng
+        value = attr_value_pb2.AttrValue()
+        allowed = attr.allowed_values.list
+        chance = rng.random()
+        if attr.type == "type":
+            kinds = [t for t in allowed.type if t in TYPES] or TYPES
+            if allowed.type and not any(t in TYPES for t in allowed.type):
+                raise Unsuitable
+            value.type = int(rng.choice(kinds))
+        elif attr.type == "list(type)":
+            kinds = [t for t in allowed.type if t in TYPES] or TYPES
+            count = int(rng.integers(attr.minimum, attr.minimum + 3))
+            value.list.type.extend(int(t) for t in rng.choice(kinds, count))
+            value.list.SetInParent()
+        elif attr.HasField("default_value") and chance < .5:
+            value.CopyFrom(attr.default_value)
+        elif attr.type == "int":
+            low = attr.minimum if attr.has_minimum else (-1 if chance > .9 else 0)
+            value.i = int(low + rng.integers(0, 4))
+        elif attr.type == "float":
+            value.f = float(rng.choice([0, 1, .5, -1, 1e-3, 2, 10]))
+        elif attr.type == "bool":
+            value.b = bool(rng.random() < .5)
+        elif attr.type == "string":
+            value.s = bytes(allowed.s[int(rng.integers(len(allowed.s)))]) if allowed.s else values.WORDS[int(rng.integers(len(values.WORDS)))]
+        elif attr.type == "list(int)":
+            kind = rng.random()
+            if kind < .5:  # as windows and strides are
+                value.list.i.extend([1, int(rng.integers(1, 4)), int(rng.integers(1, 4)), 1])
+            else:
+                value.list.i.extend(int(i) for i in rng.integers(-1 if kind > .95 else 1, 4, int(rng.integers(0, 6))))
+            value.list.SetInParent()
+        elif attr.type == "list(float)":
+            value.list.f.extend(float(f) for f in rng.standard_normal(int(rng.integers(0, 4))))
+            value.list.SetInParent()
+        elif attr.type == "list(string)":
+            value.list.s.extend(values.WORDS[int(i)] for i in rng.integers(0, len(values.WORDS), int(rng.integers(0, 3))))
+            value.list.SetInParent()
+        elif attr.type == "shape":
+            for d in values.shape(rng, int(rng.integers(0, 4))):
+                value.shape.dim.add(size=d)
+            value.shape.SetInParent()
+        else:
+            raise Unsuitable
+        return value
+
+
+def is_number(definition, name):
+    """Whether an attribute says how many tensors an argument has."""
+    return any(arg.number_attr == name for arg in [*definition.input_arg, *definition.output_arg])
+
+
+def arg_types(arg, attrs):
+    """The types of the tensors of an argument."""
+    if arg.type_list_attr:
+        types = list(attrs[arg.type_list_attr].list.type)
+    else:
+        count = attrs[arg.number_attr].i if arg.number_attr else 1
+        if count > MAX_INPUTS:
+            raise Unsuitable
+        types = [attrs[arg.type_attr].type if arg.type_attr else arg.type] * max(count, 0)
+    if any(t not in TYPES for t in types):
+        raise Unsuitable
+    return types

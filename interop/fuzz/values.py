@@ -1,0 +1,86 @@
+"""Random shapes and values, chosen so that an operation has a fair chance to accept them."""
+import numpy as np
+import tensorflow as tf
+
+WORDS = [b"", b"a", b"abc", b"weft", b"12", b"-3.5", b"1e3", b"a b c", b"/x/y.txt", b"\xff\x00", "\u65e5\u672c".encode(), b"%d", b"true"]
+EXTREMES = [np.nan, np.inf, -np.inf, -0.0, 1e30, -1e-30]
+
+# What the name of an integer input says of its values.
+AXES = ("axis", "axes", "dim", "dimension", "reduction_indices", "perm", "concat_dim", "split_dim", "dims")
+SIZES = ("shape", "size", "sizes", "multiples", "output_shape", "input_sizes", "filter_sizes", "out_backprop_sizes", "dense_shape",
+         "new_shape", "num", "k", "depth", "num_segments", "ksize", "strides", "block_shape", "out_shape", "output_size", "lengths")
+
+
+def shape(rng, rank):
+    """Dimensions are small, and now and then 0."""
+    return tuple(int(rng.choice([0, 1, 2, 3, 4, 5, 7], p=[.04, .2, .25, .2, .16, .1, .05])) for _ in range(rank))
+
+
+def near(rng, base):
+    """A shape that has to do with the base: the same, one that broadcasts to it, or another."""
+    kind = rng.random()
+    if kind < .5:
+        return base
+    if kind < .6:
+        return tuple(1 if rng.random() < .4 else d for d in base)
+    if kind < .7:
+        return base[int(rng.integers(0, len(base) + 1)):]
+    if kind < .8:
+        return ()
+    if kind < .9:
+        return (len(base),) if rng.random() < .5 else shape(rng, 1)
+    return shape(rng, int(rng.integers(0, 5)))
+
+
+def numbers(rng, dtype, shape_, extremes=True):
+    """Values of an input of which nothing is known. Extremes are infinities, very large and small numbers, and none."""
+    if dtype == tf.string:
+        return np.array([WORDS[i] for i in rng.integers(0, len(WORDS), int(np.prod(shape_)))], object).reshape(shape_)
+    kind = dtype.as_numpy_dtype
+    if dtype == tf.bool:
+        return rng.random(shape_) < .5
+    if dtype.is_integer:
+        low = 0 if dtype.is_unsigned else -3
+        out = rng.integers(low, 9, shape_)
+        if rng.random() < .05:
+            info = np.iinfo(kind)
+            out = np.where(rng.random(shape_) < .3, rng.choice([info.min, info.max], size=shape_), out)
+        return np.asarray(out).astype(kind)
+    with np.errstate(all="ignore"):
+        out = rng.standard_normal(shape_) * rng.choice([.5, 1, 3])
+        if extremes and rng.random() < .08:
+            out = np.where(rng.random(shape_) < .3, rng.choice(EXTREMES, size=shape_), out)
+        if dtype.is_complex:
+            out = out + 1j * rng.standard_normal(shape_)
+        return np.asarray(out).astype(kind)
+
+
+def integers(rng, name, dtype, base):
+    """Values of an integer input of an operation by its name, or None if the name says nothing."""
+    kind, rank = dtype.as_numpy_dtype, len(base)
+    if name in AXES:
+        if rng.random() < .5:
+            return np.asarray(rng.integers(-rank, max(rank, 1)), kind)
+        count = int(rng.integers(0, rank + 1))
+        return np.array(rng.permutation(rank)[:count] if name != "perm" else rng.permutation(rank), kind)
+    if name in SIZES:
+        if rng.random() < .3:
+            return np.asarray(rng.integers(0, 6), kind)
+        if rng.random() < .4:
+            return np.array(base, kind)
+        return np.array(rng.integers(1, 6, rank if rng.random() < .7 else int(rng.integers(0, 5))), kind)
+    if name in ("begin", "start", "end", "offset", "paddings", "crops") or "indices" in name or name.endswith("ids"):
+        shape_ = {"paddings": (rank, 2), "crops": (max(rank - 2, 0), 2), "begin": (rank,), "end": (rank,)}.get(name) or near(rng, base)
+        out = rng.integers(-1 if rng.random() < .1 else 0, 4, shape_)
+        if name.endswith("ids") and rng.random() < .8:
+            out = np.sort(out, axis=None).reshape(shape_)
+        return np.asarray(out).astype(kind)
+    return None
+
+
+def of(rng, name, dtype, base, extremes):
+    if dtype in (tf.int32, tf.int64) and rng.random() < .9:
+        found = integers(rng, name, dtype, base)
+        if found is not None:
+            return found
+    return numbers(rng, dtype, near(rng, base), extremes)

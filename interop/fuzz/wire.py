@@ -1,0 +1,104 @@
+"""Sessions over bare calls of MasterService, so that graphs arrive as they are made: TensorFlow's client would refuse most of
+what is wrong with them."""
+import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from tensorflow.core.framework import tensor_pb2
+from tensorflow.core.protobuf import config_pb2
+
+_STRING, _BYTES, _INT64, _INT32, _BOOL, _MESSAGE = 9, 12, 3, 5, 8, 11
+_OPTIONAL, _REPEATED = 1, 3
+
+# The fields that are used, by number. Messages inside of them stay bytes where they are made elsewhere.
+_MESSAGES = {
+    "NamedTensor": [("name", 1, _STRING, _OPTIONAL), ("tensor", 2, _BYTES, _OPTIONAL)],
+    "CreateSessionRequest": [("graph_def", 1, _BYTES, _OPTIONAL), ("config", 2, _BYTES, _OPTIONAL)],
+    "CreateSessionResponse": [("session_handle", 1, _STRING, _OPTIONAL)],
+    "ExtendSessionRequest": [("session_handle", 1, _STRING, _OPTIONAL), ("graph_def", 2, _BYTES, _OPTIONAL),
+                             ("current_graph_version", 3, _INT64, _OPTIONAL)],
+    "ExtendSessionResponse": [("new_graph_version", 4, _INT64, _OPTIONAL)],
+    "RunStepRequest": [("session_handle", 1, _STRING, _OPTIONAL), ("feed", 2, "NamedTensor", _REPEATED),
+                       ("fetch", 3, _STRING, _REPEATED), ("store_errors_in_response_body", 7, _BOOL, _OPTIONAL)],
+    "RunStepResponse": [("tensor", 1, "NamedTensor", _REPEATED), ("status_code", 3, _INT32, _OPTIONAL),
+                        ("status_error_message", 4, _BYTES, _OPTIONAL)],  # not always UTF-8
+    "CloseSessionRequest": [("session_handle", 1, _STRING, _OPTIONAL)],
+}
+
+
+def _classes():
+    file = descriptor_pb2.FileDescriptorProto(name="interop/fuzz.proto", package="interop", syntax="proto3")
+    for name, fields in _MESSAGES.items():
+        message = file.message_type.add(name=name)
+        for field, number, kind, label in fields:
+            added = message.field.add(name=field, number=number, label=label)
+            added.type = _MESSAGE if isinstance(kind, str) else kind
+            if isinstance(kind, str):
+                added.type_name = ".interop." + kind
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName("interop." + name)) for name in _MESSAGES}
+
+
+_CLASS = _classes()
+
+
+class Failure(Exception):
+    """An error of a server, by the number of its code."""
+
+    def __init__(self, code, text):
+        super().__init__(text)
+        self.code, self.text = code, text
+
+
+class Master:
+    """The master of one server."""
+
+    def __init__(self, address, seconds):
+        unlimited = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1),
+                     ("grpc.max_reconnect_backoff_ms", 200), ("grpc.initial_reconnect_backoff_ms", 50)]
+        self.channel, self.seconds = grpc.insecure_channel(address, unlimited), seconds
+
+    def call(self, method, **fields):
+        request = _CLASS[method + "Request"](**fields)
+        answer = _CLASS.get(method + "Response")
+        stub = self.channel.unary_unary(
+            "/tensorflow.MasterService/" + method, request_serializer=lambda m: m.SerializeToString(),
+            response_deserializer=answer.FromString if answer else lambda b: b)
+        try:
+            return stub(request, timeout=self.seconds)
+        except grpc.RpcError as e:
+            raise Failure(e.code().value[0], e.details()) from None
+
+    def wait(self):
+        """Waits until the server is up."""
+        grpc.channel_ready_future(self.channel).result(timeout=300)
+
+    def session(self):
+        """A session that runs graphs as they are: optimizers drop nodes before these could fail."""
+        config = config_pb2.ConfigProto()
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
+        config.graph_options.optimizer_options.opt_level = config_pb2.OptimizerOptions.L0
+        return Session(self, self.call("CreateSession", config=config.SerializeToString()).session_handle)
+
+
+class Session:
+    """A session whose graph grows."""
+
+    def __init__(self, master, handle):
+        self.master, self.handle, self.version = master, handle, 0
+
+    def extend(self, graph_def):
+        self.version = self.master.call("ExtendSession", session_handle=self.handle, graph_def=graph_def.SerializeToString(),
+                                        current_graph_version=self.version).new_graph_version
+
+    def run(self, feeds, fetches):
+        """Returns the fetched TensorProtos; feeds are TensorProtos by name."""
+        named = [_CLASS["NamedTensor"](name=name, tensor=proto.SerializeToString()) for name, proto in feeds.items()]
+        response = self.master.call("RunStep", session_handle=self.handle, feed=named, fetch=fetches,
+                                    store_errors_in_response_body=True)
+        if response.status_code:
+            raise Failure(response.status_code, response.status_error_message.decode(errors="replace"))
+        tensors = {t.name: t.tensor for t in response.tensor}
+        return [tensor_pb2.TensorProto.FromString(tensors[name]) for name in fetches]
+
+    def close(self):
+        self.master.call("CloseSession", session_handle=self.handle)
