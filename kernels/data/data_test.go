@@ -221,3 +221,24 @@ func TestGlobalShuffleNeedsAnyOrder(t *testing.T) {
 }
 
 const anyOrderText = "`global_shuffle` requires all upstream transformations be compatible with random access. Got: FAILED_PRECONDITION: "
+
+func TestOptionsAreMerged(t *testing.T) {
+	b := newBench(t)
+	with := func(d tensor.Tensor, options string) tensor.Tensor {
+		attrs := b.attrs()
+		attrs["serialized_options"] = options
+		out, err := b.run("o", "OptionsDataset", attrs, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out[0]
+	}
+	d := with(b.make("TakeDataset", b.make("ConcatenateDataset", with(b.count(0, 2), "a"), with(b.count(2, 4), "b")), num(3)), "c")
+	out, err := b.run("get", "GetOptions", nil, d)
+	if err != nil || tensor.Value[string](&out[0]) != "abc" {
+		t.Errorf("options are %v, %v, want abc", out, err)
+	}
+	if got := b.take(b.iterator("it", d), -1); !slices.Equal(got, []int64{0, 1, 2}) {
+		t.Errorf("elements are %v", got)
+	}
+}

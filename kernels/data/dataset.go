@@ -47,6 +47,19 @@ type dataset interface {
 	iterate(r *run) (iterator, error)
 }
 
+// inputsOf returns the datasets that d takes elements from.
+func inputsOf(d dataset) []dataset {
+	switch d := d.(type) {
+	case interface{ from() dataset }:
+		return []dataset{d.from()}
+	case *zipDataset:
+		return d.inputs
+	case *concatenateDataset:
+		return d.parts[:]
+	}
+	return nil
+}
+
 // errEnd is what an iterator returns after the last element, however often it is asked.
 var errEnd = io.EOF
 

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"errors"
 	"reflect"
 	"strings"
 
@@ -68,25 +67,14 @@ func anyOrder(d dataset) error {
 		if d.n < 0 {
 			return status.FailedPreconditionf("Global shuffling does not support empty dataset or skipping the entire dataset. Got skip(%d).", d.n)
 		}
-	case *zipDataset:
-		return errors.Join(each(d.inputs, anyOrder)...)
-	case *concatenateDataset:
-		return errors.Join(each(d.parts[:], anyOrder)...)
 	}
-	if d, ok := d.(interface{ from() dataset }); ok {
-		return anyOrder(d.from())
+	for _, input := range inputsOf(d) {
+		if err := anyOrder(input); err != nil {
+			return err
+		}
 	}
 	return nil
 }
-
-func each[T any](all []T, f func(T) error) (errs []error) {
-	for _, x := range all {
-		errs = append(errs, f(x))
-	}
-	return errs
-}
-
-func (s *stage) from() dataset { return s.input }
 
 func (d *globalShuffleDataset) iterate(*run) (iterator, error) {
 	it := &globalShuffleIterator{d: d, n: d.cardinality()}

@@ -7,7 +7,6 @@ func init() {
 		name, doc string
 		in, attrs []string
 	}{
-		{"OptionsDataset", "Gives a dataset with options for how it is iterated over.", nil, append([]string{"serialized_options: string"}, described()...)},
 		{"ModelDataset", "Gives a dataset whose parallelism may be tuned.", nil,
 			typed("algorithm: int = 0", "cpu_budget: int = 0", "ram_budget: int = 0")},
 		{"MaxIntraOpParallelismDataset", "Gives a dataset whose functions use a bounded number of threads.", []string{"max_intra_op_parallelism: int64"}, typed()},

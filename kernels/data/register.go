@@ -135,6 +135,8 @@ type stage struct {
 
 func (s *stage) cardinality() int64 { return s.input.cardinality() }
 
+func (s *stage) from() dataset { return s.input }
+
 // stageOf returns the stage of a node whose first input is a dataset.
 func (n *node) stageOf(ctx *kernel.Context) (stage, error) {
 	input, err := datasetOf(ctx.Input(0))

@@ -1,0 +1,46 @@
+package data
+
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerStage("OptionsDataset", "Gives a dataset with options for how it is iterated over.", nil,
+		append([]string{"serialized_options: string"}, described()...),
+		func(n *node, _ *kernel.Context, s stage) (dataset, error) {
+			return &optionsDataset{passDataset{s}, n.Attrs.String("serialized_options")}, nil
+		})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "GetOptions", Doc: "Gives the options of a dataset, a serialized tensorflow.data.Options: those of its inputs and its own, of which the last count.",
+			In: []string{"input_dataset: variant"}, Out: []string{"serialized_options: string"}, Shape: opdef.ScalarShape,
+		},
+		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
+			d, err := datasetOf(ctx.Input(0))
+			if err == nil {
+				ctx.SetOutput(0, tensor.Scalar(options(d)))
+			}
+			return err
+		})),
+	})
+}
+
+// optionsDataset has the elements of its input. What its options ask for is the business of Go's scheduler; they are kept
+// for programs that look at them.
+type optionsDataset struct {
+	passDataset
+	options string
+}
+
+// options returns the merged options of a dataset. Serialized messages merge by being put one after the other.
+func options(d dataset) (all string) {
+	for _, input := range inputsOf(d) {
+		all += options(input)
+	}
+	if d, ok := d.(*optionsDataset); ok {
+		all += d.options
+	}
+	return all
+}
