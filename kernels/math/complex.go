@@ -23,9 +23,9 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "Conj", Doc: "The complex conjugate of every element.", In: []string{"input: T"}, Out: []string{"output: T"},
-			Attrs: []string{"T: {complex64, complex128, variant} = complex64"}, Shape: opdef.SameShape,
+			Attrs: []string{"T: {complex64, complex128, variant} = complex64"}, Shape: conjShape,
 		},
-		Kernels: byT(elementwise.Complexes(cheap, cmplx.Conj)),
+		Kernels: byT(elementwise.Union(elementwise.Complexes(cheap, cmplx.Conj), kernel.Table{tensor.Variant: kernel.Stateless(conjVariants)})),
 	})
 	join := func(t tensor.DType, n kernel.New) kernel.Impl {
 		return kernel.Impl{Types: map[string][]tensor.DType{"T": {t}}, New: n}

@@ -130,6 +130,20 @@ func ascending(starts []int32, n int) bool {
 	return starts[0] == 0 && int(starts[len(starts)-1]) == n
 }
 
+// Conj returns the complex conjugate of the matrices.
+func (m *CSR) Conj() (any, error) {
+	out := *m
+	switch m.values.DType() {
+	case tensor.Complex64:
+		out.values = tensor.Vector(conjugated(tensor.Values[complex64](&m.values), true)...)
+	case tensor.Complex128:
+		out.values = tensor.Vector(conjugated(tensor.Values[complex128](&m.values), true)...)
+	default:
+		out.values = m.values.Retain()
+	}
+	return &out, nil
+}
+
 // csrInput returns the matrix in input i.
 func csrInput(ctx *kernel.Context, i int) (*CSR, error) {
 	in := ctx.Input(i)

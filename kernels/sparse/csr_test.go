@@ -195,6 +195,18 @@ func TestCSRTranspose(t *testing.T) {
 	}
 }
 
+func TestCSRConjugate(t *testing.T) {
+	a := sample(2, 3, 4, 8)
+	m := a.csr(t)
+	v := &tensor.Values[tensor.VariantValue](&m)[0]
+	c, err := v.Value.(*CSR).Conj()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Value = c
+	fromCSR(t, m).compare(t, a.taken(operand{conj: true}))
+}
+
 // TestCSRCholesky multiplies the factors of permuted Hermitian matrices.
 func TestCSRCholesky(t *testing.T) {
 	a := sample(2, 7, 7, 11)

@@ -189,12 +189,14 @@ func putDistances(out []float32, dims tensor.Shape, hyp, truth sequences, normal
 		if p := truth.place(); place == nil || p != nil && slices.Compare(p, place) < 0 {
 			place = p
 		}
-		at := int64(0)
+		at, inside := int64(0), true
 		for d, x := range place {
-			if x < 0 || x >= dims[d] {
-				return status.Internalf("Got an index [%s] which would require writing to outside of the buffer for the output tensor %v", joined(place, ","), dims)
-			}
 			at = at*dims[d] + x
+			inside = inside && x >= 0 && x < dims[d]
+		}
+		if !inside {
+			return status.Internalf("Got an inner product %d which would require writing to outside of the buffer for the output tensor (max elements %d)",
+				at, len(out))
 		}
 		h, t := hyp.next(place), truth.next(place)
 		distance := float32(editDistance(t, h))
