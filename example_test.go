@@ -3,7 +3,6 @@ package weft_test
 import (
 	"context"
 	"fmt"
-	"log"
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/graph"
@@ -20,18 +19,18 @@ func Example() {
 	y := op.Mul(s.WithDevice("/job:ps/task:1"), sum, sum)
 	g, err := s.Finalize()
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	sess, err := weft.NewSession("grpc://localhost:2222", g)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer sess.Close()
 	feeds := map[graph.Output]tensor.Tensor{x: tensor.Vector[float32](1, 2)}
 	out, err := sess.Run(context.Background(), feeds, []graph.Output{y}, nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(out[0].Go()) // [4 9]
 }
@@ -42,16 +41,16 @@ func ExampleLoadSavedModel() {
 	ctx := context.Background()
 	m, err := weft.LoadSavedModel(ctx, "grpc://localhost:2222", "/models/digits", nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer m.Close()
 	digits, err := m.Signature(savedmodel.DefaultSignature)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	out, err := digits.Run(ctx, map[string]any{"images": [][]float32{{0, 0.5, 1}}})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(out["probabilities"])
 }
@@ -60,9 +59,9 @@ func ExampleLoadSavedModel() {
 func ExampleFreezeSavedModel() {
 	frozen, err := weft.FreezeSavedModel(context.Background(), "grpc://localhost:2222", "/models/digits", nil, []string{"probabilities"})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if err := savedmodel.WriteGraph("digits.pb", frozen); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 }

@@ -2,6 +2,7 @@ package weft
 
 import (
 	"context"
+	"maps"
 	"os"
 	"slices"
 
@@ -133,7 +134,7 @@ func (m *SavedModel) start(ctx context.Context, model *savedmodel.Model, g *grap
 		if name == savedmodel.SignatureInitOp || name == savedmodel.SignatureTrainOp {
 			continue
 		}
-		if m.signatures[name], err = newSignature(m.Session, g, name, sig); err != nil {
+		if m.signatures[name], err = newSignature(m.Session, g, sig); err != nil {
 			return status.Errorf(status.CodeOf(err), "signature %q: %w", name, err)
 		}
 	}
@@ -157,9 +158,7 @@ func (m *SavedModel) restore(ctx context.Context, g *graph.Graph, prefix string,
 		return err
 	}
 	feeds := map[graph.Output]tensor.Tensor{file: tensor.Scalar(prefix)}
-	for o, t := range assets {
-		feeds[o] = t
-	}
+	maps.Copy(feeds, assets)
 	_, err = m.Session.Run(ctx, feeds, nil, []*graph.Node{restore})
 	return err
 }

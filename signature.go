@@ -38,7 +38,7 @@ type Argument struct {
 	output graph.Output
 }
 
-func newSignature(s *Session, g *graph.Graph, name string, def savedmodel.Signature) (*Signature, error) {
+func newSignature(s *Session, g *graph.Graph, def savedmodel.Signature) (*Signature, error) {
 	sig := &Signature{Method: def.Method, session: s, defaults: def.Defaults, turn: make(chan struct{}, 1)}
 	var err error
 	if sig.Inputs, err = arguments(g, def.Inputs); err != nil {

@@ -2,7 +2,6 @@ package checkpoint_test
 
 import (
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 
@@ -13,36 +12,36 @@ import (
 func Example() {
 	dir, err := os.MkdirTemp("", "checkpoints")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer os.RemoveAll(dir)
 	prefix := filepath.Join(dir, "model.ckpt-100")
 
 	w, err := checkpoint.Create(prefix)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer w.Abort()
 	weights, words := tensor.Vector[float32](0.5, -1), tensor.Vector("a", "b")
 	if err := w.Add("weights", &weights); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if err := w.Add("words", &words); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if err := w.Close(); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	r, err := checkpoint.Open(prefix)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer r.Close()
 	for _, info := range r.Tensors() {
 		t, err := r.Read(info.Name)
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		fmt.Println(info.Name, info.DType.Name(), info.Shape, t.Go())
 	}

@@ -153,8 +153,8 @@ func TestReferencesInControlFlow(t *testing.T) {
 	})[0]
 	merged := op.Cond(s, op.Const(s, false), func(s *scope) outs { return outs{op.ReadVariableOp(s, handle, tensor.Float64)} },
 		func(*scope) outs { return outs{op.Const(s, []float64{0, 0})} })[0]
-	f, tr := s.Add("RefSwitch", []op.Arg{op.One(ref), op.One(op.Const(s, true))}, nil), op.Output{}
-	tr = s.Add("RefMerge", []op.Arg{op.Many(outs{f.Out(0), f.Out(1)})}, nil).Out(0)
+	f := s.Add("RefSwitch", []op.Arg{op.One(ref), op.One(op.Const(s, true))}, nil)
+	tr := s.Add("RefMerge", []op.Arg{op.Many(outs{f.Out(0), f.Out(1)})}, nil).Out(0)
 	grads := gradients.Add(s, outs{y, z, merged, op.Square(s, tr)}, outs{ref, handle})
 	g, err := s.Finalize()
 	if err != nil {

@@ -3,7 +3,6 @@ package gradients_test
 import (
 	"context"
 	"fmt"
-	"log"
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/gradients"
@@ -16,16 +15,16 @@ import (
 func run(s *op.Scope, feeds map[op.Output]tensor.Tensor, outputs ...op.Output) []tensor.Tensor {
 	g, err := s.Finalize()
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	sess, err := weft.NewSession("local", g)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer sess.Close()
 	values, err := sess.Run(context.Background(), feeds, outputs, nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return values
 }
@@ -68,7 +67,7 @@ func ExampleCheck() {
 	y := op.Sin(s, op.Square(s, x))
 	sess, err := weft.NewSession("local", s.Graph())
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer sess.Close()
 	step := func(ctx context.Context, feeds map[op.Output]tensor.Tensor, fetches []op.Output) ([]tensor.Tensor, error) {

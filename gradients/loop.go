@@ -81,7 +81,7 @@ func (a *accumulation) backVars(back *backLoop) []backVar {
 			continue
 		}
 		b := backVar{loopVar: v}
-		begin := op.Output{}
+		var begin op.Output
 		if v.exit != nil {
 			begin = a.dense(v.exit.Out(0))
 		} else {

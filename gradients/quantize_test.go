@@ -4,11 +4,10 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/gradients"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
-
-	"github.com/weft-ml/weft"
 )
 
 // TestStraightThrough holds TensorFlow's gradients of what rounds, which are not those that differences show.

@@ -5,10 +5,10 @@ import "github.com/weft-ml/weft/op"
 // The gradient of a sparse tensor is that of its values; indices and shapes have none.
 func init() {
 	Register(func(c *Call) []Grad {
-		s, order := c.S, op.Output{}
+		s := c.S
 		count := op.Size(s, c.In(1))
 		// Reordering the numbers of the values says where each went.
-		_, order = op.SparseReorder(s, c.In(0), op.Range(s, op.Const(s, int32(0)), count, op.Const(s, int32(1))), c.In(2))
+		_, order := op.SparseReorder(s, c.In(0), op.Range(s, op.Const(s, int32(0)), count, op.Const(s, int32(1))), c.In(2))
 		return List(op.Output{}, op.Gather(s, c.DY(1), op.InvertPermutation(s, order)), op.Output{})
 	}, "SparseReorder")
 	Register(func(c *Call) []Grad {

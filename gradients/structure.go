@@ -176,14 +176,6 @@ func union(a, b []guard) []guard {
 	return out
 }
 
-// loopAround returns the loop that a value is in; nil for none.
-func (st *structure) loopAround(n *graph.Node) *loop {
-	if f := st.frame[n]; f != nil {
-		return st.loops[f]
-	}
-	return nil
-}
-
 // loopOf returns the loop that an Enter or Exit node belongs to.
 func (st *structure) loopOf(n *graph.Node) *loop {
 	if isEnter(n) {

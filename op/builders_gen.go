@@ -4532,6 +4532,11 @@ func GetElementAtIndex(s *Scope, dataset Output, index Output, outputTypes []ten
 	return outArg(s.Add("GetElementAtIndex", []Arg{One(dataset), One(index)}, attrs), "components")
 }
 
+// GetOptions: Gives the options of a dataset, a serialized tensorflow.data.Options: those of its inputs and its own, of which the last count.
+func GetOptions(s *Scope, inputDataset Output) Output {
+	return out(s.Add("GetOptions", []Arg{One(inputDataset)}, nil), 0)
+}
+
 // GetSessionHandle: Keeps a tensor in the session and gives a handle to it.
 func GetSessionHandle(s *Scope, value Output) Output {
 	return out(s.Add("GetSessionHandle", []Arg{One(value)}, nil), 0)
@@ -4546,6 +4551,28 @@ func GetSessionHandleV2(s *Scope, value Output) Output {
 func GetSessionTensor(s *Scope, handle Output, dtype tensor.DType) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	return out(s.Add("GetSessionTensor", []Arg{One(handle)}, attrs), 0)
+}
+
+// GlobalShuffleDatasetAttr is an optional argument of [GlobalShuffleDataset].
+type GlobalShuffleDatasetAttr func(opdef.Attrs)
+
+// GlobalShuffleDatasetReshuffleEachIteration sets the optional attribute reshuffle_each_iteration; the default is true.
+func GlobalShuffleDatasetReshuffleEachIteration(value bool) GlobalShuffleDatasetAttr {
+	return func(a opdef.Attrs) { a["reshuffle_each_iteration"] = value }
+}
+
+// GlobalShuffleDatasetMetadata sets the optional attribute metadata; the default is "".
+func GlobalShuffleDatasetMetadata(value string) GlobalShuffleDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// GlobalShuffleDataset: Makes a dataset of the elements of another in random order without a buffer; the elements must be had in any order.
+func GlobalShuffleDataset(s *Scope, inputDataset Output, seed Output, seed2 Output, seedGenerator Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...GlobalShuffleDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("GlobalShuffleDataset", []Arg{One(inputDataset), One(seed), One(seed2), One(seedGenerator)}, attrs), 0)
 }
 
 // Greater: Whether x > y, element by element, with broadcasting.
@@ -4911,6 +4938,11 @@ func InTopKV2(s *Scope, predictions Output, targets Output, k Output) Output {
 // InitializeTable: Fills a table, unless it holds as many keys already, with keys and their values.
 func InitializeTable(s *Scope, tableHandle Output, keys Output, values Output) *graph.Node {
 	return s.Add("InitializeTable", []Arg{One(tableHandle), One(keys), One(values)}, nil)
+}
+
+// InitializeTableFromDataset: Fills a lookup table, unless that has been done, with the pairs of key and value in a dataset.
+func InitializeTableFromDataset(s *Scope, tableHandle Output, dataset Output) *graph.Node {
+	return s.Add("InitializeTableFromDataset", []Arg{One(tableHandle), One(dataset)}, nil)
 }
 
 // InitializeTableFromTextFileAttr is an optional argument of [InitializeTableFromTextFile].
@@ -11079,6 +11111,23 @@ func Slice(s *Scope, input Output, begin Output, size Output) Output {
 // Snapshot: Gives a copy of its input that later writes to a variable do not change.
 func Snapshot(s *Scope, input Output) Output {
 	return out(s.Add("Snapshot", []Arg{One(input)}, nil), 0)
+}
+
+// SobolSampleAttr is an optional argument of [SobolSample].
+type SobolSampleAttr func(opdef.Attrs)
+
+// SobolSampleDtype sets the optional attribute dtype; the default is DT_FLOAT.
+func SobolSampleDtype(value tensor.DType) SobolSampleAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// SobolSample: Gives num_results points of the Sobol sequence of dim dimensions, at most 1111, after skip and the origin.
+func SobolSample(s *Scope, dim Output, numResults Output, skip Output, optional ...SobolSampleAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SobolSample", []Arg{One(dim), One(numResults), One(skip)}, attrs), 0)
 }
 
 // Softmax: Computes exp(logits) divided by its sum, over the last dimension.

@@ -1,6 +1,8 @@
 package op
 
 import (
+	"errors"
+
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -68,7 +70,7 @@ func mergeBranches(s *Scope, otherwise, then []Output) []Output {
 
 // failInput records a mistake in what a function was given, unless it follows from another.
 func (s *Scope) failInput(what string, err error) {
-	if err == errZeroOutput && len(*s.b.errs) > 0 {
+	if errors.Is(err, errZeroOutput) && len(*s.b.errs) > 0 {
 		return
 	}
 	s.Fail(status.Errorf(status.CodeOf(err), "%s: %w", what, err))

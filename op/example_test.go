@@ -3,7 +3,6 @@ package op_test
 import (
 	"context"
 	"fmt"
-	"log"
 
 	"github.com/weft-ml/weft"
 	_ "github.com/weft-ml/weft/local"
@@ -11,24 +10,22 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// show runs a graph in this process and prints the values of some outputs.
-func show(s *op.Scope, outputs ...op.Output) {
+// value runs a graph in this process and returns the value of an output.
+func value(s *op.Scope, o op.Output) any {
 	g, err := s.Finalize()
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	sess, err := weft.NewSession("local", g)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer sess.Close()
-	values, err := sess.Run(context.Background(), nil, outputs, nil)
+	values, err := sess.Run(context.Background(), nil, []op.Output{o}, nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	for i := range values {
-		fmt.Println(values[i].Go())
-	}
+	return values[0].Go()
 }
 
 func Example() {
@@ -37,11 +34,9 @@ func Example() {
 	x := op.Const(s.Named("x"), [][]float32{{1, -2}})
 	w := op.Const(layer.Named("w"), [][]float32{{3}, {1}})
 	h := op.Relu(layer.Named("h"), op.MatMul(layer, x, w))
-	fmt.Println(h)
-	show(s, h)
+	fmt.Println(h, value(s, h))
 	// Output:
-	// layer/h
-	// [[1]]
+	// layer/h [[1]]
 }
 
 // The greatest common divisor by Euclid's algorithm.
@@ -51,7 +46,7 @@ func ExampleWhileLoop() {
 	last := op.WhileLoop(s, []op.Output{op.Const(s, int32(12)), op.Const(s, int32(18))},
 		func(s *op.Scope, v []op.Output) op.Output { return op.NotEqual(s, v[1], zero) },
 		func(s *op.Scope, v []op.Output) []op.Output { return []op.Output{v[1], op.FloorMod(s, v[0], v[1])} })
-	show(s, last[0])
+	fmt.Println(value(s, last[0]))
 	// Output: 6
 }
 
@@ -61,7 +56,7 @@ func ExampleCond() {
 	y := op.Cond(s, op.Less(s, x, op.Const(s, float32(0))),
 		func(s *op.Scope) []op.Output { return []op.Output{op.Neg(s, x)} },
 		func(*op.Scope) []op.Output { return []op.Output{x} })
-	show(s, y[0])
+	fmt.Println(value(s, y[0]))
 	// Output: 3
 }
 
@@ -73,6 +68,6 @@ func ExampleNewFunction() {
 		return []op.Output{op.Mul(s, x[0], rate)}
 	})
 	once := op.Call(s, scaled, op.Const(s, float32(8)))
-	show(s, op.Call(s, scaled, once[0])[0])
+	fmt.Println(value(s, op.Call(s, scaled, once[0])[0]))
 	// Output: 2
 }

@@ -2,7 +2,6 @@ package savedmodel_test
 
 import (
 	"fmt"
-	"log"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,11 +16,11 @@ import (
 func Example() {
 	m, err := savedmodel.Open("testdata/lookups")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	g, err := m.MetaGraph(savedmodel.TagServe)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Signatures)) {
 		for input, info := range g.Signatures[name].Inputs {
@@ -38,7 +37,7 @@ func Example() {
 func ExampleCreate() {
 	tmp, err := os.MkdirTemp("", "models")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer os.RemoveAll(tmp)
 
@@ -47,11 +46,11 @@ func ExampleCreate() {
 	y := op.Square(s.Named("y"), x)
 	graph, err := s.Finalize()
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	b, err := savedmodel.Create(filepath.Join(tmp, "square"))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer b.Abort()
 	info := func(o op.Output) map[string]savedmodel.TensorInfo {
@@ -64,10 +63,10 @@ func ExampleCreate() {
 		},
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if err := b.Save(); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(savedmodel.IsModel(filepath.Join(tmp, "square")))
 	// Output: true

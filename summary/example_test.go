@@ -2,7 +2,6 @@ package summary_test
 
 import (
 	"fmt"
-	"log"
 	"os"
 
 	"github.com/weft-ml/weft/summary"
@@ -11,28 +10,28 @@ import (
 func Example() {
 	dir, err := os.MkdirTemp("", "logs")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer os.RemoveAll(dir)
 
 	w, err := summary.NewWriter(dir, summary.Options{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for step := range int64(3) {
 		loss := summary.Value{Tag: "loss", Data: 1 / float32(step+1)}
 		weights := summary.Value{Tag: "weights", Data: summary.NewHistogram([]float64{-1, 0, 2})}
 		if err := w.Add(step, loss, weights); err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 	}
 	if err := w.Close(); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	r, err := summary.Open(w.Path())
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer r.Close()
 	for e := range r.Events(&err) {
@@ -43,7 +42,7 @@ func Example() {
 		}
 	}
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	// Output:
 	// step 0: loss 1.00

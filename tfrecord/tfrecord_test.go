@@ -3,7 +3,6 @@ package tfrecord_test
 import (
 	"bytes"
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,35 +90,35 @@ func TestErrors(t *testing.T) {
 func Example() {
 	dir, err := os.MkdirTemp("", "records")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "x.tfrecord")
 
 	w, err := tfrecord.Create(path, tfrecord.GZIP)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer w.Abort()
 	for _, text := range []string{"a", "b"} {
 		if err := w.Write([]byte(text)); err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 	}
 	if err := w.Close(); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	r, err := tfrecord.Open(path, tfrecord.GZIP)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer r.Close()
 	for b := range r.All(&err) {
 		fmt.Println(string(b))
 	}
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	// Output:
 	// a

@@ -1,0 +1,45 @@
+// Program files writes files of every kind for a TensorFlow to read, and reads those that a TensorFlow wrote.
+//
+//	go run ./interop/files write DIR    what the files hold comes as JSON
+//	go run ./interop/files read DIR     the same for files that TensorFlow wrote
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	_ "github.com/weft-ml/weft/local"
+)
+
+// contents is what files hold, by the name of the file and the name in it.
+type contents map[string]map[string]any
+
+func main() {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "files:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) != 2 {
+		return errors.New("usage: files write|read DIR")
+	}
+	steps := map[string][]func(context.Context, string, contents) error{
+		"write": {writeCheckpoints, writeModels, writeEvents, writeRecords},
+		"read":  {readCheckpoints, readModels, readEvents, readRecords},
+	}[args[0]]
+	if steps == nil {
+		return fmt.Errorf("%s: it is write or read", args[0])
+	}
+	held := contents{}
+	for _, step := range steps {
+		if err := step(ctx, args[1], held); err != nil {
+			return err
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(held)
+}
