@@ -5,6 +5,7 @@ import (
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 func init() {
@@ -94,4 +95,21 @@ func newFromFile(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		return v.fill(t, name)
 	}), nil
+}
+
+// Types returns the types of keys and values.
+func (t *Table) Types() (key, value tensor.DType) { return t.keyType, t.valueType }
+
+// Initialize fills a table that is filled once with vectors of keys and values, unless that has been done.
+func (t *Table) Initialize(keys, values *tensor.Tensor) error {
+	f, err := t.fixed()
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if f.ready {
+		return nil
+	}
+	return f.replace(keys, values)
 }

@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"github.com/weft-ml/weft/internal/kerneltest"
+	_ "github.com/weft-ml/weft/kernels/data" // tables can be filled from datasets
 )
 
 // TestRecorded compares with what TensorFlow did with the same operations.
 func TestRecorded(t *testing.T) {
 	kerneltest.RunCases(t, "testdata/shapes.txt", "testdata/remapping.txt")
-	kerneltest.RunScripts(t, "testdata/table.txt", "testdata/vocabulary.txt")
+	kerneltest.RunScripts(t, "testdata/table.txt", "testdata/vocabulary.txt", "testdata/dataset.txt")
 }

@@ -42,7 +42,7 @@ func fileName(ctx *kernel.Context, i int, input, what string) (string, error) {
 
 // fill fills a table from a file. Nobody else waits while the file is read; who comes second finds the table filled.
 func (v *vocabulary) fill(t *Table, path string) error {
-	f, err := t.fixed()
+	_, err := t.fixed()
 	if err == nil {
 		err = v.check(&t.layout)
 	}
@@ -53,12 +53,7 @@ func (v *vocabulary) fill(t *Table, path string) error {
 	if err != nil {
 		return err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if f.ready {
-		return nil
-	}
-	return f.replace(&keys, &values)
+	return t.Initialize(&keys, &values)
 }
 
 // check compares the columns with the types that they are for.
