@@ -1,5 +1,5 @@
-// Package io holds the operations on files: saving and restoring of checkpoints in both formats, names of sharded files, and
-// files read and written whole.
+// Package io holds the operations on files: saving and restoring of checkpoints in both formats, names of sharded files,
+// files read and written whole, and readers, which give the records of files whose names they take from a queue.
 package io
 
 import (
