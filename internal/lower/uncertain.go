@@ -1,0 +1,55 @@
+package lower
+
+import (
+	"strings"
+
+	"github.com/weft-ml/weft/graph"
+)
+
+// markUncertain notes the calls in a graph that an edge from a Switch or Enter leads to. at returns where a node has gone.
+func (l *lowerer) markUncertain(g *graph.Graph, at func(*graph.Node) *graph.Node) {
+	if l.err != nil {
+		return
+	}
+	for id, uncertain := range downstream(g) {
+		if !uncertain {
+			continue
+		}
+		if c := at(g.NodeByID(id)); c != nil && isCall(l, c) {
+			l.uncertain[c] = true
+		}
+	}
+}
+
+// downstream reports, by ID, which nodes are a Switch or Enter, or have edges from one that lead to them: the nodes that may
+// be dead, or in a frame of their own.
+func downstream(g *graph.Graph) []bool {
+	seen := make([]bool, g.NumIDs())
+	var todo []*graph.Node
+	for n := range g.Nodes() {
+		switch n.Op.Name {
+		case "Switch", "RefSwitch", "_SwitchN", "Enter", "RefEnter":
+			seen[n.ID] = true
+			todo = append(todo, n)
+		}
+	}
+	for len(todo) > 0 {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, e := range n.OutEdges() {
+			if !seen[e.Dst.ID] {
+				seen[e.Dst.ID] = true
+				todo = append(todo, e.Dst)
+			}
+		}
+	}
+	return seen
+}
+
+// isCall reports whether a node may be replaced by nodes of which some have no inputs.
+func isCall(l *lowerer, n *graph.Node) bool {
+	if _, ok := l.g.Library.Lookup(n.Op.Name); ok {
+		return true
+	}
+	return strings.HasSuffix(n.Op.Name, "PartitionedCall") || n.Op.Name == "SymbolicGradient"
+}
