@@ -134,7 +134,7 @@ func (m *SavedModel) start(ctx context.Context, model *savedmodel.Model, g *grap
 		if name == savedmodel.SignatureInitOp || name == savedmodel.SignatureTrainOp {
 			continue
 		}
-		if m.signatures[name], err = newSignature(m.Session, g, sig); err != nil {
+		if m.signatures[name], err = newSignature(m.Session, g, sig, feeds); err != nil {
 			return status.Errorf(status.CodeOf(err), "signature %q: %w", name, err)
 		}
 	}

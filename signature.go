@@ -24,6 +24,8 @@ type Signature struct {
 
 	session  *Session
 	defaults map[string]tensor.Tensor
+	files    []Argument // outputs that hold the paths of assets, for nodes that read them in every step
+	paths    []tensor.Tensor
 
 	call atomic.Pointer[Callable] // nil before the first run; stored by the holder of turn
 	turn chan struct{}            // has room for one: who puts something in prepares the step
@@ -38,11 +40,18 @@ type Argument struct {
 	output graph.Output
 }
 
-func newSignature(s *Session, g *graph.Graph, def savedmodel.Signature) (*Signature, error) {
+func newSignature(
+	s *Session, g *graph.Graph, def savedmodel.Signature, assets map[graph.Output]tensor.Tensor,
+) (*Signature, error) {
 	sig := &Signature{Method: def.Method, session: s, defaults: def.Defaults, turn: make(chan struct{}, 1)}
 	var err error
 	if sig.Inputs, err = arguments(g, def.Inputs); err != nil {
 		return nil, err
+	}
+	for o, path := range assets {
+		if !slices.ContainsFunc(sig.Inputs, func(a Argument) bool { return a.output == o }) {
+			sig.files, sig.paths = append(sig.files, Argument{output: o}), append(sig.paths, path)
+		}
 	}
 	sig.Outputs, err = arguments(g, def.Outputs)
 	return sig, err
@@ -142,7 +151,7 @@ func (s *Signature) widened(name string, t tensor.Tensor) tensor.Tensor {
 
 // RunTensors is Run with tensors. Those that it returns are the caller's, as with [Session.Run].
 func (s *Signature) RunTensors(ctx context.Context, inputs map[string]tensor.Tensor) (map[string]tensor.Tensor, error) {
-	feeds := make([]tensor.Tensor, len(s.Inputs))
+	feeds := make([]tensor.Tensor, len(s.Inputs), len(s.Inputs)+len(s.paths))
 	used := 0
 	for i, a := range s.Inputs {
 		t, given := inputs[a.Name]
@@ -163,7 +172,7 @@ func (s *Signature) RunTensors(ctx context.Context, inputs map[string]tensor.Ten
 	if err != nil {
 		return nil, err
 	}
-	out, err := call.Run(ctx, feeds...)
+	out, err := call.Run(ctx, append(feeds, s.paths...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +197,7 @@ func (s *Signature) callable(ctx context.Context) (*Callable, error) {
 	if c := s.call.Load(); c != nil {
 		return c, nil
 	}
-	c, err := s.session.MakeCallable(ctx, outputs(s.Inputs), outputs(s.Outputs), nil)
+	c, err := s.session.MakeCallable(ctx, outputs(slices.Concat(s.Inputs, s.files)), outputs(s.Outputs), nil)
 	if err == nil {
 		s.call.Store(c)
 	}

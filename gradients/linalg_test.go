@@ -44,6 +44,22 @@ func TestMatrices(t *testing.T) {
 		{"MatrixTriangularSolve/upper adjoint", []input{in(3, 3), in(3, 2)}, two(func(s *scope, x, y op.Output) op.Output {
 			return op.MatrixTriangularSolve(s, regular(s, x, 3), y, op.MatrixTriangularSolveLower(false), op.MatrixTriangularSolveAdjoint(true))
 		})},
+		{"Svd", []input{in(2, 4, 3)}, func(s *scope, x []op.Output) []op.Output {
+			values, u, v := op.Svd(s, x[0])
+			return outs{values, op.Square(s, u), op.Square(s, v)} // the signs are any
+		}},
+		{"Svd/wide", []input{in(2, 3)}, func(s *scope, x []op.Output) []op.Output {
+			values, u, v := op.Svd(s, x[0])
+			return outs{values, op.Square(s, u), op.Square(s, v)}
+		}},
+		{"Svd/values only", []input{in(3, 2)}, func(s *scope, x []op.Output) []op.Output {
+			values, _, _ := op.Svd(s, x[0], op.SvdComputeUv(false))
+			return outs{values}
+		}},
+		{"Qr", []input{in(2, 4, 3)}, func(s *scope, x []op.Output) []op.Output {
+			q, r := op.Qr(s, x[0])
+			return outs{q, r}
+		}},
 		{"SelfAdjointEigV2", []input{in(3, 3)}, func(s *scope, x []op.Output) []op.Output {
 			e, v := op.SelfAdjointEigV2(s, symmetric(s, x[0], 3))
 			return outs{e, op.Square(s, v)} // whose sign is any
