@@ -3,6 +3,7 @@ package sparse
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/shapes"
@@ -86,7 +87,7 @@ func decodeCSR(v tensor.EncodedVariant) (any, error) {
 	}
 	ints := func(i int) []int32 { return tensor.Values[int32](&v.Tensors[i]) }
 	m := &CSR{tensor.Values[int64](&v.Tensors[0]), ints(1), ints(2), ints(3), v.Tensors[4]}
-	if m.shape.Check() != nil || !m.valid() {
+	if slices.ContainsFunc(m.shape, func(n int64) bool { return n < 0 || n >= math.MaxInt32 }) || !m.valid() {
 		return nil, bad
 	}
 	return m, nil

@@ -2,6 +2,7 @@ package sparse
 
 import (
 	"fmt"
+	"math"
 	"math/cmplx"
 	"testing"
 
@@ -252,16 +253,21 @@ func TestMatricesThatHaveNoFactor(t *testing.T) {
 // TestForgedMatrices decodes matrices whose parts do not fit.
 func TestForgedMatrices(t *testing.T) {
 	good := sample(2, 3, 4, 7).csr(t)
-	for part, damage := range map[int]tensor.Tensor{
-		0: tensor.Vector[int64](2, 3, 1), 1: tensor.Vector[int32](0, 1), 2: tensor.Vector[int32](0, 9, 9, 9), 3: tensor.Vector[int32](7), 4: tensor.Vector[int32](1),
+	for _, forged := range []struct {
+		part   int
+		damage tensor.Tensor
+	}{
+		{0, tensor.Vector[int64](2, 3, 1)}, {0, tensor.Vector[int64](2, math.MaxInt64, 4)}, {0, tensor.Vector[int64](2, -1, 4)}, {0, tensor.Vector[int64](4)},
+		{1, tensor.Vector[int32](0, 1)}, {2, tensor.Vector[int32](0, 9, 9, 9)}, {2, tensor.Vector[int32]()}, {3, tensor.Vector[int32](7)},
+		{4, tensor.Vector[int32](1)},
 	} {
 		v, err := tensor.Value[tensor.VariantValue](&good).Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		v.Tensors[part] = damage
+		v.Tensors[forged.part] = forged.damage
 		if _, err := v.Decode(); err == nil {
-			t.Errorf("a matrix whose part %d is %v was decoded", part, &damage)
+			t.Errorf("a matrix whose part %d is %v was decoded", forged.part, &forged.damage)
 		}
 	}
 }
