@@ -118,6 +118,21 @@ func TestSparseTensors(t *testing.T) {
 			_, v, _ := op.SparseSlice(s, at(s, []int64{0, 2}, []int64{1, 0}, []int64{1, 1}), x, shape(s, 2, 3), shape(s, 1, 0), shape(s, 1, 2))
 			return v
 		})},
+		{"SparseDenseCwiseMul", []input{in(3), in(2, 3)}, two(func(s *scope, x, y op.Output) op.Output {
+			return op.SparseDenseCwiseMul(s, at(s, []int64{0, 0, 2}, []int64{1, 1, 0}, []int64{3, 1, 0}), x, shape(s, 4, 2, 3), y)
+		})},
+		{"SparseDenseCwiseDiv", []input{in(2), in(2, 1)}, two(func(s *scope, x, y op.Output) op.Output {
+			return op.SparseDenseCwiseDiv(s, at(s, []int64{0, 2}, []int64{1, 1}), x, shape(s, 2, 3), y)
+		})},
+		{"SparseTensorDenseAdd", []input{in(2), in(2, 3)}, two(func(s *scope, x, y op.Output) op.Output {
+			return op.Square(s, op.SparseTensorDenseAdd(s, at(s, []int64{0, 2}, []int64{1, 1}), x, shape(s, 2, 3), y))
+		})},
+		{"SparseReduceSum", []input{in(3)}, one(func(s *scope, x op.Output) op.Output {
+			return op.Square(s, op.SparseReduceSum(s, at(s, []int64{0, 1}, []int64{0, 2}, []int64{1, 1}), x, shape(s, 2, 3), ints(s, -1)))
+		})},
+		{"SparseSoftmax", []input{in(3)}, one(func(s *scope, x op.Output) op.Output {
+			return op.SparseSoftmax(s, at(s, []int64{0, 1}, []int64{0, 2}, []int64{1, 1}), x, shape(s, 2, 3))
+		})},
 		{"SparseTensorDenseMatMul", []input{in(2), in(3, 2)}, two(func(s *scope, x, y op.Output) op.Output {
 			return op.SparseTensorDenseMatMul(s, at(s, []int64{0, 2}, []int64{1, 0}), x, shape(s, 2, 3), y)
 		})},
