@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync"
 	"time"
 )
 
@@ -24,9 +23,7 @@ type conn struct {
 	received int64       // data since the peer's window was last widened
 	last     uint32      // the newest stream that the peer opened
 
-	mu      sync.Mutex
-	streams map[uint32]*stream // guarded by mu; those that are not over
-	closed  error              // guarded by mu; why nothing is read any more
+	streams map[uint32]*stream // guarded by out.mu; those that are not over
 }
 
 // side is what a client does otherwise than a server. All methods are called by who reads the connection. An error ends
@@ -106,26 +103,32 @@ func (c *conn) during(work func()) error {
 
 // end closes the connection and ends its streams.
 func (c *conn) end(err error) {
-	var breach *connError
-	if errors.As(err, &breach) {
+	if breach, ok := errors.AsType[*connError](err); ok {
 		c.sayGoodbye(breach)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errSocketClosed
 	}
 	c.nc.Close()
-	c.out.close(err)
-	c.mu.Lock()
-	c.closed = err
-	streams := c.streams
-	c.streams = map[uint32]*stream{}
-	c.mu.Unlock()
-	for _, s := range streams {
-		c.out.end(&s.flow)
-		s.in.discard()
+	for _, s := range c.closeStreams(err) {
+		s.in.abandon()
 		s.owner.reset(codeCancel, err)
 	}
 	c.side.ended(err)
+}
+
+// closeStreams makes all who write give up, and returns what streams there were.
+func (c *conn) closeStreams(err error) map[uint32]*stream {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	c.out.fail(err)
+
+	streams := c.streams
+	c.streams = nil
+	for _, s := range streams {
+		s.flow.ended = true
+	}
+	return streams
 }
 
 // errSocketClosed has the words that TensorFlow's programs know.
@@ -134,36 +137,40 @@ var errSocketClosed = errors.New("Socket closed") //nolint:staticcheck // and so
 // sayGoodbye tells the peer what it did wrong.
 func (c *conn) sayGoodbye(why *connError) {
 	_ = c.nc.SetWriteDeadline(time.Now().Add(lastWords)) // without it, the peer is told at its own pace
-	_ = c.out.control(appendGoAway(nil, c.last, why.code, why.why))
+	_ = c.out.control(goAway(c.last, why.code, why.why))
 	c.out.drain()
 }
 
-// open adds a stream, which must be new. It fails if the connection has ended.
-func (c *conn) open(s *stream) error {
-	c.out.mu.Lock()
+// open adds a stream, which must be new, to a connection that has not ended. out.mu is held.
+func (c *conn) open(s *stream) {
 	s.flow.window = c.out.peer.window
-	c.out.mu.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed != nil {
-		return c.closed
-	}
 	c.streams[s.id] = s
-	return nil
 }
 
 // find returns a stream that is open, or nil.
 func (c *conn) find(id uint32) *stream {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
 	return c.streams[id]
 }
 
-// forget ends a stream for the connection and reports whether it was open.
-func (c *conn) forget(id uint32) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, ok := c.streams[id]
-	delete(c.streams, id)
-	return ok
+// forget ends a stream, which need not have been opened, and reports whether it was the first to. Nobody writes to it any
+// more.
+func (c *conn) forget(s *stream) bool {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	if s.flow.ended {
+		return false
+	}
+	s.flow.ended = true
+	delete(c.streams, s.id)
+	c.out.changed.Broadcast()
+	return true
+}
+
+// busy reports whether streams are open.
+func (c *conn) busy() bool {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	return len(c.streams) > 0
 }

@@ -34,6 +34,7 @@ const (
 const (
 	preface         = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 	frameHeaderSize = 9
+	flagsAt         = 4         // within the header
 	minFrame        = 16384     // the largest payload that every peer takes
 	maxFrame        = 1<<24 - 1 // the most that a peer may say it takes
 	firstWindow     = 65535     // of a connection, and of a stream unless settings say otherwise
@@ -119,8 +120,8 @@ func appendHeaders(b []byte, stream uint32, block []byte, endStream bool) []byte
 	return appendFrame(b, kind, flags|flagEndHeaders, stream, block)
 }
 
-func appendGoAway(b []byte, last uint32, code errCode, why string) []byte {
-	b = appendFrameHeader(b, 8+len(why), frameGoAway, 0, 0)
+func goAway(last uint32, code errCode, why string) []byte {
+	b := appendFrameHeader(nil, 8+len(why), frameGoAway, 0, 0)
 	b = binary.BigEndian.AppendUint32(b, last)
 	b = binary.BigEndian.AppendUint32(b, uint32(code))
 	return append(b, why...)

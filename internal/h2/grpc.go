@@ -106,6 +106,14 @@ func unescape(s string) string {
 	return string(b)
 }
 
+// prefixed returns a message with what gRPC puts before it.
+func prefixed(flag byte, data [][]byte) [][]byte {
+	n := size(data)
+	out := make([][]byte, 1, 1+len(data))
+	out[0] = []byte{flag, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
+	return append(out, data...)
+}
+
 // An Outcome is the answer to a call: a message, or an error.
 type Outcome struct {
 	Data    [][]byte // the message, in pieces; not used after an error

@@ -3,6 +3,7 @@ package h2
 import (
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 )
 
 // incoming is the message that arrives on a stream.
@@ -12,8 +13,16 @@ type incoming struct {
 	body       Body
 	left       int // of the message
 	compressed bool
-	over       bool // no more of it is wanted
+
+	use atomic.Uint32 // who may touch the rest: the reader, between its frames nobody
 }
+
+// Uses of an incoming message.
+const (
+	unused uint32 = iota
+	reading
+	abandoned // nobody wants it
+)
 
 // callError is a fault of one call.
 type callError struct {
@@ -24,12 +33,21 @@ type callError struct {
 
 func (e *callError) Error() string { return e.text }
 
-// read takes n bytes of data.
+// read takes n bytes of data. Whoever called may give up meanwhile.
 func (m *incoming) read(in *input, n int, room func(int) Body) error {
+	if !m.use.CompareAndSwap(unused, reading) {
+		return in.skip(n)
+	}
+	err := m.fill(in, n, room)
+	if !m.use.CompareAndSwap(reading, unused) {
+		m.discard()
+	}
+	return err
+}
+
+func (m *incoming) fill(in *input, n int, room func(int) Body) error {
 	for n > 0 {
 		switch {
-		case m.over:
-			return in.skip(n)
 		case m.have < prefixSize:
 			k := min(n, prefixSize-m.have)
 			if err := in.read(m.prefix[m.have : m.have+k]); err != nil {
@@ -78,19 +96,28 @@ func (m *incoming) begin(room func(int) Body) *callError {
 }
 
 // complete reports whether a whole message is there.
-func (m *incoming) complete() bool { return !m.over && m.body != nil && m.left == 0 }
+func (m *incoming) complete() bool { return m.body != nil && m.left == 0 }
 
-// discard gives up what is there, and all that comes.
+// abandon gives up what is there, and all that comes. Any goroutine may do so.
+func (m *incoming) abandon() {
+	if m.use.Swap(abandoned) == unused {
+		m.discard()
+	}
+}
+
 func (m *incoming) discard() {
 	if m.body != nil {
 		m.body.Discard()
 	}
-	m.body, m.over = nil, true
+	m.body = nil
 }
 
-// take passes the message on. Decoding it is left to who takes it.
-func (m *incoming) take() Body {
+// take passes the message on, and reports false if it has been given up. The reader calls it when the stream is over.
+func (m *incoming) take() (Body, bool) {
+	if !m.use.CompareAndSwap(unused, abandoned) {
+		return nil, false
+	}
 	body := m.body
-	m.body, m.over = nil, true
-	return body
+	m.body = nil
+	return body, true
 }

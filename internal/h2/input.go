@@ -1,7 +1,11 @@
 package h2
 
 import (
+	"errors"
 	"io"
+	"net"
+	"os"
+	"time"
 )
 
 // inputBuffer holds the small frames of one read. Larger payloads go past it.
@@ -9,12 +13,30 @@ const inputBuffer = 16 << 10
 
 // input reads a connection.
 type input struct {
-	r          io.Reader
+	r          source
 	buf        []byte
 	start, end int // what of buf has been read from the connection and not been taken yet
 }
 
-func newInput(r io.Reader) input { return input{r: r, buf: make([]byte, inputBuffer)} }
+func newInput(r net.Conn) input { return input{r: source{Conn: r}, buf: make([]byte, inputBuffer)} }
+
+// source is a connection that is read. A deadline in the past interrupts whoever reads it, but not within a frame.
+type source struct {
+	net.Conn
+	within bool
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	for {
+		n, err := s.Conn.Read(b)
+		if n > 0 || !s.within || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+		if err := s.Conn.SetReadDeadline(time.Time{}); err != nil {
+			return 0, err
+		}
+	}
+}
 
 // need makes the next n bytes lie in buf, which must be able to hold them.
 func (in *input) need(n int) error {
@@ -27,7 +49,7 @@ func (in *input) need(n int) error {
 		in.end = copy(in.buf, in.buf[in.start:in.end])
 		in.start = 0
 	}
-	k, err := io.ReadAtLeast(in.r, in.buf[in.end:], n-(in.end-in.start))
+	k, err := io.ReadAtLeast(&in.r, in.buf[in.end:], n-(in.end-in.start))
 	in.end += k
 	return err
 }
@@ -49,7 +71,7 @@ func (in *input) take(n int) ([]byte, error) {
 func (in *input) read(dst []byte) error {
 	for len(dst) > 0 {
 		if in.start == in.end && len(dst) >= len(in.buf)/2 {
-			_, err := io.ReadFull(in.r, dst)
+			_, err := io.ReadFull(&in.r, dst)
 			return err
 		}
 		if err := in.need(1); err != nil {

@@ -85,12 +85,6 @@ func (o *output) fail(err error) {
 	o.changed.Broadcast()
 }
 
-func (o *output) close(err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.fail(err)
-}
-
 // control queues frames that answer the peer's. They are written with the next flush.
 func (o *output) control(frames []byte) error {
 	o.mu.Lock()
@@ -116,12 +110,13 @@ func (o *output) drain() {
 	o.flush()
 }
 
-// end tells who writes to a stream that nobody reads it.
-func (o *output) end(f *flow) {
+// complete waits until all that was queued is written.
+func (o *output) complete() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	f.ended = true
-	o.changed.Broadcast()
+	for o.flush(); (o.writing || len(o.queue) > 0) && o.err == nil; o.flush() {
+		o.changed.Wait()
+	}
 }
 
 // grant widens the window of the connection, or of a stream, by what a peer says.
@@ -139,35 +134,65 @@ func (o *output) grant(f *flow, n int64) error {
 	return nil
 }
 
-// send writes frames of a stream: head, then data in frames of their own, then tail. It returns when all of it is written
-// or, if it is small, copied. An empty list of data makes no frame; endStream is for the last frame of data.
-func (o *output) send(stream uint32, f *flow, head []byte, data [][]byte, tail []byte, endStream bool) error {
+// A sending is the frames that go out on a stream: headers, a message, and trailers, which end the stream.
+type sending interface {
+	// mayStart reports whether the stream can start now, or an error if it never can. The connection is locked.
+	mayStart() (bool, error)
+	// appendHead appends the headers. It is called once, with the connection locked: a client's stream is opened here.
+	appendHead(b []byte) []byte
+	// appendTail appends the trailers, or nothing if the last of the data is to end the stream.
+	appendTail(b []byte) []byte
+}
+
+// send writes the frames of a stream. It returns when all is written or, if it is small, copied. A call without data has
+// no message.
+func (o *output) send(s *stream, frames sending, data [][]byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for o.writing && len(o.queue) > queueLimit && o.err == nil && !f.ended {
-		o.changed.Wait()
-	}
-	if err := o.state(f); err != nil {
+	if err := o.start(s, frames); err != nil {
 		return err
 	}
-	o.queue = append(o.queue, head...)
+	o.queue = frames.appendHead(o.queue)
 	left := size(data)
-	if int64(left) > min(o.window, f.window, copyLimit) {
-		err := o.sendLarge(stream, f, data, left, tail, endStream)
+	if int64(left) > min(o.window, s.flow.window, copyLimit) {
+		err := o.sendLarge(s, frames, data, left)
 		o.flush() // what others queued meanwhile, whatever has become of this message
 		return err
 	}
 	if len(data) > 0 {
 		o.window -= int64(left)
-		f.window -= int64(left)
-		o.queue = appendFrameHeader(o.queue, left, frameData, endFlag(endStream), stream)
+		s.flow.window -= int64(left)
+		o.queue = appendFrameHeader(o.queue, left, frameData, 0, s.id)
+		flags := len(o.queue) - frameHeaderSize + flagsAt
 		for _, b := range data {
 			o.queue = append(o.queue, b...)
 		}
+		before := len(o.queue)
+		if o.queue = frames.appendTail(o.queue); len(o.queue) == before {
+			o.queue[flags] = flagEndStream
+		}
+	} else {
+		o.queue = frames.appendTail(o.queue)
 	}
-	o.queue = append(o.queue, tail...)
 	o.flush()
 	return o.err
+}
+
+// start waits until a stream can start and the queue is not too long.
+func (o *output) start(s *stream, frames sending) error {
+	for {
+		if err := o.state(&s.flow); err != nil {
+			return err
+		}
+		ok, err := frames.mayStart()
+		if err != nil {
+			return err
+		}
+		if ok && (!o.writing || len(o.queue) <= queueLimit) {
+			return nil
+		}
+		o.changed.Wait()
+	}
 }
 
 func (o *output) state(f *flow) error {
@@ -178,8 +203,9 @@ func (o *output) state(f *flow) error {
 }
 
 // sendLarge writes data from where it lies, as far as the windows let it. mu is held, but not while writing or waiting.
-func (o *output) sendLarge(stream uint32, f *flow, data [][]byte, left int, tail []byte, endStream bool) error {
+func (o *output) sendLarge(s *stream, frames sending, data [][]byte, left int) error {
 	var frame [frameHeaderSize]byte
+	f, tail := &s.flow, frames.appendTail(nil)
 	rest := cutter{data: data}
 	for left > 0 {
 		for o.writing || min(o.window, f.window) <= 0 {
@@ -200,7 +226,11 @@ func (o *output) sendLarge(stream uint32, f *flow, data [][]byte, left int, tail
 		f.window -= int64(n)
 		queued := o.swap()
 		last := left == 0
-		v := append(o.vector[:0], queued, appendFrameHeader(frame[:0], n, frameData, endFlag(endStream && last), stream))
+		flags := byte(0)
+		if last && len(tail) == 0 {
+			flags = flagEndStream
+		}
+		v := append(o.vector[:0], queued, appendFrameHeader(frame[:0], n, frameData, flags, s.id))
 		v = rest.cut(v, n)
 		if last {
 			v = append(v, tail)
@@ -219,13 +249,6 @@ func (o *output) writeVector(v net.Buffers, queued []byte) {
 	o.mu.Lock()
 	o.vector = v
 	o.wrote(queued, err)
-}
-
-func endFlag(endStream bool) byte {
-	if endStream {
-		return flagEndStream
-	}
-	return 0
 }
 
 func size(data [][]byte) int {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,7 +188,7 @@ func TestFirstFrame(t *testing.T) {
 func TestBadCalls(t *testing.T) {
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo})
 	post := []string{":method", "POST", ":scheme", "http", ":path", "/s/Echo"}
-	with := func(fields ...string) []byte { return block(append(post[:len(post):len(post)], fields...)...) }
+	with := func(fields ...string) []byte { return block(append(slices.Clip(post), fields...)...) }
 	empty := make([]byte, prefixSize)
 	for name, tt := range map[string]struct {
 		head, data []byte
@@ -263,7 +264,7 @@ func TestOddFraming(t *testing.T) {
 // A server sends no more than the windows take, and goes on when they are widened.
 func TestWindows(t *testing.T) {
 	big := pattern(100_000)
-	_, address := serve(t, map[string]func(*Call){"/s/Echo": func(c *Call) { c.Reply(Outcome{Data: [][]byte{big[:1], big[1:]}}) }})
+	_, address := serve(t, map[string]func(*Call){"/s/Echo": func(c *Call) { _ = c.Reply(Outcome{Data: [][]byte{big[:1], big[1:]}}) }})
 	p := newPeer(t, address)
 	p.write(cat([]byte(preface), setting(settingInitialWindow, 10), appendHeaders(nil, 1, head, false),
 		appendFrame(nil, frameData, flagEndStream, 1, make([]byte, prefixSize))))
@@ -301,7 +302,7 @@ func TestWindows(t *testing.T) {
 // A call that waits for a window ends with its stream, and others go past it.
 func TestResetWhileSending(t *testing.T) {
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": func(c *Call) {
-		c.Reply(Outcome{Data: [][]byte{make([]byte, 50_000*(1-len(request(c))))}})
+		_ = c.Reply(Outcome{Data: [][]byte{make([]byte, 50_000*(1-len(request(c))))}})
 	}})
 	p := newPeer(t, address)
 	p.write(cat([]byte(preface), setting(settingInitialWindow, 10), appendHeaders(nil, 1, head, false),
@@ -321,7 +322,7 @@ func TestResetWhileSending(t *testing.T) {
 func TestFloods(t *testing.T) {
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo, "/s/Wait": func(c *Call) {
 		<-c.Context().Done()
-		c.Reply(failure(codeCancelled, ""))
+		_ = c.Reply(failure(codeCancelled, ""))
 	}})
 	wait := block(":method", "POST", ":path", "/s/Wait", "content-type", contentType)
 	ping := bytes.Repeat(appendFrame(nil, framePing, 0, 0, make([]byte, 8)), 1000)
@@ -359,7 +360,7 @@ func FuzzServer(f *testing.F) {
 	f.Add(cat(appendFrame(nil, frameHeaders, 0, 1, head), appendFrame(nil, frameContinuation, flagEndHeaders, 1, nil)))
 	f.Fuzz(func(t *testing.T, frames []byte) {
 		s := NewServer(slog.New(slog.DiscardHandler))
-		s.Handle("/s/Echo", Method{Room: func(n int) Body { return NewChunks(n) }, Serve: echo})
+		s.Handle("/s/Echo", Method{Room: chunks, Serve: echo, Short: true})
 		here, there := net.Pipe()
 		s.accept(there)
 		go io.Copy(io.Discard, here) //nolint:errcheck // ends with the pipe

@@ -7,10 +7,12 @@ import (
 
 // readFrame reads one frame and does what it says.
 func (c *conn) readFrame() error {
+	c.in.r.within = false
 	b, err := c.in.take(frameHeaderSize)
 	if err != nil {
 		return err
 	}
+	c.in.r.within = true
 	h := parseFrameHeader(b)
 	switch {
 	case h.length > ownMaxFrame:
@@ -81,9 +83,8 @@ func (c *conn) readReset(id uint32, code errCode) error {
 		}
 		return nil
 	}
-	c.out.end(&s.flow)
-	if c.forget(id) {
-		s.in.discard()
+	if c.forget(s) {
+		s.in.abandon()
 		s.owner.reset(code, nil)
 	}
 	return nil
@@ -105,8 +106,6 @@ func (c *conn) readSettings(h frameHeader, payload []byte) error {
 
 // applySettings takes the peer's settings over; its window is also that of streams that are open.
 func (c *conn) applySettings(payload []byte) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	before := c.out.peer.window
@@ -114,9 +113,6 @@ func (c *conn) applySettings(payload []byte) error {
 		return err
 	}
 	wider := c.out.peer.window - before
-	if wider == 0 {
-		return nil
-	}
 	for _, s := range c.streams {
 		if s.flow.window += wider; s.flow.window > maxWindow {
 			return &connError{codeFlowControl, "a window is too large"}
@@ -194,12 +190,10 @@ func (c *conn) dispatch(block []byte) error {
 
 // breakStream ends a stream whose peer did something wrong in it.
 func (c *conn) breakStream(s *stream, code errCode, why string) error {
-	if !c.forget(s.id) {
-		return nil
+	if c.forget(s) {
+		s.in.abandon()
+		s.owner.broken(codeInternalError, why, code)
 	}
-	c.out.end(&s.flow)
-	s.in.discard()
-	s.owner.broken(codeInternalError, why, code)
 	return nil
 }
 
@@ -231,8 +225,7 @@ func (c *conn) readData(h frameHeader) error {
 		return c.in.skip(left + padding)
 	}
 	err := s.in.read(&c.in, left, s.owner.room)
-	var bad *callError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*callError](err); ok {
 		return c.breakCall(s, bad, bad.unread+padding)
 	}
 	if err != nil {
@@ -252,9 +245,8 @@ func (c *conn) breakCall(s *stream, bad *callError, unread int) error {
 	if err := c.in.skip(unread); err != nil {
 		return err
 	}
-	if c.forget(s.id) {
-		c.out.end(&s.flow)
-		s.in.discard()
+	if c.forget(s) {
+		s.in.abandon()
 		s.owner.broken(bad.code, bad.text, codeNone)
 	}
 	return nil

@@ -15,6 +15,9 @@ type Method struct {
 	Room func(size int) Body
 	// Serve answers a call, at once or later, with Reply. It must not panic.
 	Serve func(*Call)
+	// Short says that most calls take less than a millisecond. They may be served by who reads their connection, and then
+	// learn up to that much later that their caller has given up.
+	Short bool
 }
 
 // Server answers calls. Its methods are set before it serves.
@@ -163,6 +166,7 @@ type Call struct {
 	cancel   context.CancelFunc
 	encoding string
 	body     Body
+	outcome  Outcome // once it is known
 }
 
 // Context ends with the call: when it has been answered, when its caller gives it up, and with its deadline.

@@ -3,6 +3,7 @@ package h2
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"runtime"
@@ -47,13 +48,13 @@ func serve(t testing.TB, methods map[string]func(*Call)) (*Server, string) {
 	}
 	s := NewServer(slog.New(slog.DiscardHandler))
 	for path, m := range methods {
-		s.Handle(path, Method{Room: func(n int) Body { return NewChunks(n) }, Serve: m})
+		s.Handle(path, Method{Room: chunks, Serve: m, Short: true})
 	}
 	done := make(chan error)
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
 		s.Close()
-		if err := <-done; err != ErrServerStopped {
+		if err := <-done; !errors.Is(err, ErrServerStopped) {
 			t.Errorf("Serve: %v", err)
 		}
 	})
@@ -76,7 +77,7 @@ func reference(t testing.TB, address string) *grpc.ClientConn {
 func request(c *Call) []byte { return slices.Concat(c.Request().(*Chunks).Data()...) }
 
 // echo answers with the request.
-func echo(c *Call) { c.Reply(Outcome{Data: c.Request().(*Chunks).Data()}) }
+func echo(c *Call) { _ = c.Reply(Outcome{Data: c.Request().(*Chunks).Data()}) }
 
 // pattern returns n bytes none of which is where another should be.
 func pattern(n int) []byte {
@@ -137,7 +138,7 @@ func TestManyCalls(t *testing.T) {
 func TestFailures(t *testing.T) {
 	text := "a \"text\" with\nlines, 100% ümlauts and \x00"
 	_, address := serve(t, map[string]func(*Call){"/s/Fail": func(c *Call) {
-		c.Reply(Outcome{Code: codeUnavailable, Text: text, Trailer: []Field{{"x-bin", "\x00\xff"}, {"y", "z"}}})
+		_ = c.Reply(Outcome{Code: codeUnavailable, Text: text, Trailer: []Field{{"x-bin", "\x00\xff"}, {"y", "z"}}})
 	}})
 	conn := reference(t, address)
 	var in, out []byte
@@ -167,10 +168,10 @@ func TestCancellation(t *testing.T) {
 		<-c.Context().Done()
 		err := c.Context().Err()
 		ended <- err
-		if err == context.DeadlineExceeded {
-			c.Reply(failure(codeDeadlineExceeded, "late"))
+		if errors.Is(err, context.DeadlineExceeded) {
+			_ = c.Reply(failure(codeDeadlineExceeded, "late"))
 		} else {
-			c.Reply(failure(codeCancelled, "gone"))
+			_ = c.Reply(failure(codeCancelled, "gone"))
 		}
 	}})
 	conn := reference(t, address)
@@ -186,7 +187,7 @@ func TestCancellation(t *testing.T) {
 		if err := <-done; status.Code(err) != codes.Canceled {
 			t.Errorf("got error %v", err)
 		}
-		if err := <-ended; err != context.Canceled {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("the handler got %v", err)
 		}
 	}
@@ -194,7 +195,9 @@ func TestCancellation(t *testing.T) {
 	defer cancel()
 	go func() {
 		<-waiting
-		<-ended
+		if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the handler got %v", err)
+		}
 	}()
 	var in, out []byte
 	if err := conn.Invoke(ctx, "/s/Wait", &in, &out); status.Code(err) != codes.DeadlineExceeded {
@@ -262,7 +265,7 @@ func TestCloseCancelsCalls(t *testing.T) {
 	s, address := serve(t, map[string]func(*Call){"/s/Wait": func(c *Call) {
 		close(waiting)
 		<-c.Context().Done()
-		c.Reply(failure(codeCancelled, "gone"))
+		_ = c.Reply(failure(codeCancelled, "gone"))
 	}})
 	conn := reference(t, address)
 	done := make(chan error)

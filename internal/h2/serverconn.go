@@ -102,9 +102,9 @@ func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 	if err := call.begin(f.timeout); err != nil {
 		return c.refuse(id, "", failure(codeInternalError, err.Error()), end, codeNone)
 	}
-	if err := c.open(&call.stream); err != nil {
-		return err
-	}
+	c.out.mu.Lock()
+	c.open(&call.stream)
+	c.out.mu.Unlock()
 	if end {
 		return c.messageRead(&call.stream)
 	}
@@ -113,8 +113,8 @@ func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 
 // full reports whether the client has as many calls under way as it may.
 func (c *serverConn) full() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
 	return len(c.streams) >= ownMaxStreams || c.serving.Load() >= ownMaxStreams
 }
 
@@ -175,19 +175,20 @@ func appendResponse(b []byte) []byte {
 
 // messageRead serves a call.
 func (c *serverConn) messageRead(s *stream) error {
-	call := s.owner.(*Call) //nolint:errcheck,forcetypeassert // nothing else opens streams here
-	switch {
-	case s.in.over: // answered
-		return nil
-	case !s.in.complete():
-		c.forget(s.id)
-		s.in.discard()
-		call.broken(codeInternalError, "a request without a whole message", codeNone)
+	call := s.owner.(*Call) //nolint:forcetypeassert // nothing else opens streams here
+	if !s.in.complete() {
+		if c.forget(s) {
+			s.in.abandon()
+			call.broken(codeInternalError, "a request without a whole message", codeNone)
+		}
 		return nil
 	}
 	compressed := s.in.compressed
-	call.body = s.in.take()
-	here := c.mayServe(call.method) && !compressed
+	var ok bool
+	if call.body, ok = s.in.take(); !ok {
+		return nil
+	}
+	here := call.method.Short && !compressed && c.mayServe(call.method)
 	c.server.running.Add(1)
 	c.serving.Add(1)
 	if here {
@@ -209,59 +210,82 @@ func (c *serverConn) serve(call *Call, compressed bool) {
 	if compressed && !call.decompress() {
 		return
 	}
+	if call.ctx.Err() != nil { // what the caller asks for next may undo what this would do
+		late := unanswered(call.ctx, nil)
+		_ = call.Reply(failure(late.Code, late.Text))
+		return
+	}
 	start := now()
 	call.method.Serve(call)
 	c.slow[call.method.index].note(now()-start > int64(short))
 }
 
 func (c *Call) decompress() bool {
-	chunks := c.body.(*Chunks) //nolint:errcheck,forcetypeassert // see incoming.begin
+	chunks := c.body.(*Chunks) //nolint:forcetypeassert // see incoming.begin
 	if !compressed(c.encoding) {
-		c.Reply(failure(codeInternalError, "a message is compressed, and its headers do not say how"))
+		_ = c.Reply(failure(codeInternalError, "a message is compressed, and its headers do not say how"))
 		return false
 	}
 	body, err := decompress(c.encoding, chunks.Data(), c.method.Room)
 	if err != nil {
-		c.Reply(failure(codeInternalError, "a message cannot be decompressed: "+err.Error()))
+		_ = c.Reply(failure(codeInternalError, "a message cannot be decompressed: "+err.Error()))
 		return false
 	}
 	c.body = body
 	return true
 }
 
-// Reply answers the call, which ends with that. The memory of the data is free again when it returns.
-func (c *Call) Reply(o Outcome) {
-	var buf [256]byte
-	head, data := buf[:0], [][]byte(nil)
-	var tail []byte
+// Reply answers the call, which ends with that. The memory of the data is free again when it returns. An error says that
+// the caller is gone and will not see the answer.
+func (c *Call) Reply(o Outcome) error {
+	c.outcome = o
+	var data [][]byte
 	if o.Code == codeOK {
-		head, data = c.response(head, o.Data)
-		tail = appendHeaders(make([]byte, 0, 64), c.id, o.appendTrailer(make([]byte, 0, 48)), true)
-	} else {
-		tail = appendHeaders(nil, c.id, o.appendTrailer(appendResponse(nil)), true)
+		data = c.message(o.Data)
 	}
 	c.conn.serving.Add(-1) // from now on, the client may have its answer and call again
 	c.conn.answered.Store(now())
-	_ = c.conn.out.send(c.id, &c.flow, head, data, tail, false) // nobody is left to be told of an error
-	c.conn.forget(c.id)
+	err := c.conn.out.send(&c.stream, c, data)
+	c.conn.forget(&c.stream)
 	c.cancel()
 	c.conn.closeWhenDrained()
+	return err
 }
 
-// response returns the headers of a response that succeeds, and its data.
-func (c *Call) response(head []byte, message [][]byte) ([]byte, [][]byte) {
-	var block [64]byte
-	fields, flag := appendResponse(block[:0]), byte(0)
+// message returns a message with its prefix, compressed if the request was.
+func (c *Call) message(data [][]byte) [][]byte {
 	if compressed(c.encoding) {
-		if small, err := compress(c.encoding, message); err == nil {
-			message, flag = small, compressFlag
-			fields = appendField(fields, "grpc-encoding", c.encoding)
+		if small, err := compress(c.encoding, data); err == nil {
+			return prefixed(compressFlag, small)
 		}
+		c.encoding = ""
 	}
-	n := size(message)
-	data := make([][]byte, 1, 1+len(message))
-	data[0] = []byte{flag, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
-	return appendHeaders(head, c.id, fields, false), append(data, message...)
+	return prefixed(0, data)
+}
+
+func (c *Call) mayStart() (bool, error) { return true, nil }
+
+// appendHead appends the headers of a response that has data.
+func (c *Call) appendHead(b []byte) []byte {
+	if c.outcome.Code != codeOK {
+		return b
+	}
+	var block [64]byte
+	fields := appendResponse(block[:0])
+	if compressed(c.encoding) {
+		fields = appendField(fields, "grpc-encoding", c.encoding)
+	}
+	return appendHeaders(b, c.id, fields, false)
+}
+
+// appendTail appends the trailers of a response, which are its headers, too, if it has no data.
+func (c *Call) appendTail(b []byte) []byte {
+	var block [128]byte
+	fields := block[:0]
+	if c.outcome.Code != codeOK {
+		fields = appendResponse(fields)
+	}
+	return appendHeaders(b, c.id, c.outcome.appendTrailer(fields), true)
 }
 
 func (c *Call) room(size int) Body { return c.method.Room(size) }
@@ -277,7 +301,7 @@ func (c *Call) reset(errCode, error) { c.cancel() }
 // drain ends the connection when its calls have been answered. The client learns first that it should go elsewhere, and
 // when it has had the time to, which calls came too late.
 func (c *serverConn) drain() {
-	frames := appendGoAway(nil, maxStreamID, codeNone, "the server is shutting down")
+	frames := goAway(maxStreamID, codeNone, "the server is shutting down")
 	frames = appendFrame(frames, framePing, 0, 0, make([]byte, 8))
 	_ = c.out.control(frames) // an error shows when the connection is read
 	c.out.drain()
@@ -288,7 +312,7 @@ func (c *serverConn) ponged() {
 	if !c.server.isStopping() || c.draining.Swap(true) {
 		return
 	}
-	_ = c.out.control(appendGoAway(nil, c.last, codeNone, "the server is shutting down"))
+	_ = c.out.control(goAway(c.last, codeNone, "the server is shutting down"))
 	c.closeWhenDrained()
 }
 
@@ -297,11 +321,8 @@ func (c *serverConn) closeWhenDrained() {
 	if !c.draining.Load() {
 		return
 	}
-	c.mu.Lock()
-	over := len(c.streams) == 0
-	c.mu.Unlock()
-	if over {
-		c.out.drain()
+	if !c.busy() {
+		c.out.complete()
 		c.nc.Close()
 	}
 }

@@ -115,7 +115,7 @@ var policy = []rule{
 	{pkg: "internal/master", may: with(roles, "internal/lower", "internal/optimize", "internal/place", "internal/partition", "internal/requestid")},
 	{pkg: "internal/task", may: with(roles, "internal/master", "internal/worker", "internal/collective")},
 	{pkg: "internal/h2"},
-	{pkg: "internal/rpc", may: with(formats, "cluster", "internal/message", "internal/invariants", "internal/h2"), grpc: true},
+	{pkg: "internal/rpc", may: with(formats, "cluster", "internal/message", "internal/invariants", "internal/h2")},
 
 	// The client, which links no kernel and no executor, and what is built on it.
 	{pkg: ".", may: with(graphs, "op", "savedmodel", "internal/pb", "internal/pbconv", "internal/message", "internal/rpc")},

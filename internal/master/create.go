@@ -36,6 +36,9 @@ func (m *Master) CreateSession(ctx context.Context, req *pb.CreateSessionRequest
 	if s.graph, err = s.prepare(graph, nil); err == nil {
 		err = s.createWorkerSessions(ctx)
 	}
+	if err == nil && ctx.Err() != nil { // nobody would ever close it
+		err = status.FromContext(ctx, "creating a session")
+	}
 	if err == nil {
 		err = m.add(s)
 	}

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
-
+	"github.com/weft-ml/weft/internal/h2"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -38,7 +36,7 @@ var patienceOf = map[string]patience{
 
 // A caller makes calls to one peer.
 type caller struct {
-	conn   grpc.ClientConnInterface
+	conn   *Conn
 	remote string // who the peer is, for errors
 	task   bool   // it is a task of the cluster, called by another
 }
@@ -56,21 +54,17 @@ func invoke[Resp any](ctx context.Context, c *caller, method string, req any) (*
 		callCtx, cancel = context.WithTimeout(ctx, p.within)
 		defer cancel()
 	}
+	out := c.conn.client.Call(callCtx, &h2.Request{Path: method, Data: data.data, Wait: p.wait, Room: rooms(responseTensors[method])})
+	data.Free()
+	if out.Code != uint32(status.OK) {
+		return nil, c.explain(callCtx, method, responseStatus(&out), out.Answered)
+	}
 	resp := new(Resp)
-	out, in := outbound{data: data}, inbound{msg: resp}
-	var trailer metadata.MD
-	err = c.conn.Invoke(callCtx, method, &out, &in, grpc.Trailer(&trailer), grpc.WaitForReady(p.wait))
-	if !out.taken {
-		data.Free()
-	}
-	if err != nil {
-		return nil, c.explain(callCtx, method, fromGRPC(err, trailer), len(trailer) > 0)
-	}
-	if in.err != nil {
-		return nil, c.explain(callCtx, method, responseError(in.err), true)
+	if err := receive(out.Body, resp); err != nil {
+		return nil, c.explain(callCtx, method, responseError(err), true)
 	}
 	if failure := bodyError(resp); failure != nil {
-		failure.Payloads = decodePayloads(trailer, bodyPayloadTrailer)
+		failure.Payloads = decodePayloads(out.Trailer, bodyPayloadTrailer)
 	}
 	return resp, nil
 }

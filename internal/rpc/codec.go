@@ -3,53 +3,29 @@ package rpc
 import (
 	"fmt"
 
-	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/encoding/proto"
-	"google.golang.org/grpc/mem"
-	protobuf "google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/h2"
 	"github.com/weft-ml/weft/internal/message"
+	"github.com/weft-ml/weft/tensor"
 )
 
-// codec is what gRPC calls for the bytes of a message. Our own messages are encoded before gRPC has them and decoded
-// after it let go of them, so that errors are ours to word; any other, such as those of the health service, is an
-// ordinary protocol buffer.
-type codec struct{ encoding.CodecV2 }
-
-func newCodec() codec { return codec{encoding.GetCodecV2(proto.Name)} }
-
-// An outbound message is encoded and waits to be sent.
-type outbound struct {
-	data  mem.BufferSlice
-	taken bool // by gRPC, which frees data
+// encoded is a message as bytes, in pieces. Those of large tensors are the tensors' own, which it holds until it is freed.
+type encoded struct {
+	data [][]byte
+	held []tensor.Tensor
 }
 
-// An inbound message receives what is decoded.
-type inbound struct {
-	msg any
-	err error
-}
-
-// Marshal returns the bytes of v.
-func (c codec) Marshal(v any) (mem.BufferSlice, error) {
-	if out, ok := v.(*outbound); ok {
-		out.taken = true
-		return out.data, nil
+// Free ends the references to tensors.
+func (e *encoded) Free() {
+	for i := range e.held {
+		e.held[i].Release()
 	}
-	return c.CodecV2.Marshal(v)
+	e.held = nil
 }
 
-// Unmarshal reads v from data, which it borrows.
-func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	if in, ok := v.(*inbound); ok {
-		in.err = decode(data, in.msg)
-		return nil
-	}
-	return c.CodecV2.Unmarshal(data, v)
-}
-
-// encode returns the bytes of a message. Those of a tensor are shared with it, by references of their own.
-func encode(msg any) (mem.BufferSlice, error) {
+// encode returns the bytes of a message.
+func encode(msg any) (encoded, error) {
 	w := newWriter()
 	switch m := msg.(type) {
 	case *message.RunStepRequest:
@@ -68,18 +44,28 @@ func encode(msg any) (mem.BufferSlice, error) {
 		w.recvTensorRequest(m)
 	case *message.RecvTensorResponse:
 		w.recvTensorResponse(m)
-	case protobuf.Message:
-		b, err := protobuf.Marshal(m)
-		return mem.BufferSlice{mem.SliceBuffer(b)}, err
+	case proto.Message:
+		b, err := proto.Marshal(m)
+		return encoded{data: [][]byte{b}}, err
 	default:
-		return nil, fmt.Errorf("rpc: a %T cannot be sent", msg)
+		return encoded{}, fmt.Errorf("rpc: a %T cannot be sent", msg)
 	}
 	return w.finish()
 }
 
 // decode reads a message, which owns its tensors and shares nothing with data.
-func decode(data mem.BufferSlice, msg any) error {
-	d := decoder{reader: reader{next: data, left: data.Len()}}
+func decode(data [][]byte, msg any) error { return decodePlaced(data, nil, msg) }
+
+// receive reads a message that has arrived.
+func receive(body h2.Body, msg any) error {
+	a := body.(*arrival) //nolint:forcetypeassert // see rooms
+	defer a.release()
+	return decodePlaced(a.data, a.placed, msg)
+}
+
+// decodePlaced reads a message that takes over those of its tensors that are placed where some of the data lies.
+func decodePlaced(data [][]byte, placed []tensor.Tensor, msg any) error {
+	d := decoder{reader: newReader(data), placed: placed}
 	switch m := msg.(type) {
 	case *message.RunStepRequest:
 		d.runStepRequest(m)
@@ -97,8 +83,8 @@ func decode(data mem.BufferSlice, msg any) error {
 		d.recvTensorRequest(m)
 	case *message.RecvTensorResponse:
 		d.recvTensorResponse(m)
-	case protobuf.Message:
-		if protobuf.Unmarshal(d.rest(), m) != nil {
+	case proto.Message:
+		if proto.Unmarshal(d.rest(), m) != nil {
 			return errMalformed
 		}
 	default:

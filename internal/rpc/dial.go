@@ -2,30 +2,15 @@ package rpc
 
 import (
 	"context"
-	"math"
 	"net"
 	"syscall"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/experimental"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/weft-ml/weft/cluster"
-	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/internal/h2"
 )
-
-// Sizes of a connection. Windows take a large tensor without a pause for the acknowledgement of its parts; buffers trade
-// system calls against memory that every connection holds.
-const (
-	windowSize  = 64 << 20
-	readBuffer  = 256 << 10
-	writeBuffer = 128 << 10
-)
-
-// maxBackoff is the longest pause between attempts to connect, as TensorFlow has it: tasks that restart are found soon.
-const maxBackoff = time.Second
 
 // A host that is gone is noticed by its silence in TCP, whether something was sent to it or not: TensorFlow's servers take
 // pings of HTTP/2 for an attack.
@@ -42,7 +27,10 @@ func Listen(address *net.TCPAddr) (net.Listener, error) {
 func control(_, _ string, conn syscall.RawConn) error { return limitSilence(conn, maxSilence) }
 
 // Conn is a connection to a server. It connects when it is first used, again whenever it must, and never through a proxy.
-type Conn = grpc.ClientConn
+type Conn struct {
+	address string
+	client  *h2.Client
+}
 
 // Dial returns a connection to the server at address, "host:port".
 func Dial(address string) (*Conn, error) {
@@ -50,34 +38,19 @@ func Dial(address string) (*Conn, error) {
 		return nil, err
 	}
 	dialer := &net.Dialer{KeepAliveConfig: keepAlive, Control: control}
-	conn, err := grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithNoProxy(),
-		experimental.WithBufferPool(frames),
-		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			return dialer.DialContext(ctx, "tcp", address)
-		}),
-		grpc.WithDisableServiceConfig(),
-		grpc.WithDisableRetry(), // of calls that a server has seen; it would keep a copy of each until it is answered
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff},
-			MinConnectTimeout: 5 * time.Second,
-		}),
-		grpc.WithInitialWindowSize(windowSize),
-		grpc.WithInitialConnWindowSize(windowSize),
-		grpc.WithReadBufferSize(readBuffer),
-		grpc.WithWriteBufferSize(writeBuffer),
-		grpc.WithDefaultCallOptions(
-			grpc.ForceCodecV2(newCodec()),
-			grpc.MaxCallRecvMsgSize(math.MaxInt32),
-			grpc.MaxCallSendMsgSize(math.MaxInt32),
-		),
-	)
-	if err != nil {
-		return nil, status.InvalidArgumentf("cannot connect to %s: %w", address, err)
-	}
-	return conn, nil
+	return &Conn{address, h2.NewClient(address, func(ctx context.Context) (net.Conn, error) {
+		return dialer.DialContext(ctx, "tcp", address)
+	})}, nil
 }
+
+// Invoke calls a method whose response is of no interest.
+func (c *Conn) Invoke(ctx context.Context, method string, req any) error {
+	_, err := invoke[emptypb.Empty](ctx, &caller{conn: c, remote: c.address}, method, req)
+	return err
+}
+
+// Close ends the connection, and the calls over it.
+func (c *Conn) Close() { c.client.Close() }
 
 // CheckAddress reports whether an address has the form "host:port".
 func CheckAddress(address string) error { return cluster.CheckAddress(address) }

@@ -1,14 +1,9 @@
 package rpc
 
 import (
-	"bytes"
 	"context"
 	"net"
 	"testing"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/metadata"
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/message"
@@ -16,38 +11,6 @@ import (
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
-
-// A client may ask for compression, with tensors of any size.
-func TestCompression(t *testing.T) {
-	s := sender{echo{}, tensor.Vector(large...)}
-	conn := serveWith(t, func(g *Server) { RegisterWorker(g, s, discard) })
-	for _, name := range []string{"gzip", "deflate"} {
-		if encoding.GetCompressor(name) == nil {
-			t.Fatalf("%s is not registered", name)
-		}
-		data, err := encode(&message.RecvTensorRequest{Key: "k"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var resp message.RecvTensorResponse
-		in := inbound{msg: &resp}
-		err = conn.Invoke(t.Context(), MethodRecvTensor, &outbound{data: data}, &in, grpc.UseCompressor(name))
-		if err != nil || in.err != nil {
-			t.Fatalf("%s: %v, %v", name, err, in.err)
-		}
-		if !bytes.Equal(resp.Tensor.Bytes(), s.tensor.Bytes()) {
-			t.Errorf("%s: got another tensor", name)
-		}
-	}
-}
-
-func TestLargeHeadersAreRefused(t *testing.T) {
-	conn := serve(t, echo{})
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "x", string(bytes.Repeat([]byte("y"), 128<<10)))
-	if _, err := NewWorkerClient(conn, "/job:ps/replica:0/task:0").Tracing(ctx, &pb.TracingRequest{}); err == nil {
-		t.Error("no error")
-	}
-}
 
 // A request larger than gRPC's usual limit arrives.
 func TestLargeMessage(t *testing.T) {
@@ -73,8 +36,7 @@ func TestDialChecksAddresses(t *testing.T) {
 
 func TestPeers(t *testing.T) {
 	conn := serve(t, echo{})
-	_, address, _ := net.SplitHostPort(conn.Target()[len("passthrough:///"):])
-	spec := cluster.Spec{"ps": {2: "127.0.0.1:" + address}}
+	spec := cluster.Spec{"ps": {2: conn.address}}
 	conns := NewConnections()
 	peers := NewPeers(spec, conns)
 	for range 2 {
@@ -143,19 +105,5 @@ func TestWaitForReady(t *testing.T) {
 	defer server.Close()
 	if err := <-done; err != nil {
 		t.Error(err)
-	}
-}
-
-func TestFramePool(t *testing.T) {
-	p := &framePool{}
-	for _, n := range []int{1, 100, frameSize, frameSize + 1, 1 << 20} {
-		for range 3 {
-			b := p.Get(n)
-			if len(*b) != n {
-				t.Errorf("got %d bytes, want %d", len(*b), n)
-			}
-			*b = (*b)[:n/2] // as gRPC may give it back
-			p.Put(b)
-		}
 	}
 }

@@ -40,7 +40,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		defer data.Free()
 		again := fresh(msg)
-		if err := decode(data, again); err != nil {
+		if err := decode(data.data, again); err != nil {
 			t.Fatalf("cannot read what was written: %v", err)
 		}
 		if diff := cmp.Diff(msg, again, compareMessages...); diff != "" {

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -28,7 +29,7 @@ type Health struct {
 // RegisterHealth makes a server answer probes.
 func RegisterHealth(s *Server) *Health {
 	h := &Health{}
-	s.Handle(methodHealth, h2.Method{Room: room, Serve: h.check})
+	s.Handle(methodHealth, h2.Method{Room: rooms(nil), Serve: h.check})
 	return h
 }
 
@@ -40,14 +41,14 @@ func (h *Health) SetServing(serving bool) {
 }
 
 func (h *Health) check(c *h2.Call) {
-	service, ok := healthRequest(received(c.Request()).Materialize())
+	service, ok := healthRequest(slices.Concat(c.Request().(*arrival).data...))
 	switch {
 	case !ok:
-		c.Reply(failed(requestError(errMalformed)))
+		_ = c.Reply(failed(requestError(errMalformed)))
 	case service != "" && service != MasterService && service != WorkerService:
-		c.Reply(failed(status.NotFoundf("unknown service %s", service)))
+		_ = c.Reply(failed(status.NotFoundf("unknown service %s", service)))
 	default:
-		c.Reply(h2.Outcome{Data: [][]byte{h.response()}})
+		_ = c.Reply(h2.Outcome{Data: [][]byte{h.response()}})
 	}
 }
 

@@ -52,7 +52,12 @@ type Master interface {
 
 // RegisterMaster makes a server serve MasterService. Panics of m are logged.
 func RegisterMaster(s *Server, m Master, logger *slog.Logger) {
-	unary(s, logger, MethodCreateSession, m.CreateSession)
+	undoable(s, logger, MethodCreateSession, m.CreateSession, func(resp *pb.CreateSessionResponse) {
+		_, err := m.CloseSession(context.Background(), &pb.CloseSessionRequest{SessionHandle: resp.GetSessionHandle()})
+		if err != nil {
+			logger.Debug("cannot close the session of a client that is gone", "error", err)
+		}
+	})
 	unary(s, logger, MethodExtendSession, m.ExtendSession)
 	unary(s, logger, MethodPartialRunSetup, m.PartialRunSetup)
 	unary(s, logger, MethodRunStep, m.RunStep)

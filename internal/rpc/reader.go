@@ -5,7 +5,6 @@ import (
 	"errors"
 	"unicode/utf8"
 
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -23,10 +22,18 @@ var errMalformed = errors.New("malformed message")
 // reader walks a protocol message that lies in several buffers. The first error ends it: every method then returns zero
 // values, and more reports false.
 type reader struct {
-	cur  []byte          // the rest of the current buffer
-	next mem.BufferSlice // the buffers after it
-	left int             // bytes left of the message that is being read
+	cur  []byte   // the rest of the current buffer
+	next [][]byte // the buffers after it
+	left int      // bytes left of the message that is being read
 	err  error
+}
+
+func newReader(data [][]byte) reader {
+	n := 0
+	for _, b := range data {
+		n += len(b)
+	}
+	return reader{next: data, left: n}
 }
 
 // more reports whether the message has another field.
@@ -42,7 +49,7 @@ func (r *reader) fail(err error) {
 // fill moves on to the next buffer that has bytes; one must be left.
 func (r *reader) fill() {
 	for len(r.cur) == 0 {
-		r.cur, r.next = r.next[0].ReadOnlyData(), r.next[1:]
+		r.cur, r.next = r.next[0], r.next[1:]
 	}
 }
 
@@ -102,7 +109,7 @@ func (r *reader) discard(n int) {
 	r.left -= n
 	for n > len(r.cur) {
 		n -= len(r.cur)
-		r.cur, r.next = r.next[0].ReadOnlyData(), r.next[1:]
+		r.cur, r.next = r.next[0], r.next[1:]
 	}
 	r.cur = r.cur[n:]
 }

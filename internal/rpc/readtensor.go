@@ -17,8 +17,9 @@ const maxExpansion = 1 << 31
 // A decoder reads a message with tensors.
 type decoder struct {
 	reader
-	expansion int64         // bytes asked for so far
-	bad       *status.Error // the first tensor that is wrong, in a message that is otherwise well formed
+	placed    []tensor.Tensor // tensors whose memory is part of the message
+	expansion int64           // bytes asked for so far
+	bad       *status.Error   // the first tensor that is wrong, in a message that is otherwise well formed
 }
 
 // outcome returns the error of the whole message: errMalformed, or TensorFlow's for a tensor that is wrong.
@@ -81,7 +82,7 @@ func (d *decoder) tensor(kind string, i int) tensor.Tensor {
 	var t tensor.Tensor
 	var err error
 	if ok {
-		t, err = p.tensor()
+		t, err = p.tensor(d.placed)
 	} else {
 		t, err = d.general(whole)
 	}
@@ -145,8 +146,8 @@ func (d *decoder) dim() (size int64) {
 	return size
 }
 
-// tensor makes the tensor, after it is sure that the bytes it needs are there.
-func (p *plain) tensor() (tensor.Tensor, error) {
+// tensor makes the tensor, after it is sure that the bytes it needs are there. It takes the one of placed that they are in.
+func (p *plain) tensor(placed []tensor.Tensor) (tensor.Tensor, error) {
 	dtype := tensor.DType(min(p.dtype, 0xff))
 	if !dtype.Valid() {
 		return tensor.Tensor{}, status.InvalidArgumentf("a tensor cannot be of type %v", pb.DataType(p.dtype))
@@ -161,15 +162,29 @@ func (p *plain) tensor() (tensor.Tensor, error) {
 	if have := p.content.left; have%size != 0 || int64(have/size) != p.shape.NumElements() {
 		return tensor.Tensor{}, status.InvalidArgumentf("%d bytes are not the content of a %v tensor of shape %v", have, dtype, p.shape)
 	}
-	t, err := tensor.AllocShared(dtype, p.shape)
+	t, err := p.elements(dtype, placed)
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	p.content.copyTo(t.Bytes())
 	if dtype == tensor.Bool {
 		normalizeBools(t.Bytes())
 	}
 	return t, nil
+}
+
+// elements returns the tensor with its elements as they came.
+func (p *plain) elements(dtype tensor.DType, placed []tensor.Tensor) (tensor.Tensor, error) {
+	if len(placed) > 0 && p.content.left >= minPlaced {
+		p.content.fill()
+		if t, ok := take(placed, p.content.cur[:min(p.content.left, len(p.content.cur))]); ok {
+			return t.WithElements(dtype, p.shape)
+		}
+	}
+	t, err := tensor.AllocShared(dtype, p.shape)
+	if err == nil {
+		p.content.copyTo(t.Bytes())
+	}
+	return t, err
 }
 
 // normalizeBools makes every byte that is not zero the one that Go takes for true.

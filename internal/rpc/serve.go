@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 
-	"google.golang.org/grpc/mem"
-
 	"github.com/weft-ml/weft/internal/h2"
 	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/status"
@@ -22,37 +20,46 @@ var ErrServerStopped = h2.ErrServerStopped
 // NewServer returns a server without methods.
 func NewServer(logger *slog.Logger) *Server { return h2.NewServer(logger) }
 
+// short are the methods that are called in every step and mostly take little time.
+var short = map[string]bool{
+	MethodRunStep: true, MethodRunCallable: true, MethodRunGraph: true, MethodRecvTensor: true, MethodCleanupGraph: true,
+}
+
 // unary adds a method with one request and one response. Whatever call does, the process lives: a panic is logged and
 // answered as an Internal error.
 func unary[Req, Resp any](s *Server, logger *slog.Logger, method string, call func(context.Context, *Req) (*Resp, error)) {
-	s.Handle(method, h2.Method{Room: room, Serve: func(c *h2.Call) {
+	undoable(s, logger, method, call, func(*Resp) {})
+}
+
+// undoable is unary for a method that makes something which nobody would ever drop if its caller did not learn of it.
+func undoable[Req, Resp any](
+	s *Server, logger *slog.Logger, method string, call func(context.Context, *Req) (*Resp, error), undo func(*Resp),
+) {
+	s.Handle(method, h2.Method{Room: rooms(requestTensors[method]), Short: short[method], Serve: func(c *h2.Call) {
 		defer func() {
 			if v := recover(); v != nil {
 				logger.ErrorContext(c.Context(), "panic in a handler", "method", method, "panic", v, "stack", string(debug.Stack()))
-				c.Reply(failed(status.Internalf("panic while serving %s: %v", method, v)))
+				_ = c.Reply(failed(status.Internalf("panic while serving %s: %v", method, v)))
 			}
 		}()
 		req := new(Req)
-		if err := decode(received(c.Request()), req); err != nil {
-			c.Reply(failed(requestError(err)))
+		if err := receive(c.Request(), req); err != nil {
+			_ = c.Reply(failed(requestError(err)))
 			return
 		}
 		defer release(req)
-		outcome, data := respond(c.Context(), call, req)
+		resp, err := call(c.Context(), req)
+		if err != nil {
+			_ = c.Reply(failed(status.From(err)))
+			return
+		}
+		defer release(resp)
+		outcome, data := respond(req, resp)
 		defer data.Free()
-		c.Reply(outcome)
+		if c.Reply(outcome) != nil {
+			undo(resp)
+		}
 	}})
-}
-
-// room returns the memory for a request.
-func room(size int) h2.Body { return h2.NewChunks(size) }
-
-func received(b h2.Body) mem.BufferSlice {
-	var out mem.BufferSlice
-	for _, chunk := range b.(*h2.Chunks).Data() {
-		out = append(out, mem.SliceBuffer(chunk))
-	}
-	return out
 }
 
 // requestError is what TensorFlow answers to a request that it cannot read.
@@ -63,21 +70,13 @@ func requestError(err error) *status.Error {
 	return status.From(err)
 }
 
-// respond makes the call and encodes its response, whose tensors it releases.
-func respond[Req, Resp any](
-	ctx context.Context, call func(context.Context, *Req) (*Resp, error), req *Req,
-) (out h2.Outcome, data mem.BufferSlice) {
-	resp, err := call(ctx, req)
+// respond returns a response as it is answered, and the bytes that it shares until they are sent.
+func respond(req, resp any) (out h2.Outcome, data encoded) {
+	data, err := encode(resp)
 	if err != nil {
-		return failed(status.From(err)), nil
+		return failed(encodeError(req, err)), data
 	}
-	defer release(resp)
-	if data, err = encode(resp); err != nil {
-		return failed(encodeError(req, err)), nil
-	}
-	for _, b := range data {
-		out.Data = append(out.Data, b.ReadOnlyData())
-	}
+	out.Data = data.data
 	if failure := bodyError(resp); failure != nil {
 		out.Trailer = bodyPayloads(failure)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/h2"
 	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/status"
@@ -280,10 +281,9 @@ func dial(t testing.TB, address string) *Conn {
 
 // invokeRaw calls a method with a request of the given bytes.
 func invokeRaw(ctx context.Context, conn *Conn, method string, req []byte) error {
-	out := outbound{data: sliced(req, len(req))}
-	err := conn.Invoke(ctx, method, &out, &inbound{msg: &pb.ResetResponse{}})
-	if err != nil {
-		return fromGRPC(err, nil)
+	resp := conn.client.Call(ctx, &h2.Request{Path: method, Data: [][]byte{req}, Room: rooms(nil)})
+	if resp.Code != 0 {
+		return responseStatus(&resp)
 	}
 	return nil
 }

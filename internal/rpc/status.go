@@ -1,16 +1,13 @@
 package rpc
 
 import (
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
-	gstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/h2"
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/status"
 )
@@ -67,68 +64,25 @@ func encodePayloads(payloads map[string][]byte) []byte {
 }
 
 // decodePayloads reads the trailer of the given name, from either side. What is not to be understood is lost, as it is in TensorFlow.
-func decodePayloads(trailer metadata.MD, name string) map[string][]byte {
-	values := trailer[name]
-	if len(values) != 1 {
-		return nil
-	}
+func decodePayloads(trailer []h2.Field, name string) map[string][]byte {
 	var container pb.GrpcPayloadContainer
-	// A zero byte in front says, between C++ peers, that the value is not in base64.
-	if proto.Unmarshal([]byte(strings.TrimPrefix(values[0], "\x00")), &container) != nil {
-		return nil
+	for _, f := range trailer {
+		// A zero byte in front says, between C++ peers, that the value is not in base64.
+		if f.Name == name && proto.Unmarshal([]byte(strings.TrimPrefix(f.Value, "\x00")), &container) != nil {
+			return nil
+		}
 	}
 	return container.Payloads
 }
 
-// fromGRPC returns the error of a call. A cancellation is marked as derived, whatever it came from: the cause is elsewhere.
-func fromGRPC(err error, trailer metadata.MD) *status.Error {
-	if err == nil {
-		return nil
-	}
-	st := gstatus.Convert(err)
-	code, msg := status.Code(st.Code()), st.Message()
-	if c, m, ok := undoMismatch(st); ok {
-		code, msg = c, m
-	}
-	out := status.New(code, msg)
-	for key, value := range decodePayloads(trailer, payloadTrailer) {
+// responseStatus returns the error of a call. A cancellation is marked as derived, whatever it came from: the cause is elsewhere.
+func responseStatus(resp *h2.Response) *status.Error {
+	out := status.New(status.Code(resp.Code), resp.Text)
+	for key, value := range decodePayloads(resp.Trailer, payloadTrailer) {
 		out = out.WithPayload(key, value)
 	}
-	if code == status.Cancelled && !status.IsDerived(out) {
+	if out.Code == status.Cancelled && !status.IsDerived(out) {
 		out = out.Derive()
 	}
 	return out
-}
-
-// mismatch starts the text in which gRPC reports that the code in the details is another than that of the call, as it is
-// wherever the details are TensorFlow's. Code and message follow: grpc-status=Aborted, grpc-message="…".
-const mismatch = "grpc-status-details-bin mismatch: grpc-status="
-
-// undoMismatch returns what a peer sent before gRPC compared it with details of another kind.
-func undoMismatch(st *gstatus.Status) (status.Code, string, bool) {
-	rest, ok := strings.CutPrefix(st.Message(), mismatch)
-	if st.Code() != codes.Internal || !ok {
-		return 0, "", false
-	}
-	name, rest, ok := strings.Cut(rest, ", grpc-message=")
-	if !ok {
-		return 0, "", false
-	}
-	quoted, err := strconv.QuotedPrefix(rest)
-	if err != nil {
-		return 0, "", false
-	}
-	msg, err := strconv.Unquote(quoted)
-	code, known := codeByName(name)
-	return code, msg, err == nil && known
-}
-
-// codeByName reads a code as gRPC prints it.
-func codeByName(name string) (status.Code, bool) {
-	for c := status.OK; c <= status.Unauthenticated; c++ {
-		if codes.Code(c).String() == name {
-			return c, true
-		}
-	}
-	return status.Unknown, false
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -19,12 +18,12 @@ import (
 )
 
 // sliced returns bytes in buffers of the given size.
-func sliced(b []byte, size int) mem.BufferSlice {
-	var out mem.BufferSlice
+func sliced(b []byte, size int) [][]byte {
+	var out [][]byte
 	for len(b) > size {
-		out, b = append(out, mem.SliceBuffer(b[:size])), b[size:]
+		out, b = append(out, b[:size]), b[size:]
 	}
-	return append(out, mem.SliceBuffer(b))
+	return append(out, b)
 }
 
 // A pair is a message in both forms.
@@ -149,7 +148,7 @@ func TestEncodedAsProto(t *testing.T) {
 			t.Fatalf("%T: %v", p.ours, err)
 		}
 		got := p.proto.ProtoReflect().New().Interface()
-		if err := proto.Unmarshal(data.Materialize(), got); err != nil {
+		if err := proto.Unmarshal(slices.Concat(data.data...), got); err != nil {
 			t.Fatalf("%T: %v", p.ours, err)
 		}
 		// A scalar's shape may be missing, or be there and empty.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/message"
@@ -16,14 +15,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// inlineContent is the size up to which elements are copied next to the fields around them. It is TensorFlow's, and below
-// it gRPC would not tell us when a buffer may be reused.
+// inlineContent is the size up to which elements are copied next to the fields around them, as in TensorFlow.
 const inlineContent = 1024
 
 // A writer makes a protocol message of several buffers: those with the elements of large tensors share the tensors'
 // memory, those between them are its own. The first error ends it.
 type writer struct {
-	out  mem.BufferSlice
+	out  encoded
 	tail []byte // what comes after the buffers in out
 	head []byte // room for the head of a tensor
 	err  error
@@ -32,21 +30,21 @@ type writer struct {
 func newWriter() *writer { return &writer{tail: make([]byte, 0, 256), head: make([]byte, 0, 64)} }
 
 // finish returns the message.
-func (w *writer) finish() (mem.BufferSlice, error) {
+func (w *writer) finish() (encoded, error) {
 	w.flush()
-	if excess := w.out.Len() - math.MaxInt32; excess > 0 && w.err == nil {
+	if excess := newReader(w.out.data).left - math.MaxInt32; excess > 0 && w.err == nil {
 		w.err = status.Internalf("Cannot encode a Tensor that exceeds the 2GB protobuf limit. Exceeded bytes: %d", excess)
 	}
 	if w.err != nil {
 		w.out.Free()
-		return nil, w.err
+		return encoded{}, w.err
 	}
 	return w.out, nil
 }
 
 func (w *writer) flush() {
 	if len(w.tail) > 0 {
-		w.out = append(w.out, mem.SliceBuffer(slices.Clip(w.tail)))
+		w.out.data = append(w.out.data, slices.Clip(w.tail))
 		w.tail = w.tail[len(w.tail):]
 	}
 }
@@ -215,25 +213,8 @@ func (w *writer) content(e *encodedTensor) {
 		return
 	}
 	w.flush()
-	if e.shared == nil {
-		w.out = append(w.out, mem.SliceBuffer(e.content))
-		return
+	w.out.data = append(w.out.data, e.content)
+	if e.shared != nil {
+		w.out.held = append(w.out.held, e.shared.Retain())
 	}
-	l := &lease{tensor: e.shared.Retain(), mem: e.content}
-	w.out = append(w.out, mem.NewBuffer(&l.mem, l))
 }
-
-// A lease is a reference to a tensor that lasts until gRPC has written its elements. It is a pool only to be told so.
-type lease struct {
-	tensor tensor.Tensor
-	mem    []byte
-}
-
-// Get is not called: nothing comes from this pool.
-func (l *lease) Get(size int) *[]byte {
-	b := make([]byte, size)
-	return &b
-}
-
-// Put ends the lease.
-func (l *lease) Put(*[]byte) { l.tensor.Release() }

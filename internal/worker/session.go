@@ -42,7 +42,7 @@ func newSession(handle string, task cluster.Task, peers Peers, devices []*kernel
 
 // CreateWorkerSession makes a session; one that exists is kept as it is. Sessions of an earlier life of the same master
 // are dropped: that master can no longer do so itself.
-func (w *Worker) CreateWorkerSession(_ context.Context, req *pb.CreateWorkerSessionRequest) (*pb.CreateWorkerSessionResponse, error) {
+func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSessionRequest) (*pb.CreateWorkerSessionResponse, error) {
 	if req.GetSessionHandle() == "" {
 		return nil, status.InvalidArgumentf("Session must be non-empty.")
 	}
@@ -60,6 +60,10 @@ func (w *Worker) CreateWorkerSession(_ context.Context, req *pb.CreateWorkerSess
 	for _, old := range stale {
 		w.Log.Warn("dropping the session of a master that has restarted", "session", old.handle, "master", old.master)
 		w.drop(old)
+	}
+	if !exists && ctx.Err() != nil { // the master may have asked meanwhile for the session to be deleted
+		w.remove(s.handle)
+		return nil, status.FromContext(ctx, "creating a session")
 	}
 	return &pb.CreateWorkerSessionResponse{}, nil
 }
@@ -144,14 +148,19 @@ func privateDevices(devices []*kernel.Device, task cluster.Task, isolate bool) [
 // DeleteWorkerSession drops a session, with its graphs and its steps. One that is not there is no error: it may have been
 // lost in a restart.
 func (w *Worker) DeleteWorkerSession(_ context.Context, req *pb.DeleteWorkerSessionRequest) (*pb.DeleteWorkerSessionResponse, error) {
+	w.remove(req.GetSessionHandle())
+	return &pb.DeleteWorkerSessionResponse{}, nil
+}
+
+// remove ends a session, which need not be there.
+func (w *Worker) remove(handle string) {
 	w.mu.Lock()
-	s := w.sessions[req.GetSessionHandle()]
-	delete(w.sessions, req.GetSessionHandle())
+	s := w.sessions[handle]
+	delete(w.sessions, handle)
 	w.mu.Unlock()
 	if s != nil {
 		w.drop(s)
 	}
-	return &pb.DeleteWorkerSessionResponse{}, nil
 }
 
 // drop ends the steps of a session that has been removed, and gives back what it holds.
