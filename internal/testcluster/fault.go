@@ -3,6 +3,7 @@ package testcluster
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/weft-ml/weft/cluster"
 )
@@ -77,4 +78,15 @@ func (c *Cluster) Calls() []Call {
 // Count returns how many of the calls are of a method.
 func Count(calls []Call, method string) int {
 	return len(slices.DeleteFunc(slices.Clone(calls), func(c Call) bool { return c.Method != method }))
+}
+
+// Once returns an interceptor that calls f before the first call of a method to a task, which then goes on.
+func Once(method, job string, index int, f func()) Interceptor {
+	var once sync.Once
+	return func(_ context.Context, call Call) error {
+		if call.is(method, job, index) {
+			once.Do(f)
+		}
+		return nil
+	}
 }
