@@ -177,3 +177,21 @@ func TestReferencesInControlFlow(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+// TestImportedLoops differentiates a graph that was written down: what is in which loop is seen in the graph itself.
+func TestImportedLoops(t *testing.T) {
+	checkRules(t, []ruleCase{{"while/imported", []input{in(3), in(3)}, func(s *scope, x []op.Output) []op.Output {
+		made := op.NewScope()
+		a, b := op.Placeholder(made.Named("a"), tensor.Float64), op.Placeholder(made.Named("b"), tensor.Float64)
+		y := times(made, op.Const(made, int32(3)), outs{a}, func(s *scope, i op.Output, v outs) outs {
+			return op.Cond(s, op.Less(s, i, op.Const(s, int32(2))), func(s *scope) outs { return outs{op.Mul(s, op.Sin(s, v[0]), b)} },
+				func(s *scope) outs { return outs{op.Square(s, v[0])} })
+		})[0]
+		g, err := made.Finalize()
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes := s.SubScope("imported").Import(g.Def(), op.ImportOptions{Inputs: map[string]op.Output{"a": x[0], "b": x[1]}})
+		return outs{nodes[y.Node.Name].Out(0)}
+	}}})
+}
