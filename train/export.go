@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
@@ -17,8 +18,12 @@ type Export struct {
 	Signatures map[string]savedmodel.Signature // what the model can do
 	Tags       []string                        // [savedmodel.TagServe] if nil
 	MainOp     *graph.Node                     // runs when the model is loaded; nil for none
+	// Assets are files that the graph needs: when the model is loaded, an output is fed with the path of a copy.
+	Assets map[graph.Output]string
 	// ClearDevices leaves out the devices of the nodes, so that the model can be used elsewhere.
 	ClearDevices bool
+	// StripDefaults leaves out attributes that have their default, so that older programs can load the model.
+	StripDefaults bool
 }
 
 // SaveModel writes the graph of a scope as a SavedModel, with the values that its variables have in a session. The saver is
@@ -35,13 +40,29 @@ func (e Export) SaveModel(ctx context.Context, sess Session, s *op.Scope, saver 
 		}
 	}
 	m, err := e.metaGraph(s, saver)
+	if err == nil {
+		err = e.addAssets(b, m)
+	}
+	if err == nil {
+		err = b.Add(m)
+	}
 	if err != nil {
 		return err
 	}
-	if err := b.Add(m); err != nil {
-		return err
-	}
 	return b.Save()
+}
+
+// addAssets copies the files, in order of the outputs that they are fed to.
+func (e Export) addAssets(b *savedmodel.Builder, m *savedmodel.MetaGraph) error {
+	for o, path := range e.Assets {
+		name, err := b.AddAsset(path)
+		if err != nil {
+			return err
+		}
+		m.Assets = append(m.Assets, savedmodel.Asset{Tensor: savedmodel.OutputName(o), Filename: name})
+	}
+	slices.SortFunc(m.Assets, func(a, b savedmodel.Asset) int { return strings.Compare(a.Tensor, b.Tensor) })
+	return nil
 }
 
 func (e Export) metaGraph(s *op.Scope, saver *Saver) (*savedmodel.MetaGraph, error) {
@@ -60,6 +81,9 @@ func (e Export) metaGraph(s *op.Scope, saver *Saver) (*savedmodel.MetaGraph, err
 		for i := range m.Graph.Nodes {
 			m.Graph.Nodes[i].Device = ""
 		}
+	}
+	if e.StripDefaults {
+		m.StripDefaults()
 	}
 	return m, nil
 }

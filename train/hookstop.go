@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"slices"
 
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
@@ -114,17 +115,9 @@ func (h *NanTensorHook) AfterRun(_ context.Context, run *RunContext, values RunV
 func hasNaN(t *tensor.Tensor) bool {
 	switch t.DType() {
 	case tensor.Float32:
-		for _, v := range tensor.Values[float32](t) {
-			if math.IsNaN(float64(v)) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(tensor.Values[float32](t), func(v float32) bool { return math.IsNaN(float64(v)) })
 	case tensor.Float64:
-		for _, v := range tensor.Values[float64](t) {
-			if math.IsNaN(v) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(tensor.Values[float64](t), math.IsNaN)
 	}
 	return false
 }

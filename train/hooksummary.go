@@ -5,24 +5,17 @@ import (
 	"log/slog"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
-	"github.com/weft-ml/weft/internal/pbconv"
 	"github.com/weft-ml/weft/op"
-	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/summary"
 	"github.com/weft-ml/weft/tensor"
 )
 
 // writeGraph writes the graph of a scope to an event file.
 func writeGraph(w *summary.Writer, s *op.Scope) error {
-	p, err := pbconv.GraphToProto(s.Graph().Def())
+	b, err := savedmodel.MarshalGraph(s.Graph().Def())
 	if err != nil {
 		return err
-	}
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
-	if err != nil {
-		return status.Internalf("the graph cannot be written down: %w", err)
 	}
 	return w.AddGraph(b)
 }

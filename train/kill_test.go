@@ -28,7 +28,7 @@ const killedDir = "WEFT_TEST_SAVE"
 // TestMain makes the test binary the process that is killed while it saves.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(killedDir); dir != "" {
-		fmt.Println(saveForever(context.Background(), dir))
+		fmt.Fprintln(os.Stdout, saveForever(context.Background(), dir))
 		return
 	}
 	os.Exit(m.Run())
@@ -82,7 +82,7 @@ func saveForever(ctx context.Context, dir string) error {
 		}
 		var prefix string
 		if prefix, err = c.saver.Save(ctx, sess, filepath.Join(dir, "ck"), tensor.Values[int64](&out[0])[0]); err == nil {
-			fmt.Println(prefix)
+			fmt.Fprintln(os.Stdout, prefix)
 		}
 	}
 	return err

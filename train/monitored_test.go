@@ -148,7 +148,7 @@ func TestHooks(t *testing.T) {
 	final := &train.FinalOpsHook{Fetches: []op.Output{l.w.Value}}
 	feeds := 0
 	model := &train.SavedModelHook{Export: train.Export{
-		Dir: filepath.Join(dir, "model"), ClearDevices: true,
+		Dir: filepath.Join(dir, "model"), ClearDevices: true, StripDefaults: true,
 		Signatures: map[string]savedmodel.Signature{savedmodel.DefaultSignature: {
 			Inputs:  map[string]savedmodel.TensorInfo{"x": savedmodel.InfoOf(l.x, tensor.PartialShape{})},
 			Outputs: map[string]savedmodel.TensorInfo{"loss": savedmodel.InfoOf(l.loss, tensor.PartialShape{})},
@@ -188,12 +188,27 @@ func TestHooks(t *testing.T) {
 		t.Errorf("the bar is %q", bar.String())
 	}
 	checkTimelines(t, dir)
-	m, err := savedmodel.Open(filepath.Join(dir, "model"))
+	checkModel(t, filepath.Join(dir, "model"))
+}
+
+// checkModel loads the model of a line and uses it.
+func checkModel(t *testing.T, dir string) {
+	t.Helper()
+	m, err := weft.LoadSavedModel(t.Context(), "local", dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.MetaGraph(savedmodel.TagServe); err != nil || !checkpoint.Exists(m.Variables()) {
-		t.Errorf("model: %v", err)
+	defer m.Close()
+	sig, err := m.Signature(savedmodel.DefaultSignature)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := sig.Run(t.Context(), map[string]any{"x": float32(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if loss, ok := out["loss"].(float32); !ok || loss > 0.5 {
+		t.Errorf("the loss of the model is %v", out["loss"])
 	}
 }
 

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/weft-ml/weft"
@@ -65,7 +66,7 @@ func MonitoredTrainingSession(ctx context.Context, s *op.Scope, o TrainingOption
 		if err != nil {
 			return nil, err
 		}
-		m.Hooks = append(append(m.Hooks[:len(m.Hooks):len(m.Hooks)], o.ChiefOnlyHooks...), hooks...)
+		m.Hooks = slices.Concat(m.Hooks, o.ChiefOnlyHooks, hooks)
 	}
 	return NewMonitoredSession(ctx, o.Master, s, m)
 }

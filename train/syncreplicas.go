@@ -224,7 +224,8 @@ type syncReplicasHook struct {
 	opt    *SyncReplicasOptimizer
 	chief  bool
 	tokens int
-	first  *graph.Node // gives the first tokens; nil for workers
+	first  *graph.Node // gives the first tokens; nil for all but the chief
+	leave  *graph.Node // gives a token back; nil for the chief, who closes the queue
 }
 
 // Begin implements [SessionRunHook].
@@ -234,6 +235,8 @@ func (h *syncReplicasHook) Begin(*op.Scope) (err error) {
 	}
 	if h.chief {
 		h.first, err = h.opt.InitTokensOp(h.tokens)
+	} else {
+		h.leave = h.opt.enqueueTokens(onDevice(h.opt.scope, h.opt.step.Handle.Node.Device), 1)
 	}
 	return err
 }
@@ -257,5 +260,14 @@ func (h *syncReplicasHook) AfterCreateSession(ctx context.Context, sess Session,
 		}
 	}
 	h.opt.runner.Start(sess, coord)
+	return nil
+}
+
+// End implements [SessionRunHook]. A worker that leaves gives a token to those who stay: the one it has taken last may have
+// been that of another, who would wait for ever.
+func (h *syncReplicasHook) End(ctx context.Context, sess Session) error {
+	if h.leave != nil {
+		_, _ = sess.Run(ctx, nil, nil, []*graph.Node{h.leave}) // if the queue is closed or gone, nobody waits for it
+	}
 	return nil
 }
