@@ -21,18 +21,19 @@ func init() {
 			Shape: opdef.SameShape,
 		},
 		Kernels: byT(kernel.Table{
-			tensor.Int32: bucketize[int32], tensor.Int64: bucketize[int64],
-			tensor.Float32: bucketize[float32], tensor.Float64: bucketize[float64],
+			tensor.Int32: bucketize[int32, float32], tensor.Int64: bucketize[int64, float32],
+			tensor.Float32: bucketize[float32, float32], tensor.Float64: bucketize[float64, float64],
 		}),
 	})
 }
 
-func bucketize[T int32 | int64 | float32 | float64](c *kernel.Construction) (kernel.Kernel, error) {
+// bucketize compares elements and boundaries as numbers of type F.
+func bucketize[T int32 | int64 | float32 | float64, F float32 | float64](c *kernel.Construction) (kernel.Kernel, error) {
 	boundaries := c.Attrs.Floats("boundaries")
 	if !slices.IsSorted(boundaries) {
 		return nil, status.InvalidArgumentf("Expected sorted boundaries")
 	}
 	return elementwise.Unary(costly, elementwise.Map(func(v T) int32 {
-		return int32(sort.Search(len(boundaries), func(i int) bool { return v < T(boundaries[i]) }))
+		return int32(sort.Search(len(boundaries), func(i int) bool { return F(v) < F(boundaries[i]) }))
 	}))(c)
 }
