@@ -33,6 +33,20 @@ func TestMain(m *testing.M) {
 		},
 		Kernels: kernel.Any(kernel.Stateless(wait)),
 	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "TestWaitForEver", Doc: "Waits for the end of the step.", In: []string{"x: float"}, Out: []string{"y: float"}, Stateful: true,
+			Shape: opdef.UnknownShape,
+		},
+		Kernels: kernel.Any(kernel.Stateless(func(c *kernel.Context) error {
+			<-c.Context().Done()
+			return status.FromContext(c.Context(), "waiting")
+		})),
+	})
+	kernel.Register(kernel.Op{
+		Def:     opdef.Def{Name: "TestPanics", Doc: "Panics.", Out: []string{"y: float"}, Stateful: true, Shape: opdef.UnknownShape},
+		Kernels: kernel.Any(kernel.Stateless(func(*kernel.Context) error { panic("at the disco") })),
+	})
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/weft-ml/weft/internal/parallel.(*worker).run"))
 }
 

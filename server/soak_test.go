@@ -1,0 +1,129 @@
+package server
+
+import (
+	"context"
+	"flag"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+var soak = flag.Int("soak", 1, "how much longer the soak test is to run than usual: 100 makes 10,000 sessions and 100,000 steps")
+
+// TestSoak opens and closes sessions over connections and runs steps, some of which are cancelled at random moments or fail,
+// and looks for what is left.
+func TestSoak(t *testing.T) {
+	servers := startCluster(t, map[string]int{"ps": 1, "worker": 2})
+	useSession(t, servers[worker0], rand.New(rand.NewPCG(9, 9)), 10) // connections stay from now on
+	before := settle(t, servers)
+	var wg sync.WaitGroup
+	for client := range 4 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(client), 1))
+			for range 25 * *soak {
+				useSession(t, servers[cluster.Task{Job: "worker", Index: rng.IntN(2)}], rng, 10)
+			}
+		})
+	}
+	wg.Wait()
+	after := settle(t, servers)
+	t.Logf("%d sessions, %d steps; before: %+v, after: %+v", 100**soak, 1000**soak, before, after)
+	if grown := after.goroutines - before.goroutines; grown > 20 { // those of connections between tasks
+		buf := make([]byte, 1<<20)
+		t.Errorf("%d goroutines are left:\n%s", grown, buf[:runtime.Stack(buf, true)])
+	}
+	if grown := int64(after.heap) - int64(before.heap); grown > 32<<20 {
+		t.Errorf("the heap has grown by %d bytes", grown)
+	}
+	if after.buffers != before.buffers {
+		t.Errorf("%d buffers are held, %d before", after.buffers, before.buffers)
+	}
+}
+
+// useSession runs steps in a new session, some of which are cancelled or fail, and closes it.
+func useSession(t *testing.T, s *Server, rng *rand.Rand, steps int) {
+	root := op.ScopeOf(graph.New(kernel.Default))
+	onPS, onWorker := root.WithDevice("/job:ps/task:0"), root.WithDevice("/job:worker/task:1")
+	x := op.Placeholder(root.Named("x"), tensor.Float32)
+	y := op.Mul(onPS, x, op.Const(onWorker, []float32{3, 4, 5}))
+	z := op.Add(onWorker, y, x)
+	waiting := onPS.Add("TestWaitForEver", []op.Arg{op.One(y)}, nil)
+	wrong := op.Reshape(onWorker, z, op.Identity(onPS, op.Cast(onPS, x, tensor.Int32)))
+	g, err := root.Finalize()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	session, err := weft.NewSession(s.Target(), g, weft.WithNetwork())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	// The first step makes the session. If that were cancelled while the answer is under way, nobody could close it.
+	feeds := map[graph.Output]tensor.Tensor{x: tensor.Vector[float32](7, 8, 9)}
+	if got, err := session.Run(t.Context(), feeds, []graph.Output{y}, nil); err != nil {
+		t.Error(err)
+	} else {
+		got[0].Release()
+	}
+	for range steps {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rng.IntN(3000))*time.Microsecond)
+		want, fetches, targets := status.OK, []graph.Output{z}, []*graph.Node(nil)
+		switch rng.IntN(4) {
+		case 0:
+			fetches, want = []graph.Output{z, wrong}, status.InvalidArgument
+		case 1:
+			targets, want = []*graph.Node{waiting}, status.DeadlineExceeded
+		case 2:
+			cancel()
+			ctx, cancel = context.WithCancel(t.Context()) // runs to the end
+		}
+		got, err := session.Run(ctx, feeds, fetches, targets)
+		if code := status.CodeOf(err); code != want && code != status.DeadlineExceeded {
+			t.Errorf("got %v: %v, want %v", code, err, want)
+		}
+		for i := range got {
+			got[i].Release()
+		}
+		cancel()
+	}
+	if err := session.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+type footprint struct {
+	goroutines int
+	heap       uint64
+	buffers    int64 // of tensors; counted with -tags invariants alone
+}
+
+// settle waits until the tasks know neither sessions nor steps, with whose rendezvous the values go that nobody took, and
+// measures.
+func settle(t *testing.T, servers map[cluster.Task]*Server) footprint {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for task, s := range servers {
+		w := s.task.Worker
+		for w.NumSteps() > 0 || w.NumSessions() > 0 {
+			if time.Now().After(deadline) {
+				t.Fatalf("%v still knows %d steps and %d sessions", task, w.NumSteps(), w.NumSessions())
+			}
+			runtime.Gosched()
+		}
+	}
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return footprint{runtime.NumGoroutine(), m.HeapAlloc, tensor.Held()}
+}
