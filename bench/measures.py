@@ -16,6 +16,8 @@ MEASURES = {
     "callable of a constant": ("µs", True),
     "session.run with a 100x784 feed": ("µs", True),
     "session.run across two tasks": ("µs", True),
+    "16 MiB from task to task": ("ms", True),
+    "100 MiB from task to task": ("ms", True),
     "MLP training, 100 hidden": ("steps/s", False),
     "MLP training, 512 hidden": ("steps/s", False),
     "exec to first step": ("ms", True),
@@ -32,6 +34,7 @@ def one_cluster(server, training, steps):
     with cluster.Cluster({"ps": 1, "worker": 2}, server) as c:
         values["resident memory, idle"] = statistics.median(c.resident_mib().values())
         values |= latencies(c, steps)
+        values |= transfers(c, steps)
         for hidden in clients.HIDDEN:
             values[f"MLP training, {hidden} hidden"] = training.train(c, hidden, steps if hidden < 500 else steps // 2)
         resident = c.resident_mib()
@@ -71,6 +74,23 @@ def latencies(c, steps):
                 "session.run with a 100x784 feed": median_us(lambda: sess.run(mean, {batch: images}), steps),
                 "session.run across two tasks": median_us(lambda: sess.run(back, {x: 1.0}), steps),
             }
+
+
+def transfers(c, steps):
+    """The median time of a step in which a worker takes one element of a variable that it gets whole from another task."""
+    whole = tf.GraphOptions(rewrite_options={"disable_meta_optimizer": True})
+    values = {}
+    for mib in (16, 100):
+        with tf.Graph().as_default():
+            with tf.device("/job:ps/task:0"):
+                v = tf.get_variable(f"mib_{mib}", [mib * 2**18], initializer=tf.zeros_initializer(), use_resource=False)
+            with tf.device("/job:worker/task:0"):
+                one = tf.slice(tf.identity(v), [5], [1])
+            with tf.Session(c.target("worker", 0), config=tf.ConfigProto(graph_options=whole)) as sess:
+                sess.run(v.initializer)
+                values[f"{mib} MiB from task to task"] = median_us(sess.make_callable(one), max(3, steps // mib)) / 1e3
+    tf.Session.reset(c.target("worker", 0))
+    return values
 
 
 def median_us(step, count):
