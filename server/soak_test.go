@@ -55,7 +55,7 @@ func useSession(t *testing.T, s *Server, rng *rand.Rand, steps int) {
 	root := op.ScopeOf(graph.New(kernel.Default))
 	onPS, onWorker := root.WithDevice("/job:ps/task:0"), root.WithDevice("/job:worker/task:1")
 	x := op.Placeholder(root.Named("x"), tensor.Float32)
-	y := op.Mul(onPS, x, op.Const(onWorker, []float32{3, 4, 5}))
+	y := op.Mul(onPS, x, op.Neg(onWorker, x)) // a constant would be held by the graph
 	z := op.Add(onWorker, y, x)
 	waiting := onPS.Add("TestWaitForEver", []op.Arg{op.One(y)}, nil)
 	wrong := op.Reshape(onWorker, z, op.Identity(onPS, op.Cast(onPS, x, tensor.Int32)))
