@@ -2,7 +2,7 @@
 from interop.clustertest import ClusterTest
 from interop.fuzz import run
 
-TRIES = 1000
+TRIES = 500
 
 
 class Fuzz(ClusterTest):
