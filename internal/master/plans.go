@@ -43,7 +43,9 @@ func (s *session) await(ctx context.Context, p *plan) (*plan, error) {
 	var err error
 	select {
 	case <-p.ready:
-		err = p.err
+		if err = p.err; err != nil {
+			s.forget(p) // before the caller, who may try again, knows
+		}
 	case <-ctx.Done():
 		err = status.FromContext(ctx, "preparing the step")
 	}
