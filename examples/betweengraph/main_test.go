@@ -25,7 +25,7 @@ func TestRun(t *testing.T) {
 			var out strings.Builder
 			c := config{
 				psHosts: spec["ps"][0], workerHosts: spec["worker"][0] + "," + spec["worker"][1], job: "worker", task: task,
-				target: cl.Target("worker", task), hidden: 30, steps: 300, batch: 50, rate: 0.01, logDir: t.TempDir(),
+				target: cl.Target("worker", task), hidden: 30, steps: 300, batch: 50, rate: 0.002, logDir: t.TempDir(),
 			}
 			if err := c.run(t.Context(), &out); err != nil {
 				t.Error(err)
