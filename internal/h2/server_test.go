@@ -166,13 +166,8 @@ func TestCancellation(t *testing.T) {
 	_, address := serve(t, map[string]func(*Call){"/s/Wait": func(c *Call) {
 		waiting <- struct{}{}
 		<-c.Context().Done()
-		err := c.Context().Err()
-		ended <- err
-		if errors.Is(err, context.DeadlineExceeded) {
-			_ = c.Reply(failure(codeDeadlineExceeded, "late"))
-		} else {
-			_ = c.Reply(failure(codeCancelled, "gone"))
-		}
+		ended <- c.Context().Err()
+		_ = c.Reply(failure(codeCancelled, "gone"))
 	}})
 	conn := reference(t, address)
 	for range 3 {
@@ -191,17 +186,33 @@ func TestCancellation(t *testing.T) {
 			t.Errorf("the handler got %v", err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	go func() {
-		<-waiting
-		if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the handler got %v", err)
+}
+
+// A deadline reaches the handler, by the server's clock or as the client's reset, whichever comes first.
+func TestDeadline(t *testing.T) {
+	ended := make(chan error, 1)
+	_, address := serve(t, map[string]func(*Call){"/s/Wait": func(c *Call) {
+		<-c.Context().Done()
+		ended <- c.Context().Err()
+		_ = c.Reply(failure(codeDeadlineExceeded, "late"))
+	}})
+	conn := reference(t, address)
+	for deadline := 20 * time.Millisecond; ; deadline *= 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), deadline)
+		var in, out []byte
+		err := conn.Invoke(ctx, "/s/Wait", &in, &out)
+		cancel()
+		if status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("got error %v", err)
 		}
-	}()
-	var in, out []byte
-	if err := conn.Invoke(ctx, "/s/Wait", &in, &out); status.Code(err) != codes.DeadlineExceeded {
-		t.Errorf("got error %v", err)
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+				t.Errorf("the handler got %v", err)
+			}
+			return
+		case <-time.After(deadline): // the call did not get there in time
+		}
 	}
 }
 
