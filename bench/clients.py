@@ -63,7 +63,8 @@ def train(index, barrier, spec, hidden, steps):
         with tf.device(tf.train.replica_device_setter(worker_device=worker, cluster=tf.train.ClusterSpec(spec))):
             x, y, step, train_op = network(tf, hidden)
             init = tf.global_variables_initializer()
-        config = tf.ConfigProto(device_filters=["/job:ps", worker])
+        # A server that does not answer ends the run with an error that says so.
+        config = tf.ConfigProto(device_filters=["/job:ps", worker], operation_timeout_in_ms=120_000)
         with tf.Session("grpc://" + spec["worker"][index], config=config) as sess:
             if index == 0:
                 sess.run(init)
