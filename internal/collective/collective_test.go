@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weft-ml/weft/internal/pb"
@@ -387,69 +388,73 @@ func TestMemberThatNeverComes(t *testing.T) {
 }
 
 func TestMemberThatLeavesBetween(t *testing.T) {
-	const sum = `merge_op="Add" final_op="Id" timeout_seconds=0.2`
-	c := start(t, 2, 1)
-	var wg sync.WaitGroup
-	sessions := []*testcluster.Session{open(t, c, 0, replica(0, 2, sum)), open(t, c, 1, replica(1, 2, sum))}
-	both := func() {
-		t.Helper()
-		for i, s := range sessions {
-			wg.Go(func() {
-				got, err := step(t.Context(), s, ramp(i, 2))
-				if err != nil {
-					t.Errorf("replica %d: %v", i, err)
-					return
-				}
-				wantAll(t, got, nil, 1, 2)
-			})
+	synctest.Test(t, func(t *testing.T) { // its clock stands while anything runs
+		const sum = `merge_op="Add" final_op="Id" timeout_seconds=0.2`
+		c := start(t, 2, 1)
+		var wg sync.WaitGroup
+		sessions := []*testcluster.Session{open(t, c, 0, replica(0, 2, sum)), open(t, c, 1, replica(1, 2, sum))}
+		both := func() {
+			t.Helper()
+			for i, s := range sessions {
+				wg.Go(func() {
+					got, err := step(t.Context(), s, ramp(i, 2))
+					if err != nil {
+						t.Errorf("replica %d: %v", i, err)
+						return
+					}
+					wantAll(t, got, nil, 1, 2)
+				})
+			}
+			wg.Wait()
 		}
-		wg.Wait()
-	}
-	both()
-	_, err := step(t.Context(), sessions[0], ramp(0, 2))
-	expect(t, err, status.DeadlineExceeded, "Collective has timed out during execution.")
-	both() // the step that failed is run again
+		both()
+		_, err := step(t.Context(), sessions[0], ramp(0, 2))
+		expect(t, err, status.DeadlineExceeded, "Collective has timed out during execution.")
+		both() // the step that failed is run again
+	})
 }
 
 // TestRestartedMember lets a member of a group go and come again: the others notice, and the next attempt succeeds.
 func TestRestartedMember(t *testing.T) {
-	const sum = `merge_op="Add" final_op="Id" timeout_seconds=2`
-	c := start(t, 3, 1)
-	text := func(i int) string { return replica(i, 3, sum) }
-	run := func(sessions []*testcluster.Session) (errs [3]error) {
-		var wg sync.WaitGroup
-		for i, s := range sessions {
-			wg.Go(func() {
-				var got []tensor.Tensor
-				if got, errs[i] = step(t.Context(), s, ramp(i, 2)); errs[i] == nil {
-					wantAll(t, got, nil, 3, 4.5)
-				}
-			})
+	synctest.Test(t, func(t *testing.T) {
+		const sum = `merge_op="Add" final_op="Id" timeout_seconds=2`
+		c := start(t, 3, 1)
+		text := func(i int) string { return replica(i, 3, sum) }
+		run := func(sessions []*testcluster.Session) (errs [3]error) {
+			var wg sync.WaitGroup
+			for i, s := range sessions {
+				wg.Go(func() {
+					var got []tensor.Tensor
+					if got, errs[i] = step(t.Context(), s, ramp(i, 2)); errs[i] == nil {
+						wantAll(t, got, nil, 3, 4.5)
+					}
+				})
+			}
+			wg.Wait()
+			return errs
 		}
-		wg.Wait()
-		return errs
-	}
-	sessions := []*testcluster.Session{open(t, c, 0, text(0)), open(t, c, 1, text(1)), open(t, c, 2, text(2))}
-	if errs := run(sessions); errs != [3]error{} {
-		t.Fatal(errs)
-	}
-	c.Restart("worker", 2)
-	for i := range sessions { // sessions with a task that was restarted are of no use
-		sessions[i] = open(t, c, i, text(i))
-	}
-	failed := run(sessions)
-	for i, err := range failed {
-		if err == nil {
-			t.Errorf("replica %d did not notice", i)
+		sessions := []*testcluster.Session{open(t, c, 0, text(0)), open(t, c, 1, text(1)), open(t, c, 2, text(2))}
+		if errs := run(sessions); errs != [3]error{} {
+			t.Fatal(errs)
 		}
-	}
-	deadline := time.Now().Add(time.Minute)
-	for time.Now().Before(deadline) {
-		if run(sessions) == [3]error{} {
-			return
+		c.Restart("worker", 2)
+		for i := range sessions { // sessions with a task that was restarted are of no use
+			sessions[i] = open(t, c, i, text(i))
 		}
-	}
-	t.Error("the group does not recover")
+		failed := run(sessions)
+		for i, err := range failed {
+			if err == nil {
+				t.Errorf("replica %d did not notice", i)
+			}
+		}
+		deadline := time.Now().Add(time.Minute)
+		for time.Now().Before(deadline) {
+			if run(sessions) == [3]error{} {
+				return
+			}
+		}
+		t.Error("the group does not recover")
+	})
 }
 
 func TestDeadMember(t *testing.T) {
