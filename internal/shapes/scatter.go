@@ -5,6 +5,25 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
+// GatherNd is the rule of gathering the elements, or slices, of params that the vectors in the last dimension of input 1
+// name.
+func GatherNd(c *opdef.ShapeContext, params Shape) error {
+	indices, err := opdef.WithRankAtLeast(c.In[1], 1)
+	if err != nil {
+		return err
+	}
+	depth := indices.Dim(-1)
+	if !params.RankKnown() || depth < 0 {
+		return nil
+	}
+	if depth > int64(params.Rank()) {
+		return status.InvalidArgumentf(
+			"indices.shape[-1] must be <= params.rank, but saw indices shape: %v and params shape: %v", indices, params)
+	}
+	c.Out[0] = Concat(Sub(indices, 0, -1), From(params, int(depth)))
+	return nil
+}
+
 // CheckScatterNd checks the shapes of a scatter by index vectors: the leading dimensions of updates are those of indices
 // without the last, the trailing ones those of in after the dimensions that an index vector selects.
 func CheckScatterNd(indices, updates, in Shape) error {

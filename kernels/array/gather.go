@@ -160,23 +160,7 @@ func gatherAxes(params, indices tensor.Shape, axis int64, batch int) (at, batchD
 	return int(axis), batch, nil
 }
 
-func gatherNdShape(c *opdef.ShapeContext) error {
-	params := c.In[0]
-	indices, err := opdef.WithRankAtLeast(c.In[1], 1)
-	if err != nil {
-		return err
-	}
-	depth := indices.Dim(-1)
-	if !params.RankKnown() || depth < 0 {
-		return nil
-	}
-	if depth > int64(params.Rank()) {
-		return status.InvalidArgumentf(
-			"indices.shape[-1] must be <= params.rank, but saw indices shape: %v and params shape: %v", indices, params)
-	}
-	c.Out[0] = shapes.Concat(shapes.Sub(indices, 0, -1), shapes.From(params, int(depth)))
-	return nil
-}
+func gatherNdShape(c *opdef.ShapeContext) error { return shapes.GatherNd(c, c.In[0]) }
 
 func newGatherNd(c *kernel.Construction) (kernel.Kernel, error) {
 	node, skip := c.Node, c.Attrs.String("bad_indices_policy") == "IGNORE"

@@ -120,20 +120,7 @@ func gatherNdShape(c *opdef.ShapeContext) error {
 	if err != nil {
 		return err
 	}
-	indices, err := opdef.WithRankAtLeast(c.In[1], 1)
-	if err != nil {
-		return err
-	}
-	depth := indices.Dim(-1)
-	if !params.RankKnown() || depth < 0 {
-		return nil
-	}
-	if depth > int64(params.Rank()) {
-		return status.InvalidArgumentf(
-			"indices.shape[-1] must be <= params.rank, but saw indices shape: %v and params shape: %v", indices, params)
-	}
-	c.Out[0] = shapes.Concat(shapes.Sub(indices, 0, -1), shapes.From(params, int(depth)))
-	return nil
+	return shapes.GatherNd(c, params)
 }
 
 func newGatherNd(c *kernel.Construction) (kernel.Kernel, error) {
