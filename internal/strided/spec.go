@@ -15,6 +15,14 @@ type Masks struct {
 	Shrink     int // one index, whose dimension disappears
 }
 
+// SliceAttrs returns the attributes of operations that write to strided slices.
+func SliceAttrs() []string {
+	return []string{
+		"T: type", "Index: {int32, int64}",
+		"begin_mask: int = 0", "end_mask: int = 0", "ellipsis_mask: int = 0", "new_axis_mask: int = 0", "shrink_axis_mask: int = 0",
+	}
+}
+
 // MasksOf reads the masks from the attributes of an operation.
 func MasksOf(a opdef.Attrs) Masks {
 	return Masks{

@@ -29,17 +29,9 @@ func init() {
 	}, newStridedSlice)
 	registerNew(opdef.Def{
 		Name: "StridedSliceGrad", Doc: "Gives the gradient of StridedSlice: dy in its place in a tensor of zeros.",
-		In:  []string{"shape: Index", "begin: Index", "end: Index", "strides: Index", "dy: T"},
-		Out: []string{"output: T"},
-		Attrs: []string{
-			"T: type",
-			"Index: {int32, int64}",
-			"begin_mask: int = 0",
-			"end_mask: int = 0",
-			"ellipsis_mask: int = 0",
-			"new_axis_mask: int = 0",
-			"shrink_axis_mask: int = 0",
-		},
+		In:    []string{"shape: Index", "begin: Index", "end: Index", "strides: Index", "dy: T"},
+		Out:   []string{"output: T"},
+		Attrs: strided.SliceAttrs(),
 		Shape: func(c *opdef.ShapeContext) error {
 			s, err := shapes.Input(c, 0)
 			c.SetAll(s)
@@ -48,17 +40,9 @@ func init() {
 	}, newStridedSliceGrad)
 	registerNew(opdef.Def{
 		Name: "TensorStridedSliceUpdate", Doc: "Gives a copy of input with value in the place of a strided slice.",
-		In:  []string{"input: T", "begin: Index", "end: Index", "strides: Index", "value: T"},
-		Out: []string{"output: T"},
-		Attrs: []string{
-			"T: type",
-			"Index: {int32, int64}",
-			"begin_mask: int = 0",
-			"end_mask: int = 0",
-			"ellipsis_mask: int = 0",
-			"new_axis_mask: int = 0",
-			"shrink_axis_mask: int = 0",
-		},
+		In:    []string{"input: T", "begin: Index", "end: Index", "strides: Index", "value: T"},
+		Out:   []string{"output: T"},
+		Attrs: strided.SliceAttrs(),
 		Shape: opdef.SameShape,
 	}, newTensorStridedSliceUpdate)
 }

@@ -68,31 +68,15 @@ func init() {
 	})
 	registerNew(opdef.Def{
 		Name: "StridedSliceAssign", Doc: "Assigns value to a strided slice of a variable and gives the reference.",
-		In:  []string{"ref: Ref(T)", "begin: Index", "end: Index", "strides: Index", "value: T"},
-		Out: []string{"output_ref: Ref(T)"},
-		Attrs: []string{
-			"T: type",
-			"Index: {int32, int64}",
-			"begin_mask: int = 0",
-			"end_mask: int = 0",
-			"ellipsis_mask: int = 0",
-			"new_axis_mask: int = 0",
-			"shrink_axis_mask: int = 0",
-		},
+		In:    []string{"ref: Ref(T)", "begin: Index", "end: Index", "strides: Index", "value: T"},
+		Out:   []string{"output_ref: Ref(T)"},
+		Attrs: strided.SliceAttrs(),
 		Shape: opdef.SameShape,
 	}, newSliceAssign)
 	registerNew(opdef.Def{
 		Name: "ResourceStridedSliceAssign", Doc: "Assigns value to a strided slice of a variable.",
-		In: []string{"ref: resource", "begin: Index", "end: Index", "strides: Index", "value: T"},
-		Attrs: []string{
-			"T: type",
-			"Index: {int32, int64}",
-			"begin_mask: int = 0",
-			"end_mask: int = 0",
-			"ellipsis_mask: int = 0",
-			"new_axis_mask: int = 0",
-			"shrink_axis_mask: int = 0",
-		},
+		In:       []string{"ref: resource", "begin: Index", "end: Index", "strides: Index", "value: T"},
+		Attrs:    strided.SliceAttrs(),
 		Stateful: true,
 	}, newSliceAssign)
 }
