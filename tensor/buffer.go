@@ -59,6 +59,10 @@ func (b *Buffer) release() {
 		b.free()
 		return
 	}
+	if len(b.mem) >= minShelved {
+		shelves[b.class].put(b)
+		return
+	}
 	pools[b.class].Put(b)
 }
 
@@ -97,7 +101,12 @@ func classSize(class int) int {
 func newBuffer(size int) *Buffer {
 	countHeld(1)
 	class := classOf(size)
-	if b, ok := pools[class].Get().(*Buffer); ok {
+	if classSize(class) >= minShelved {
+		if b := shelves[class].take(); b != nil {
+			b.refs.Store(1)
+			return b
+		}
+	} else if b, ok := pools[class].Get().(*Buffer); ok {
 		b.refs.Store(1)
 		return b
 	}
@@ -109,6 +118,7 @@ func newBuffer(size int) *Buffer {
 // alignedBytes returns size zero bytes that start at a multiple of Alignment.
 func alignedBytes(size int) []byte {
 	mem := make([]byte, size+Alignment)
+	adviseHuge(mem)
 	off := int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem))) & (Alignment - 1))
 	return mem[off : off+size : off+size]
 }

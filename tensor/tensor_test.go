@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 	"unsafe"
@@ -147,6 +148,19 @@ func TestFromBytes(t *testing.T) {
 	}
 	if x, err := FromBytes(Float32, Shape{0}, nil, nil); err != nil || x.NumElements() != 0 || len(Values[float32](&x)) != 0 {
 		t.Errorf("no elements: %v", err)
+	}
+}
+
+// Buffers of all sizes are zero when they are new, whatever pages are behind them.
+func TestAlignedBytes(t *testing.T) {
+	for _, size := range []int{1, 4 << 10, 4<<20 - Alignment, 4 << 20, 5<<20 + 3, 16 << 20} {
+		mem := alignedBytes(size)
+		if len(mem) != size || uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%Alignment != 0 {
+			t.Errorf("%d bytes at %p, want %d", len(mem), mem, size)
+		}
+		if i := bytes.IndexFunc(mem, func(r rune) bool { return r != 0 }); i >= 0 {
+			t.Errorf("byte %d of %d is not zero", i, size)
+		}
 	}
 }
 

@@ -1,0 +1,161 @@
+package lifetime_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weft-ml/weft/internal/lifetime"
+)
+
+var errWhy = errors.New("why")
+
+// parents are lives of all kinds within which a life can be, with what ends them because of errWhy.
+var parents = map[string]func() (context.Context, func()){
+	"ordinary": func() (context.Context, func()) {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		return ctx, func() { cancel(errWhy) }
+	},
+	"lifetime": func() (context.Context, func()) {
+		c := new(lifetime.Context)
+		c.Begin(context.Background())
+		return c, func() { c.Cancel(errWhy) }
+	},
+	"lifetime that somebody waits for": func() (context.Context, func()) {
+		c := new(lifetime.Context)
+		c.Begin(context.Background())
+		c.Done()
+		return c, func() { c.Cancel(errWhy) }
+	},
+}
+
+// told is an Ender.
+type told chan struct{}
+
+func (t told) Ended() { close(t) }
+
+func TestLifeEndsWithItsParent(t *testing.T) {
+	for name, parent := range parents {
+		for _, waits := range []bool{false, true} {
+			ctx, end := parent()
+			var c lifetime.Context
+			c.Begin(ctx)
+			if waits {
+				c.Done()
+			}
+			ended := make(told)
+			c.Notify(ended)
+			if c.Over() || c.Err() != nil {
+				t.Errorf("%s: over before its end", name)
+			}
+			end()
+			<-ended
+			<-c.Done()
+			if !c.Over() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(&c), errWhy) {
+				t.Errorf("%s: over %t, error %v, cause %v", name, c.Over(), c.Err(), context.Cause(&c))
+			}
+			if c.Silence() {
+				t.Errorf("%s: silenced after its end", name)
+			}
+			c.Finish()
+			var late lifetime.Context
+			late.Begin(ctx)
+			lateEnded := make(told)
+			late.Notify(lateEnded)
+			<-lateEnded
+			if !errors.Is(context.Cause(&late), errWhy) {
+				t.Errorf("%s: within a life that was over: cause %v", name, context.Cause(&late))
+			}
+		}
+	}
+}
+
+func TestLifeEndsAtItsTime(t *testing.T) {
+	for name, parent := range parents {
+		ctx, end := parent()
+		var c lifetime.Context
+		c.Begin(ctx)
+		c.Notify(make(told)) // which would be closed
+		inner, cancel := context.WithCancel(&c)
+		defer cancel()
+		if !c.Silence() {
+			t.Errorf("%s: over before its end", name)
+		}
+		c.Finish()
+		<-inner.Done()
+		if !errors.Is(c.Err(), context.Canceled) || ctx.Err() != nil {
+			t.Errorf("%s: error %v, of the parent %v", name, c.Err(), ctx.Err())
+		}
+		end()
+		c.Cancel(errWhy)
+		if !errors.Is(context.Cause(&c), context.Canceled) {
+			t.Errorf("%s: a later end counts: %v", name, context.Cause(&c))
+		}
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
+	defer cancel()
+	var c lifetime.Context
+	c.Begin(ctx)
+	defer c.Finish()
+	if at, ok := c.Deadline(); !ok || !at.Equal(time.Unix(1, 0)) {
+		t.Errorf("got deadline %v, %t", at, ok)
+	}
+	if !errors.Is(c.Err(), context.DeadlineExceeded) || !errors.Is(context.Cause(&c), context.DeadlineExceeded) {
+		t.Errorf("error %v, cause %v", c.Err(), context.Cause(&c))
+	}
+}
+
+// Lives begin and end while those around them do.
+func TestConcurrentEnds(t *testing.T) {
+	for range 200 {
+		var outer lifetime.Context
+		outer.Begin(t.Context())
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				var c lifetime.Context
+				c.Begin(&outer)
+				wg.Go(func() { <-c.Done() })
+				wg.Go(func() { _ = c.Err() })
+				c.Finish()
+			})
+		}
+		wg.Go(func() { outer.Cancel(errWhy) })
+		wg.Wait()
+		outer.Finish()
+	}
+}
+
+func TestQuietLivesAllocateNothing(t *testing.T) {
+	var outer, inner [1001]lifetime.Context
+	i := 0
+	n := testing.AllocsPerRun(len(outer)-1, func() {
+		outer[i].Begin(context.Background())
+		inner[i].Begin(&outer[i])
+		if inner[i].Over() || inner[i].Err() != nil {
+			t.Error("over before its end")
+		}
+		inner[i].Finish()
+		outer[i].Finish()
+		i++
+	})
+	if n != 0 {
+		t.Errorf("two lives allocate %v times", n)
+	}
+}
+
+func TestParentThatIsOver(t *testing.T) {
+	parent, cancel := context.WithCancelCause(t.Context())
+	cancel(errWhy)
+	var c lifetime.Context
+	c.Begin(parent)
+	defer c.Finish()
+	if !c.Over() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(&c), errWhy) {
+		t.Errorf("over %v, %v because of %v", c.Over(), c.Err(), context.Cause(&c))
+	}
+}

@@ -1,0 +1,62 @@
+package tensor
+
+import (
+	"runtime"
+	"sync"
+)
+
+// minShelved is the size in bytes from which buffers wait on shelves rather than in pools of package sync: these hide what
+// one processor has put there last from the others, and a large buffer that is made anew costs more than a lock.
+const minShelved = 1 << 20
+
+// shelf holds the free buffers of one large class for whoever is next. What nobody has taken between two garbage
+// collections is left to the second, as in a sync.Pool.
+type shelf struct {
+	mu    sync.Mutex
+	fresh []*Buffer // guarded by mu; put there since the last collection
+	old   []*Buffer // guarded by mu; before
+	aging bool      // guarded by mu; the next collection will be noticed
+}
+
+var shelves [numClasses]shelf
+
+// take returns a buffer, or nil if there is none.
+func (s *shelf) take() *Buffer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, list := range []*[]*Buffer{&s.fresh, &s.old} {
+		if n := len(*list); n > 0 {
+			b := (*list)[n-1]
+			(*list)[n-1] = nil
+			*list = (*list)[:n-1]
+			return b
+		}
+	}
+	return nil
+}
+
+func (s *shelf) put(b *Buffer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fresh = append(s.fresh, b)
+	s.watchLocked()
+}
+
+// watchLocked makes the next collection age what is here.
+func (s *shelf) watchLocked() {
+	if !s.aging {
+		s.aging = true
+		runtime.AddCleanup(new([16]byte), (*shelf).age, s)
+	}
+}
+
+// age is called after a collection.
+func (s *shelf) age() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.aging = false
+	s.old, s.fresh = s.fresh, nil
+	if len(s.old) > 0 {
+		s.watchLocked()
+	}
+}

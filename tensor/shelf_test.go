@@ -1,0 +1,43 @@
+package tensor
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+// A large buffer is used again by whoever is next, on whatever processor, and left to the collector in the end.
+func TestShelf(t *testing.T) {
+	for _, size := range []int64{1<<20 - 100, 1 << 20, 5<<20 + 1} {
+		x := mustAlloc(t, Uint8, size)
+		buf := x.buf
+		x.Release()
+		again := make(chan *Buffer)
+		go func() {
+			runtime.LockOSThread() // a thread of its own, which ends with the goroutine
+			y, err := Alloc(Uint8, Shape{size})
+			if err != nil {
+				t.Error(err)
+			}
+			again <- y.buf
+			y.Release()
+		}()
+		if <-again != buf {
+			t.Errorf("a buffer of %d bytes is not used again", size)
+		}
+		gone := make(chan struct{})
+		runtime.AddCleanup(buf, func(ch chan struct{}) { close(ch) }, gone)
+		for end := time.Now().Add(time.Minute); ; {
+			runtime.GC()
+			select {
+			case <-gone:
+			case <-time.After(time.Millisecond):
+				if time.Now().Before(end) {
+					continue
+				}
+				t.Errorf("a buffer of %d bytes is kept for ever", size)
+			}
+			break
+		}
+	}
+}
