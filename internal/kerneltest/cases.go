@@ -32,7 +32,15 @@ import (
 //	in float [] 5
 //	after float [2] 1 7
 //
-// An input that stands after "var" is a variable with that value, by reference or by handle, whichever the operation takes;
+//	gradient Gather Tparams=float Tindices=int32
+//	in float [3] 1 2 3
+//	in int32 [2] 2 2
+//	dy float [2] 1 10
+//	dx sparse float [3] 0 0 11
+//	dx none
+//
+// A gradient gives those of the outputs after "dy" and the expected ones of the inputs after "dx", for which "sparse" asks for
+// indexed slices; the tests of package gradients run these. An input that stands after "var" is a variable with that value, by reference or by handle, whichever the operation takes;
 // "after" gives its value afterwards. Outputs that are references are left out.
 //
 // The first word says what is run. Attributes are written as in opdef. An input of a shape rule is a type and a partial
@@ -49,9 +57,16 @@ type Case struct {
 	Shapes []tensor.PartialShape // of the inputs of a shape rule
 	Out    []tensor.Tensor
 	Outs   []tensor.PartialShape
+	DY, DX []Gradient // of the outputs and of the inputs
 	Tol    float64
 	Code   string // of the expected error
 	Error  string
+}
+
+// Gradient is a recorded gradient.
+type Gradient struct {
+	Value  tensor.Tensor // not initialized if there is none
+	Sparse bool
 }
 
 // RunCases runs every case of the given files as a subtest. Operations run twice: with inputs that others hold too and
@@ -95,7 +110,7 @@ func ReadCases(file string) ([]Case, error) {
 
 func addLine(cases *[]Case, line string, n int) error {
 	word, rest, _ := strings.Cut(line, " ")
-	if word == "case" || word == "shapes" {
+	if word == "case" || word == "shapes" || word == "gradient" {
 		c := Case{Line: n, Kind: word}
 		err := c.parseHead(rest)
 		*cases = append(*cases, c)

@@ -51,6 +51,10 @@ func (c *Case) parseLine(word, rest string) error {
 		var t tensor.Tensor
 		t, err = ParseTensor(rest)
 		c.After = append(c.After, t)
+	case "dy":
+		c.DY, err = appendGradient(c.DY, rest)
+	case "dx":
+		c.DX, err = appendGradient(c.DX, rest)
 	case "tol":
 		c.Tol, err = strconv.ParseFloat(rest, 64)
 	case "error":
@@ -63,8 +67,18 @@ func (c *Case) parseLine(word, rest string) error {
 	return err
 }
 
+// appendGradient reads "none" or a tensor, before which "sparse" may stand.
+func appendGradient(list []Gradient, s string) ([]Gradient, error) {
+	if s == "none" {
+		return append(list, Gradient{}), nil
+	}
+	s, sparse := strings.CutPrefix(s, "sparse ")
+	t, err := ParseTensor(s)
+	return append(list, Gradient{Value: t, Sparse: sparse}), err
+}
+
 func (c *Case) parseInput(s string) error {
-	if c.Kind == "case" {
+	if c.Kind != "shapes" {
 		t, err := ParseTensor(s)
 		c.In = append(c.In, t)
 		return err

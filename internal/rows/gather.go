@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/internal/strided"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -74,6 +75,7 @@ func pick[E any](dst, block []E, list []int64, width int) {
 				dst[i] = *new(E)
 			}
 		}
+	case !slices.Contains(list, skipped) && gatherWords(dst, block, list, width):
 	default:
 		for i, row := range list {
 			out := dst[i*width : (i+1)*width]
@@ -84,6 +86,19 @@ func pick[E any](dst, block []E, list []int64, width int) {
 			}
 		}
 	}
+}
+
+// gatherWords copies rows in vector code, or reports that there is none for the type.
+func gatherWords[E any](dst, block []E, list []int64, width int) bool {
+	switch dst := any(dst).(type) {
+	case []uint32:
+		simd.Gather(dst, any(block).([]uint32), list, width)
+	case []uint64:
+		simd.Gather(dst, any(block).([]uint64), list, width)
+	default:
+		return false
+	}
+	return true
 }
 
 // GatherVectors makes output 0 the slices of params at the index vectors in the last dimension of indices. node is named

@@ -65,30 +65,37 @@ func ReadVectors(indices *tensor.Tensor, dims tensor.Shape, skip bool) (l List, 
 	if err := l.alloc(n); err != nil {
 		return l, -1, err
 	}
-	index := make([]int64, depth)
-	for i := range l.Rows {
-		ints.Read(index, indices, i*depth)
-		row, ok := flatten(index, dims)
-		switch {
-		case ok:
-			l.Rows[i] = row
-		case skip:
-			l.Rows[i] = skipped
-		default:
-			return l, i, nil
-		}
+	switch indices.DType() {
+	case tensor.Int16:
+		bad = flatten(l.Rows, tensor.Values[int16](indices), dims, skip)
+	case tensor.Int32:
+		bad = flatten(l.Rows, tensor.Values[int32](indices), dims, skip)
+	default:
+		bad = flatten(l.Rows, tensor.Values[int64](indices), dims, skip)
 	}
-	return l, -1, nil
+	return l, bad, nil
 }
 
-func flatten(index []int64, dims tensor.Shape) (row int64, ok bool) {
-	for k, x := range index {
-		if uint64(x) >= uint64(dims[k]) {
-			return 0, false
+// flatten sets rows to the row numbers of vectors of len(dims) indices each. It returns the first vector that lies outside
+// of dims, or -1.
+func flatten[T int16 | int32 | int64](rows []int64, indices []T, dims tensor.Shape, skip bool) (bad int) {
+	depth := len(dims)
+	for i := range rows {
+		row, ok := int64(0), true
+		for k, x := range indices[i*depth : (i+1)*depth] {
+			ok = ok && uint64(x) < uint64(dims[k])
+			row = row*dims[k] + int64(x)
 		}
-		row = row*dims[k] + x
+		switch {
+		case ok:
+			rows[i] = row
+		case skip:
+			rows[i] = skipped
+		default:
+			return i
+		}
 	}
-	return row, true
+	return -1
 }
 
 // Position prints where the element with number i is in a tensor of the given shape, as TensorFlow's errors do: "[1,0]",

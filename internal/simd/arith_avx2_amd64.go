@@ -97,6 +97,16 @@ func squaredDifference32AVX2(dst *float32, a *float32, b *float32, n int)
 //go:noescape
 func reluGrad32AVX2(dst *float32, a *float32, b *float32, n int)
 
+// divNoNaN32AVX2: dst = a / b, or 0 where b is.
+//
+//go:noescape
+func divNoNaN32AVX2(dst *float32, a *float32, b *float32, n int)
+
+// mulNoNaN32AVX2: dst = a * b, or 0 where b is.
+//
+//go:noescape
+func mulNoNaN32AVX2(dst *float32, a *float32, b *float32, n int)
+
 // tanhGrad32AVX2: dst = a * (1 - b*b).
 //
 //go:noescape
@@ -141,6 +151,21 @@ func scalarSub32AVX2(dst *float32, a *float32, n int, b float32)
 //
 //go:noescape
 func scalarDiv32AVX2(dst *float32, a *float32, n int, b float32)
+
+// fill32AVX2: dst = v.
+//
+//go:noescape
+func fill32AVX2(dst *float32, n int, v float32)
+
+// clamp32AVX2: dst = src, at most high and then at least low; a bound that is no number bounds nothing.
+//
+//go:noescape
+func clamp32AVX2(dst *float32, src *float32, n int, low float32, high float32)
+
+// add432AVX2: dst = a + b + c + d.
+//
+//go:noescape
+func add432AVX2(dst *float32, a *float32, b *float32, c *float32, d *float32, n int)
 
 // axpy32AVX2: y += a*x.
 //
@@ -247,6 +272,16 @@ func squaredDifference64AVX2(dst *float64, a *float64, b *float64, n int)
 //go:noescape
 func reluGrad64AVX2(dst *float64, a *float64, b *float64, n int)
 
+// divNoNaN64AVX2: dst = a / b, or 0 where b is.
+//
+//go:noescape
+func divNoNaN64AVX2(dst *float64, a *float64, b *float64, n int)
+
+// mulNoNaN64AVX2: dst = a * b, or 0 where b is.
+//
+//go:noescape
+func mulNoNaN64AVX2(dst *float64, a *float64, b *float64, n int)
+
 // tanhGrad64AVX2: dst = a * (1 - b*b).
 //
 //go:noescape
@@ -291,6 +326,21 @@ func scalarSub64AVX2(dst *float64, a *float64, n int, b float64)
 //
 //go:noescape
 func scalarDiv64AVX2(dst *float64, a *float64, n int, b float64)
+
+// fill64AVX2: dst = v.
+//
+//go:noescape
+func fill64AVX2(dst *float64, n int, v float64)
+
+// clamp64AVX2: dst = src, at most high and then at least low; a bound that is no number bounds nothing.
+//
+//go:noescape
+func clamp64AVX2(dst *float64, src *float64, n int, low float64, high float64)
+
+// add464AVX2: dst = a + b + c + d.
+//
+//go:noescape
+func add464AVX2(dst *float64, a *float64, b *float64, c *float64, d *float64, n int)
 
 // axpy64AVX2: y += a*x.
 //

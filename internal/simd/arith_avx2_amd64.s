@@ -1180,6 +1180,150 @@ done:
 	VZEROUPPER
 	RET
 
+// func divNoNaN32AVX2(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, CMOV, SSE
+TEXT ·divNoNaN32AVX2(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSS vectors32<>+32(SB), Y6
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y1
+	VMOVUPS (DX)(R8*1), Y2
+	VDIVPS  Y2, Y1, Y3
+	VCMPPS  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	VMOVUPS 32(SI)(R8*1), Y1
+	VMOVUPS 32(DX)(R8*1), Y2
+	VDIVPS  Y2, Y1, Y3
+	VCMPPS  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, 32(DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Y1
+	VMOVUPS 64(DX)(R8*1), Y2
+	VDIVPS  Y2, Y1, Y3
+	VCMPPS  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, 64(DI)(R8*1)
+	VMOVUPS 96(SI)(R8*1), Y1
+	VMOVUPS 96(DX)(R8*1), Y2
+	VDIVPS  Y2, Y1, Y3
+	VCMPPS  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, 96(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y5
+	VMASKMOVPS (SI)(R8*1), Y5, Y1
+	VMASKMOVPS (DX)(R8*1), Y5, Y2
+	VDIVPS     Y2, Y1, Y3
+	VCMPPS     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMASKMOVPS Y0, Y5, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func mulNoNaN32AVX2(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, CMOV, SSE
+TEXT ·mulNoNaN32AVX2(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSS vectors32<>+32(SB), Y6
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y1
+	VMOVUPS (DX)(R8*1), Y2
+	VMULPS  Y2, Y1, Y3
+	VCMPPS  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	VMOVUPS 32(SI)(R8*1), Y1
+	VMOVUPS 32(DX)(R8*1), Y2
+	VMULPS  Y2, Y1, Y3
+	VCMPPS  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, 32(DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Y1
+	VMOVUPS 64(DX)(R8*1), Y2
+	VMULPS  Y2, Y1, Y3
+	VCMPPS  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, 64(DI)(R8*1)
+	VMOVUPS 96(SI)(R8*1), Y1
+	VMOVUPS 96(DX)(R8*1), Y2
+	VMULPS  Y2, Y1, Y3
+	VCMPPS  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, 96(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y5
+	VMASKMOVPS (SI)(R8*1), Y5, Y1
+	VMASKMOVPS (DX)(R8*1), Y5, Y2
+	VMULPS     Y2, Y1, Y3
+	VCMPPS     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMASKMOVPS Y0, Y5, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func tanhGrad32AVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·tanhGrad32AVX2(SB), NOSPLIT, $8-32
@@ -1736,6 +1880,185 @@ single:
 	VMOVUPS    (R13)(AX*4), Y5
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VDIVPS     Y1, Y4, Y0
+	VMASKMOVPS Y0, Y5, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func fill32AVX2(dst *float32, n int, v float32)
+// Requires: AVX, CMOV, SSE
+TEXT ·fill32AVX2(SB), NOSPLIT, $8-20
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS v+16(FP), Y1
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS Y1, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	VMOVUPS Y1, Y0
+	VMOVUPS Y0, 32(DI)(R8*1)
+	VMOVUPS Y1, Y0
+	VMOVUPS Y0, 64(DI)(R8*1)
+	VMOVUPS Y1, Y0
+	VMOVUPS Y0, 96(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y2
+	VMOVUPS    Y1, Y0
+	VMASKMOVPS Y0, Y2, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func clamp32AVX2(dst *float32, src *float32, n int, low float32, high float32)
+// Requires: AVX, CMOV, SSE
+TEXT ·clamp32AVX2(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS low+24(FP), Y2
+	VBROADCASTSS high+28(FP), Y3
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y1
+	VMINPS  Y1, Y3, Y0
+	VMAXPS  Y0, Y2, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	VMOVUPS 32(SI)(R8*1), Y1
+	VMINPS  Y1, Y3, Y0
+	VMAXPS  Y0, Y2, Y0
+	VMOVUPS Y0, 32(DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Y1
+	VMINPS  Y1, Y3, Y0
+	VMAXPS  Y0, Y2, Y0
+	VMOVUPS Y0, 64(DI)(R8*1)
+	VMOVUPS 96(SI)(R8*1), Y1
+	VMINPS  Y1, Y3, Y0
+	VMAXPS  Y0, Y2, Y0
+	VMOVUPS Y0, 96(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y4
+	VMASKMOVPS (SI)(R8*1), Y4, Y1
+	VMINPS     Y1, Y3, Y0
+	VMAXPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y4, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func add432AVX2(dst *float32, a *float32, b *float32, c *float32, d *float32, n int)
+// Requires: AVX, CMOV, SSE
+TEXT ·add432AVX2(SB), NOSPLIT, $8-48
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DX
+	MOVQ    c+24(FP), BX
+	MOVQ    d+32(FP), R9
+	MOVQ    n+40(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000010, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y1
+	VMOVUPS (DX)(R8*1), Y2
+	VMOVUPS (BX)(R8*1), Y3
+	VMOVUPS (R9)(R8*1), Y4
+	VADDPS  Y2, Y1, Y1
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y4, Y1, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	VMOVUPS 32(SI)(R8*1), Y1
+	VMOVUPS 32(DX)(R8*1), Y2
+	VMOVUPS 32(BX)(R8*1), Y3
+	VMOVUPS 32(R9)(R8*1), Y4
+	VADDPS  Y2, Y1, Y1
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y4, Y1, Y0
+	VMOVUPS Y0, 32(DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y5
+	VMASKMOVPS (SI)(R8*1), Y5, Y1
+	VMASKMOVPS (DX)(R8*1), Y5, Y2
+	VMASKMOVPS (BX)(R8*1), Y5, Y3
+	VMASKMOVPS (R9)(R8*1), Y5, Y4
+	VADDPS     Y2, Y1, Y1
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y4, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 	ADDQ       $0x00000020, R8
 	SUBQ       $0x00000008, CX
@@ -3079,6 +3402,150 @@ done:
 	VZEROUPPER
 	RET
 
+// func divNoNaN64AVX2(dst *float64, a *float64, b *float64, n int)
+// Requires: AVX, CMOV, SSE
+TEXT ·divNoNaN64AVX2(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD vectors64<>+32(SB), Y6
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y1
+	VMOVUPS (DX)(R8*1), Y2
+	VDIVPD  Y2, Y1, Y3
+	VCMPPD  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	VMOVUPS 32(SI)(R8*1), Y1
+	VMOVUPS 32(DX)(R8*1), Y2
+	VDIVPD  Y2, Y1, Y3
+	VCMPPD  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, 32(DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Y1
+	VMOVUPS 64(DX)(R8*1), Y2
+	VDIVPD  Y2, Y1, Y3
+	VCMPPD  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, 64(DI)(R8*1)
+	VMOVUPS 96(SI)(R8*1), Y1
+	VMOVUPS 96(DX)(R8*1), Y2
+	VDIVPD  Y2, Y1, Y3
+	VCMPPD  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, 96(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000010, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y5
+	VMASKMOVPD (SI)(R8*1), Y5, Y1
+	VMASKMOVPD (DX)(R8*1), Y5, Y2
+	VDIVPD     Y2, Y1, Y3
+	VCMPPD     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMASKMOVPD Y0, Y5, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func mulNoNaN64AVX2(dst *float64, a *float64, b *float64, n int)
+// Requires: AVX, CMOV, SSE
+TEXT ·mulNoNaN64AVX2(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD vectors64<>+32(SB), Y6
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y1
+	VMOVUPS (DX)(R8*1), Y2
+	VMULPD  Y2, Y1, Y3
+	VCMPPD  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	VMOVUPS 32(SI)(R8*1), Y1
+	VMOVUPS 32(DX)(R8*1), Y2
+	VMULPD  Y2, Y1, Y3
+	VCMPPD  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, 32(DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Y1
+	VMOVUPS 64(DX)(R8*1), Y2
+	VMULPD  Y2, Y1, Y3
+	VCMPPD  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, 64(DI)(R8*1)
+	VMOVUPS 96(SI)(R8*1), Y1
+	VMOVUPS 96(DX)(R8*1), Y2
+	VMULPD  Y2, Y1, Y3
+	VCMPPD  $0x04, Y6, Y2, Y4
+	VANDPS  Y3, Y4, Y0
+	VMOVUPS Y0, 96(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000010, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y5
+	VMASKMOVPD (SI)(R8*1), Y5, Y1
+	VMASKMOVPD (DX)(R8*1), Y5, Y2
+	VMULPD     Y2, Y1, Y3
+	VCMPPD     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMASKMOVPD Y0, Y5, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func tanhGrad64AVX2(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·tanhGrad64AVX2(SB), NOSPLIT, $8-32
@@ -3635,6 +4102,185 @@ single:
 	VMOVUPS    (R13)(AX*8), Y5
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VDIVPD     Y1, Y4, Y0
+	VMASKMOVPD Y0, Y5, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func fill64AVX2(dst *float64, n int, v float64)
+// Requires: AVX, CMOV, SSE
+TEXT ·fill64AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         n+8(FP), CX
+	VBROADCASTSD v+16(FP), Y1
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS Y1, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	VMOVUPS Y1, Y0
+	VMOVUPS Y0, 32(DI)(R8*1)
+	VMOVUPS Y1, Y0
+	VMOVUPS Y0, 64(DI)(R8*1)
+	VMOVUPS Y1, Y0
+	VMOVUPS Y0, 96(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000010, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y2
+	VMOVUPS    Y1, Y0
+	VMASKMOVPD Y0, Y2, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func clamp64AVX2(dst *float64, src *float64, n int, low float64, high float64)
+// Requires: AVX, CMOV, SSE
+TEXT ·clamp64AVX2(SB), NOSPLIT, $8-40
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD low+24(FP), Y2
+	VBROADCASTSD high+32(FP), Y3
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y1
+	VMINPD  Y1, Y3, Y0
+	VMAXPD  Y0, Y2, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	VMOVUPS 32(SI)(R8*1), Y1
+	VMINPD  Y1, Y3, Y0
+	VMAXPD  Y0, Y2, Y0
+	VMOVUPS Y0, 32(DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Y1
+	VMINPD  Y1, Y3, Y0
+	VMAXPD  Y0, Y2, Y0
+	VMOVUPS Y0, 64(DI)(R8*1)
+	VMOVUPS 96(SI)(R8*1), Y1
+	VMINPD  Y1, Y3, Y0
+	VMAXPD  Y0, Y2, Y0
+	VMOVUPS Y0, 96(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000010, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y4
+	VMASKMOVPD (SI)(R8*1), Y4, Y1
+	VMINPD     Y1, Y3, Y0
+	VMAXPD     Y0, Y2, Y0
+	VMASKMOVPD Y0, Y4, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func add464AVX2(dst *float64, a *float64, b *float64, c *float64, d *float64, n int)
+// Requires: AVX, CMOV, SSE
+TEXT ·add464AVX2(SB), NOSPLIT, $8-48
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DX
+	MOVQ    c+24(FP), BX
+	MOVQ    d+32(FP), R9
+	MOVQ    n+40(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000008, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y1
+	VMOVUPS (DX)(R8*1), Y2
+	VMOVUPS (BX)(R8*1), Y3
+	VMOVUPS (R9)(R8*1), Y4
+	VADDPD  Y2, Y1, Y1
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y4, Y1, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	VMOVUPS 32(SI)(R8*1), Y1
+	VMOVUPS 32(DX)(R8*1), Y2
+	VMOVUPS 32(BX)(R8*1), Y3
+	VMOVUPS 32(R9)(R8*1), Y4
+	VADDPD  Y2, Y1, Y1
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y4, Y1, Y0
+	VMOVUPS Y0, 32(DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000008, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y5
+	VMASKMOVPD (SI)(R8*1), Y5, Y1
+	VMASKMOVPD (DX)(R8*1), Y5, Y2
+	VMASKMOVPD (BX)(R8*1), Y5, Y3
+	VMASKMOVPD (R9)(R8*1), Y5, Y4
+	VADDPD     Y2, Y1, Y1
+	VADDPD     Y3, Y1, Y1
+	VADDPD     Y4, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 	ADDQ       $0x00000020, R8
 	SUBQ       $0x00000004, CX

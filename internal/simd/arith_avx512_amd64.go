@@ -97,6 +97,16 @@ func squaredDifference32AVX512(dst *float32, a *float32, b *float32, n int)
 //go:noescape
 func reluGrad32AVX512(dst *float32, a *float32, b *float32, n int)
 
+// divNoNaN32AVX512: dst = a / b, or 0 where b is.
+//
+//go:noescape
+func divNoNaN32AVX512(dst *float32, a *float32, b *float32, n int)
+
+// mulNoNaN32AVX512: dst = a * b, or 0 where b is.
+//
+//go:noescape
+func mulNoNaN32AVX512(dst *float32, a *float32, b *float32, n int)
+
 // tanhGrad32AVX512: dst = a * (1 - b*b).
 //
 //go:noescape
@@ -141,6 +151,21 @@ func scalarSub32AVX512(dst *float32, a *float32, n int, b float32)
 //
 //go:noescape
 func scalarDiv32AVX512(dst *float32, a *float32, n int, b float32)
+
+// fill32AVX512: dst = v.
+//
+//go:noescape
+func fill32AVX512(dst *float32, n int, v float32)
+
+// clamp32AVX512: dst = src, at most high and then at least low; a bound that is no number bounds nothing.
+//
+//go:noescape
+func clamp32AVX512(dst *float32, src *float32, n int, low float32, high float32)
+
+// add432AVX512: dst = a + b + c + d.
+//
+//go:noescape
+func add432AVX512(dst *float32, a *float32, b *float32, c *float32, d *float32, n int)
 
 // axpy32AVX512: y += a*x.
 //
@@ -247,6 +272,16 @@ func squaredDifference64AVX512(dst *float64, a *float64, b *float64, n int)
 //go:noescape
 func reluGrad64AVX512(dst *float64, a *float64, b *float64, n int)
 
+// divNoNaN64AVX512: dst = a / b, or 0 where b is.
+//
+//go:noescape
+func divNoNaN64AVX512(dst *float64, a *float64, b *float64, n int)
+
+// mulNoNaN64AVX512: dst = a * b, or 0 where b is.
+//
+//go:noescape
+func mulNoNaN64AVX512(dst *float64, a *float64, b *float64, n int)
+
 // tanhGrad64AVX512: dst = a * (1 - b*b).
 //
 //go:noescape
@@ -291,6 +326,21 @@ func scalarSub64AVX512(dst *float64, a *float64, n int, b float64)
 //
 //go:noescape
 func scalarDiv64AVX512(dst *float64, a *float64, n int, b float64)
+
+// fill64AVX512: dst = v.
+//
+//go:noescape
+func fill64AVX512(dst *float64, n int, v float64)
+
+// clamp64AVX512: dst = src, at most high and then at least low; a bound that is no number bounds nothing.
+//
+//go:noescape
+func clamp64AVX512(dst *float64, src *float64, n int, low float64, high float64)
+
+// add464AVX512: dst = a + b + c + d.
+//
+//go:noescape
+func add464AVX512(dst *float64, a *float64, b *float64, c *float64, d *float64, n int)
 
 // axpy64AVX512: y += a*x.
 //

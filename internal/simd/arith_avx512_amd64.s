@@ -1180,6 +1180,150 @@ done:
 	VZEROUPPER
 	RET
 
+// func divNoNaN32AVX512(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·divNoNaN32AVX512(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSS vectors32<>+32(SB), Z5
+	XORQ         R8, R8
+	SUBQ         $0x00000040, CX
+	JL           rest
+
+block:
+	VMOVUPS   (SI)(R8*1), Z1
+	VMOVUPS   (DX)(R8*1), Z2
+	VDIVPS    Z2, Z1, Z3
+	VCMPPS    $0x04, Z5, Z2, K2
+	VMOVAPS.Z Z3, K2, Z0
+	VMOVUPS   Z0, (DI)(R8*1)
+	VMOVUPS   64(SI)(R8*1), Z1
+	VMOVUPS   64(DX)(R8*1), Z2
+	VDIVPS    Z2, Z1, Z3
+	VCMPPS    $0x04, Z5, Z2, K2
+	VMOVAPS.Z Z3, K2, Z0
+	VMOVUPS   Z0, 64(DI)(R8*1)
+	VMOVUPS   128(SI)(R8*1), Z1
+	VMOVUPS   128(DX)(R8*1), Z2
+	VDIVPS    Z2, Z1, Z3
+	VCMPPS    $0x04, Z5, Z2, K2
+	VMOVAPS.Z Z3, K2, Z0
+	VMOVUPS   Z0, 128(DI)(R8*1)
+	VMOVUPS   192(SI)(R8*1), Z1
+	VMOVUPS   192(DX)(R8*1), Z2
+	VDIVPS    Z2, Z1, Z3
+	VCMPPS    $0x04, Z5, Z2, K2
+	VMOVAPS.Z Z3, K2, Z0
+	VMOVUPS   Z0, 192(DI)(R8*1)
+	ADDQ      $0x00000100, R8
+	SUBQ      $0x00000040, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	VMOVUPS.Z (DX)(R8*1), K1, Z2
+	VDIVPS    Z2, Z1, Z3
+	VCMPPS    $0x04, Z5, Z2, K2
+	VMOVAPS.Z Z3, K2, Z0
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func mulNoNaN32AVX512(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·mulNoNaN32AVX512(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSS vectors32<>+32(SB), Z5
+	XORQ         R8, R8
+	SUBQ         $0x00000040, CX
+	JL           rest
+
+block:
+	VMOVUPS   (SI)(R8*1), Z1
+	VMOVUPS   (DX)(R8*1), Z2
+	VMULPS    Z2, Z1, Z3
+	VCMPPS    $0x04, Z5, Z2, K2
+	VMOVAPS.Z Z3, K2, Z0
+	VMOVUPS   Z0, (DI)(R8*1)
+	VMOVUPS   64(SI)(R8*1), Z1
+	VMOVUPS   64(DX)(R8*1), Z2
+	VMULPS    Z2, Z1, Z3
+	VCMPPS    $0x04, Z5, Z2, K2
+	VMOVAPS.Z Z3, K2, Z0
+	VMOVUPS   Z0, 64(DI)(R8*1)
+	VMOVUPS   128(SI)(R8*1), Z1
+	VMOVUPS   128(DX)(R8*1), Z2
+	VMULPS    Z2, Z1, Z3
+	VCMPPS    $0x04, Z5, Z2, K2
+	VMOVAPS.Z Z3, K2, Z0
+	VMOVUPS   Z0, 128(DI)(R8*1)
+	VMOVUPS   192(SI)(R8*1), Z1
+	VMOVUPS   192(DX)(R8*1), Z2
+	VMULPS    Z2, Z1, Z3
+	VCMPPS    $0x04, Z5, Z2, K2
+	VMOVAPS.Z Z3, K2, Z0
+	VMOVUPS   Z0, 192(DI)(R8*1)
+	ADDQ      $0x00000100, R8
+	SUBQ      $0x00000040, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	VMOVUPS.Z (DX)(R8*1), K1, Z2
+	VMULPS    Z2, Z1, Z3
+	VCMPPS    $0x04, Z5, Z2, K2
+	VMOVAPS.Z Z3, K2, Z0
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func tanhGrad32AVX512(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·tanhGrad32AVX512(SB), NOSPLIT, $8-32
@@ -1736,6 +1880,185 @@ single:
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VDIVPS    Z1, Z4, Z0
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func fill32AVX512(dst *float32, n int, v float32)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·fill32AVX512(SB), NOSPLIT, $8-20
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS v+16(FP), Z1
+	XORQ         R8, R8
+	SUBQ         $0x00000040, CX
+	JL           rest
+
+block:
+	VMOVUPS Z1, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS Z1, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	VMOVUPS Z1, Z0
+	VMOVUPS Z0, 128(DI)(R8*1)
+	VMOVUPS Z1, Z0
+	VMOVUPS Z0, 192(DI)(R8*1)
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ    $0x00000010, AX
+	CMPQ    CX, AX
+	CMOVQLT CX, AX
+	MOVQ    $-1, R13
+	BZHIQ   AX, R13, AX
+	KMOVW   AX, K1
+	VMOVUPS Z1, Z0
+	VMOVUPS Z0, K1, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JG      single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func clamp32AVX512(dst *float32, src *float32, n int, low float32, high float32)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·clamp32AVX512(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS low+24(FP), Z2
+	VBROADCASTSS high+28(FP), Z3
+	XORQ         R8, R8
+	SUBQ         $0x00000040, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z1
+	VMINPS  Z1, Z3, Z0
+	VMAXPS  Z0, Z2, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Z1
+	VMINPS  Z1, Z3, Z0
+	VMAXPS  Z0, Z2, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	VMOVUPS 128(SI)(R8*1), Z1
+	VMINPS  Z1, Z3, Z0
+	VMAXPS  Z0, Z2, Z0
+	VMOVUPS Z0, 128(DI)(R8*1)
+	VMOVUPS 192(SI)(R8*1), Z1
+	VMINPS  Z1, Z3, Z0
+	VMAXPS  Z0, Z2, Z0
+	VMOVUPS Z0, 192(DI)(R8*1)
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	VMINPS    Z1, Z3, Z0
+	VMAXPS    Z0, Z2, Z0
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func add432AVX512(dst *float32, a *float32, b *float32, c *float32, d *float32, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·add432AVX512(SB), NOSPLIT, $8-48
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DX
+	MOVQ    c+24(FP), BX
+	MOVQ    d+32(FP), R9
+	MOVQ    n+40(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000020, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z1
+	VMOVUPS (DX)(R8*1), Z2
+	VMOVUPS (BX)(R8*1), Z3
+	VMOVUPS (R9)(R8*1), Z4
+	VADDPS  Z2, Z1, Z1
+	VADDPS  Z3, Z1, Z1
+	VADDPS  Z4, Z1, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Z1
+	VMOVUPS 64(DX)(R8*1), Z2
+	VMOVUPS 64(BX)(R8*1), Z3
+	VMOVUPS 64(R9)(R8*1), Z4
+	VADDPS  Z2, Z1, Z1
+	VADDPS  Z3, Z1, Z1
+	VADDPS  Z4, Z1, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	VMOVUPS.Z (DX)(R8*1), K1, Z2
+	VMOVUPS.Z (BX)(R8*1), K1, Z3
+	VMOVUPS.Z (R9)(R8*1), K1, Z4
+	VADDPS    Z2, Z1, Z1
+	VADDPS    Z3, Z1, Z1
+	VADDPS    Z4, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 	ADDQ      $0x00000040, R8
 	SUBQ      $0x00000010, CX
@@ -3079,6 +3402,150 @@ done:
 	VZEROUPPER
 	RET
 
+// func divNoNaN64AVX512(dst *float64, a *float64, b *float64, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·divNoNaN64AVX512(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD vectors64<>+32(SB), Z5
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS   (SI)(R8*1), Z1
+	VMOVUPS   (DX)(R8*1), Z2
+	VDIVPD    Z2, Z1, Z3
+	VCMPPD    $0x04, Z5, Z2, K2
+	VMOVAPD.Z Z3, K2, Z0
+	VMOVUPS   Z0, (DI)(R8*1)
+	VMOVUPS   64(SI)(R8*1), Z1
+	VMOVUPS   64(DX)(R8*1), Z2
+	VDIVPD    Z2, Z1, Z3
+	VCMPPD    $0x04, Z5, Z2, K2
+	VMOVAPD.Z Z3, K2, Z0
+	VMOVUPS   Z0, 64(DI)(R8*1)
+	VMOVUPS   128(SI)(R8*1), Z1
+	VMOVUPS   128(DX)(R8*1), Z2
+	VDIVPD    Z2, Z1, Z3
+	VCMPPD    $0x04, Z5, Z2, K2
+	VMOVAPD.Z Z3, K2, Z0
+	VMOVUPS   Z0, 128(DI)(R8*1)
+	VMOVUPS   192(SI)(R8*1), Z1
+	VMOVUPS   192(DX)(R8*1), Z2
+	VDIVPD    Z2, Z1, Z3
+	VCMPPD    $0x04, Z5, Z2, K2
+	VMOVAPD.Z Z3, K2, Z0
+	VMOVUPS   Z0, 192(DI)(R8*1)
+	ADDQ      $0x00000100, R8
+	SUBQ      $0x00000020, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	VMOVUPD.Z (DX)(R8*1), K1, Z2
+	VDIVPD    Z2, Z1, Z3
+	VCMPPD    $0x04, Z5, Z2, K2
+	VMOVAPD.Z Z3, K2, Z0
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func mulNoNaN64AVX512(dst *float64, a *float64, b *float64, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·mulNoNaN64AVX512(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD vectors64<>+32(SB), Z5
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS   (SI)(R8*1), Z1
+	VMOVUPS   (DX)(R8*1), Z2
+	VMULPD    Z2, Z1, Z3
+	VCMPPD    $0x04, Z5, Z2, K2
+	VMOVAPD.Z Z3, K2, Z0
+	VMOVUPS   Z0, (DI)(R8*1)
+	VMOVUPS   64(SI)(R8*1), Z1
+	VMOVUPS   64(DX)(R8*1), Z2
+	VMULPD    Z2, Z1, Z3
+	VCMPPD    $0x04, Z5, Z2, K2
+	VMOVAPD.Z Z3, K2, Z0
+	VMOVUPS   Z0, 64(DI)(R8*1)
+	VMOVUPS   128(SI)(R8*1), Z1
+	VMOVUPS   128(DX)(R8*1), Z2
+	VMULPD    Z2, Z1, Z3
+	VCMPPD    $0x04, Z5, Z2, K2
+	VMOVAPD.Z Z3, K2, Z0
+	VMOVUPS   Z0, 128(DI)(R8*1)
+	VMOVUPS   192(SI)(R8*1), Z1
+	VMOVUPS   192(DX)(R8*1), Z2
+	VMULPD    Z2, Z1, Z3
+	VCMPPD    $0x04, Z5, Z2, K2
+	VMOVAPD.Z Z3, K2, Z0
+	VMOVUPS   Z0, 192(DI)(R8*1)
+	ADDQ      $0x00000100, R8
+	SUBQ      $0x00000020, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	VMOVUPD.Z (DX)(R8*1), K1, Z2
+	VMULPD    Z2, Z1, Z3
+	VCMPPD    $0x04, Z5, Z2, K2
+	VMOVAPD.Z Z3, K2, Z0
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func tanhGrad64AVX512(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·tanhGrad64AVX512(SB), NOSPLIT, $8-32
@@ -3635,6 +4102,185 @@ single:
 	KMOVW     AX, K1
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VDIVPD    Z1, Z4, Z0
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func fill64AVX512(dst *float64, n int, v float64)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·fill64AVX512(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         n+8(FP), CX
+	VBROADCASTSD v+16(FP), Z1
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS Z1, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS Z1, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	VMOVUPS Z1, Z0
+	VMOVUPS Z0, 128(DI)(R8*1)
+	VMOVUPS Z1, Z0
+	VMOVUPS Z0, 192(DI)(R8*1)
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ    $0x00000008, AX
+	CMPQ    CX, AX
+	CMOVQLT CX, AX
+	MOVQ    $-1, R13
+	BZHIQ   AX, R13, AX
+	KMOVW   AX, K1
+	VMOVUPS Z1, Z0
+	VMOVUPD Z0, K1, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000008, CX
+	JG      single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func clamp64AVX512(dst *float64, src *float64, n int, low float64, high float64)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·clamp64AVX512(SB), NOSPLIT, $8-40
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD low+24(FP), Z2
+	VBROADCASTSD high+32(FP), Z3
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z1
+	VMINPD  Z1, Z3, Z0
+	VMAXPD  Z0, Z2, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Z1
+	VMINPD  Z1, Z3, Z0
+	VMAXPD  Z0, Z2, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	VMOVUPS 128(SI)(R8*1), Z1
+	VMINPD  Z1, Z3, Z0
+	VMAXPD  Z0, Z2, Z0
+	VMOVUPS Z0, 128(DI)(R8*1)
+	VMOVUPS 192(SI)(R8*1), Z1
+	VMINPD  Z1, Z3, Z0
+	VMAXPD  Z0, Z2, Z0
+	VMOVUPS Z0, 192(DI)(R8*1)
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	VMINPD    Z1, Z3, Z0
+	VMAXPD    Z0, Z2, Z0
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func add464AVX512(dst *float64, a *float64, b *float64, c *float64, d *float64, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·add464AVX512(SB), NOSPLIT, $8-48
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    dst+0(FP), DI
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DX
+	MOVQ    c+24(FP), BX
+	MOVQ    d+32(FP), R9
+	MOVQ    n+40(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000010, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z1
+	VMOVUPS (DX)(R8*1), Z2
+	VMOVUPS (BX)(R8*1), Z3
+	VMOVUPS (R9)(R8*1), Z4
+	VADDPD  Z2, Z1, Z1
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z4, Z1, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Z1
+	VMOVUPS 64(DX)(R8*1), Z2
+	VMOVUPS 64(BX)(R8*1), Z3
+	VMOVUPS 64(R9)(R8*1), Z4
+	VADDPD  Z2, Z1, Z1
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z4, Z1, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000010, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	VMOVUPD.Z (DX)(R8*1), K1, Z2
+	VMOVUPD.Z (BX)(R8*1), K1, Z3
+	VMOVUPD.Z (R9)(R8*1), K1, Z4
+	VADDPD    Z2, Z1, Z1
+	VADDPD    Z3, Z1, Z1
+	VADDPD    Z4, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 	ADDQ      $0x00000040, R8
 	SUBQ      $0x00000008, CX

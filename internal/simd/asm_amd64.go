@@ -5,6 +5,36 @@ func init() {
 	init32()
 	init64()
 	initConversions()
+	initIntegers()
+}
+
+func initIntegers() {
+	integers32 = integer[int32]{
+		add: levels[func(dst, a, b *int32, n int)]{addInts32AVX2, addInts32AVX512},
+		sub: levels[func(dst, a, b *int32, n int)]{subInts32AVX2, subInts32AVX512},
+		mul: levels[func(dst, a, b *int32, n int)]{mulInts32AVX2, mulInts32AVX512},
+		max: levels[func(dst, a, b *int32, n int)]{maxInts32AVX2, maxInts32AVX512},
+		min: levels[func(dst, a, b *int32, n int)]{minInts32AVX2, minInts32AVX512},
+		compare: [...]levels[func(dst *bool, a, b *int32, n int)]{
+			Equal:     {equalInts32AVX2, equalInts32AVX512},
+			NotEqual:  {notEqualInts32AVX2, notEqualInts32AVX512},
+			Less:      {lessInts32AVX2, lessInts32AVX512},
+			LessEqual: {lessEqualInts32AVX2, lessEqualInts32AVX512},
+		},
+	}
+	integers64 = integer[int64]{
+		add: levels[func(dst, a, b *int64, n int)]{addInts64AVX2, addInts64AVX512},
+		sub: levels[func(dst, a, b *int64, n int)]{subInts64AVX2, subInts64AVX512},
+		mul: levels[func(dst, a, b *int64, n int)]{nil, mulInts64AVX512},
+		max: levels[func(dst, a, b *int64, n int)]{nil, maxInts64AVX512},
+		min: levels[func(dst, a, b *int64, n int)]{nil, minInts64AVX512},
+		compare: [...]levels[func(dst *bool, a, b *int64, n int)]{
+			Equal:     {equalInts64AVX2, equalInts64AVX512},
+			NotEqual:  {notEqualInts64AVX2, notEqualInts64AVX512},
+			Less:      {lessInts64AVX2, lessInts64AVX512},
+			LessEqual: {lessEqualInts64AVX2, lessEqualInts64AVX512},
+		},
+	}
 }
 
 func initConversions() {
@@ -17,6 +47,13 @@ func initConversions() {
 	toBFloat.asm = levels[func(dst *uint16, src *float32, n int)]{toBFloat32AVX2, toBFloat32AVX512}
 	toDouble.asm = levels[func(dst *float64, src *float32, n int)]{toDouble32AVX2, toDouble32AVX512}
 	fromDouble.asm = levels[func(dst *float32, src *float64, n int)]{fromDouble32AVX2, fromDouble32AVX512}
+	fromLong.asm = levels[func(dst *float32, src *int64, n int)]{nil, fromLong32AVX512}
+	toLong.asm = levels[func(dst *int64, src *float32, n int)]{nil, toLong32AVX512}
+	longFromInt.asm = levels[func(dst *int64, src *int32, n int)]{longFromInt32AVX2, longFromInt32AVX512}
+	intFromLong.asm = levels[func(dst *int32, src *int64, n int)]{intFromLong32AVX2, intFromLong32AVX512}
+	gatherRows = levels[func(dst, src *float32, list *int64, rows, words int)]{gatherRows32AVX2, gatherRows32AVX512}
+	andWords = levels[func(dst, a, b *int32, n int)]{andInts32AVX2, andInts32AVX512}
+	orWords = levels[func(dst, a, b *int32, n int)]{orInts32AVX2, orInts32AVX512}
 	transpose8 = levels[func(dst, src *float32, dstStride, srcStride, n int)]{transpose32AVX2, transpose32AVX2}
 	blend32 = levels[func(dst, a, b *float32, cond *bool, n int)]{blend32AVX2, blend32AVX512}
 	blend64 = levels[func(dst, a, b *float64, cond *bool, n int)]{blend64AVX2, blend64AVX512}
@@ -53,6 +90,9 @@ func init32() {
 	reluGrad.f32.asm = levels[func(dst, a, b *float32, n int)]{reluGrad32AVX2, reluGrad32AVX512}
 	tanhGrad.f32.asm = levels[func(dst, a, b *float32, n int)]{tanhGrad32AVX2, tanhGrad32AVX512}
 	sigmoidGrad.f32.asm = levels[func(dst, a, b *float32, n int)]{sigmoidGrad32AVX2, sigmoidGrad32AVX512}
+	pow.f32.asm = levels[func(dst, a, b *float32, n int)]{pow32AVX2, pow32AVX512}
+	divNoNaN.f32.asm = levels[func(dst, a, b *float32, n int)]{divNoNaN32AVX2, divNoNaN32AVX512}
+	mulNoNaN.f32.asm = levels[func(dst, a, b *float32, n int)]{mulNoNaN32AVX2, mulNoNaN32AVX512}
 	addScalar.f32.asm = levels[func(dst, a *float32, n int, b float32)]{addScalar32AVX2, addScalar32AVX512}
 	mulScalar.f32.asm = levels[func(dst, a *float32, n int, b float32)]{mulScalar32AVX2, mulScalar32AVX512}
 	divScalar.f32.asm = levels[func(dst, a *float32, n int, b float32)]{divScalar32AVX2, divScalar32AVX512}
@@ -79,11 +119,15 @@ func init32() {
 	}
 	linears.f32 = linear[float32]{
 		axpy:  levels[func(y, x *float32, n int, a float32)]{axpy32AVX2, axpy32AVX512},
+		clamp: levels[func(dst, src *float32, n int, low, high float32)]{clamp32AVX2, clamp32AVX512},
+		add4:  levels[func(dst, a, b, c, d *float32, n int)]{add432AVX2, add432AVX512},
+		fill:  levels[func(dst *float32, n int, v float32)]{fill32AVX2, fill32AVX512},
 		axpby: levels[func(dst, x, y *float32, n int, a, b float32)]{axpby32AVX2, axpby32AVX512},
 	}
-	sum.f32.asm = levels[func(a *float32, n int) float32]{sum32AVX2, sum32AVX512}
-	largest.f32.asm = levels[func(a *float32, n int) float32]{maxOf32AVX2, maxOf32AVX512}
-	least.f32.asm = levels[func(a *float32, n int) float32]{minOf32AVX2, minOf32AVX512}
+	sum.f32.asm = levels[func(dst, a *float32, rows, cols int)]{sumRows32AVX2, sumRows32AVX512}
+	product.f32.asm = levels[func(dst, a *float32, rows, cols int)]{prodRows32AVX2, prodRows32AVX512}
+	largest.f32.asm = levels[func(dst, a *float32, rows, cols int)]{maxRows32AVX2, maxRows32AVX512}
+	least.f32.asm = levels[func(dst, a *float32, rows, cols int)]{minRows32AVX2, minRows32AVX512}
 	dot.f32.asm = levels[func(a, b *float32, n int) float32]{dot32AVX2, dot32AVX512}
 	matvecs.f32 = matvec[float32]{
 		addRows: levels[func(y, x *float32, stride int, coef *float32, fours, n int)]{addRows32AVX2, addRows32AVX512},
@@ -91,6 +135,8 @@ func init32() {
 	}
 	columns.f32 = columnKernels[float32]{
 		sum:        levels[func(acc, x *float32, stride, rows, cols int)]{sumColumns32AVX2, sumColumns32AVX512},
+		max:        levels[func(acc, x *float32, stride, rows, cols int)]{maxColumns32AVX2, maxColumns32AVX512},
+		min:        levels[func(acc, x *float32, stride, rows, cols int)]{minColumns32AVX2, minColumns32AVX512},
 		add:        levels[func(dst, x, v *float32, stride, rows, cols int)]{addRow32AVX2, addRow32AVX512},
 		mul:        levels[func(dst, x, v *float32, stride, rows, cols int)]{mulRow32AVX2, mulRow32AVX512},
 		subColumns: levels[func(dst, x, a, b *float32, rows, cols int)]{subColumns32AVX2, subColumns32AVX512},
@@ -101,10 +147,11 @@ func init32() {
 		adagrad:          levels[func(w, acc, g *float32, n int, p *[3]float32)]{adagrad32AVX2, adagrad32AVX512},
 		adam:             levels[func(w, m, v, g *float32, n int, p *[4]float32)]{adam32AVX2, adam32AVX512},
 		adamNesterov:     levels[func(w, m, v, g *float32, n int, p *[4]float32)]{adamNesterov32AVX2, adamNesterov32AVX512},
+		ftrl:             levels[func(w, acc, linear, g *float32, n int, p *[5]float32)]{ftrl32AVX2, ftrl32AVX512},
 		rmsProp:          levels[func(w, ms, mom, g *float32, n int, p *[4]float32)]{rmsProp32AVX2, rmsProp32AVX512},
 		rmsPropCentered:  levels[func(w, ms, mom, mg, g *float32, n int, p *[4]float32)]{rmsPropCentered32AVX2, rmsPropCentered32AVX512},
 	}
-	softmaxAsm = softmaxKernels{
+	softmaxAsm.f32 = softmaxKernels[float32]{
 		rows: levels[func(dst, src *float32, rows, cols int, largest, sum *float32)]{softmaxRows32AVX2, softmaxRows32AVX512},
 		sums: levels[func(src *float32, rows, cols int, largest, sum *float32)]{expSumRows32AVX2, expSumRows32AVX512},
 	}
@@ -116,6 +163,14 @@ func init64() {
 	square.f64.asm = levels[func(dst, src *float64, n int)]{square64AVX2, square64AVX512}
 	sqrt.f64.asm = levels[func(dst, src *float64, n int)]{sqrt64AVX2, sqrt64AVX512}
 	rsqrt.f64.asm = levels[func(dst, src *float64, n int)]{rsqrt64AVX2, rsqrt64AVX512}
+	exp.f64.asm = levels[func(dst, src *float64, n int)]{exp64AVX2, exp64AVX512}
+	log.f64.asm = levels[func(dst, src *float64, n int)]{log64AVX2, log64AVX512}
+	tanh.f64.asm = levels[func(dst, src *float64, n int)]{tanh64AVX2, tanh64AVX512}
+	sigmoid.f64.asm = levels[func(dst, src *float64, n int)]{sigmoid64AVX2, sigmoid64AVX512}
+	log1p.f64.asm = levels[func(dst, src *float64, n int)]{log1p64AVX2, log1p64AVX512}
+	expm1.f64.asm = levels[func(dst, src *float64, n int)]{expm164AVX2, expm164AVX512}
+	sin.f64.asm = levels[func(dst, src *float64, n int)]{sin64AVX2, sin64AVX512}
+	cos.f64.asm = levels[func(dst, src *float64, n int)]{cos64AVX2, cos64AVX512}
 	reciprocal.f64.asm = levels[func(dst, src *float64, n int)]{reciprocal64AVX2, reciprocal64AVX512}
 	relu.f64.asm = levels[func(dst, src *float64, n int)]{relu64AVX2, relu64AVX512}
 	floor.f64.asm = levels[func(dst, src *float64, n int)]{floor64AVX2, floor64AVX512}
@@ -132,6 +187,8 @@ func init64() {
 	reluGrad.f64.asm = levels[func(dst, a, b *float64, n int)]{reluGrad64AVX2, reluGrad64AVX512}
 	tanhGrad.f64.asm = levels[func(dst, a, b *float64, n int)]{tanhGrad64AVX2, tanhGrad64AVX512}
 	sigmoidGrad.f64.asm = levels[func(dst, a, b *float64, n int)]{sigmoidGrad64AVX2, sigmoidGrad64AVX512}
+	divNoNaN.f64.asm = levels[func(dst, a, b *float64, n int)]{divNoNaN64AVX2, divNoNaN64AVX512}
+	mulNoNaN.f64.asm = levels[func(dst, a, b *float64, n int)]{mulNoNaN64AVX2, mulNoNaN64AVX512}
 	addScalar.f64.asm = levels[func(dst, a *float64, n int, b float64)]{addScalar64AVX2, addScalar64AVX512}
 	mulScalar.f64.asm = levels[func(dst, a *float64, n int, b float64)]{mulScalar64AVX2, mulScalar64AVX512}
 	divScalar.f64.asm = levels[func(dst, a *float64, n int, b float64)]{divScalar64AVX2, divScalar64AVX512}
@@ -158,11 +215,15 @@ func init64() {
 	}
 	linears.f64 = linear[float64]{
 		axpy:  levels[func(y, x *float64, n int, a float64)]{axpy64AVX2, axpy64AVX512},
+		clamp: levels[func(dst, src *float64, n int, low, high float64)]{clamp64AVX2, clamp64AVX512},
+		add4:  levels[func(dst, a, b, c, d *float64, n int)]{add464AVX2, add464AVX512},
+		fill:  levels[func(dst *float64, n int, v float64)]{fill64AVX2, fill64AVX512},
 		axpby: levels[func(dst, x, y *float64, n int, a, b float64)]{axpby64AVX2, axpby64AVX512},
 	}
-	sum.f64.asm = levels[func(a *float64, n int) float64]{sum64AVX2, sum64AVX512}
-	largest.f64.asm = levels[func(a *float64, n int) float64]{maxOf64AVX2, maxOf64AVX512}
-	least.f64.asm = levels[func(a *float64, n int) float64]{minOf64AVX2, minOf64AVX512}
+	sum.f64.asm = levels[func(dst, a *float64, rows, cols int)]{sumRows64AVX2, sumRows64AVX512}
+	product.f64.asm = levels[func(dst, a *float64, rows, cols int)]{prodRows64AVX2, prodRows64AVX512}
+	largest.f64.asm = levels[func(dst, a *float64, rows, cols int)]{maxRows64AVX2, maxRows64AVX512}
+	least.f64.asm = levels[func(dst, a *float64, rows, cols int)]{minRows64AVX2, minRows64AVX512}
 	dot.f64.asm = levels[func(a, b *float64, n int) float64]{dot64AVX2, dot64AVX512}
 	matvecs.f64 = matvec[float64]{
 		addRows: levels[func(y, x *float64, stride int, coef *float64, fours, n int)]{addRows64AVX2, addRows64AVX512},
@@ -170,6 +231,8 @@ func init64() {
 	}
 	columns.f64 = columnKernels[float64]{
 		sum:        levels[func(acc, x *float64, stride, rows, cols int)]{sumColumns64AVX2, sumColumns64AVX512},
+		max:        levels[func(acc, x *float64, stride, rows, cols int)]{maxColumns64AVX2, maxColumns64AVX512},
+		min:        levels[func(acc, x *float64, stride, rows, cols int)]{minColumns64AVX2, minColumns64AVX512},
 		add:        levels[func(dst, x, v *float64, stride, rows, cols int)]{addRow64AVX2, addRow64AVX512},
 		mul:        levels[func(dst, x, v *float64, stride, rows, cols int)]{mulRow64AVX2, mulRow64AVX512},
 		subColumns: levels[func(dst, x, a, b *float64, rows, cols int)]{subColumns64AVX2, subColumns64AVX512},
@@ -180,7 +243,12 @@ func init64() {
 		adagrad:          levels[func(w, acc, g *float64, n int, p *[3]float64)]{adagrad64AVX2, adagrad64AVX512},
 		adam:             levels[func(w, m, v, g *float64, n int, p *[4]float64)]{adam64AVX2, adam64AVX512},
 		adamNesterov:     levels[func(w, m, v, g *float64, n int, p *[4]float64)]{adamNesterov64AVX2, adamNesterov64AVX512},
+		ftrl:             levels[func(w, acc, linear, g *float64, n int, p *[5]float64)]{ftrl64AVX2, ftrl64AVX512},
 		rmsProp:          levels[func(w, ms, mom, g *float64, n int, p *[4]float64)]{rmsProp64AVX2, rmsProp64AVX512},
 		rmsPropCentered:  levels[func(w, ms, mom, mg, g *float64, n int, p *[4]float64)]{rmsPropCentered64AVX2, rmsPropCentered64AVX512},
+	}
+	softmaxAsm.f64 = softmaxKernels[float64]{
+		rows: levels[func(dst, src *float64, rows, cols int, largest, sum *float64)]{softmaxRows64AVX2, softmaxRows64AVX512},
+		sums: levels[func(src *float64, rows, cols int, largest, sum *float64)]{expSumRows64AVX2, expSumRows64AVX512},
 	}
 }

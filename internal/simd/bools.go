@@ -1,12 +1,30 @@
 package simd
 
-import bytes "encoding/binary"
+import (
+	bytes "encoding/binary"
+	"unsafe"
+)
 
 // Maps of booleans, eight at a time: they are bytes 0 and 1.
 
+var andWords, orWords levels[func(dst, a, b *int32, n int)]
+
+// wholeWords maps what it can and returns the rest.
+func wholeWords(asm *levels[func(dst, a, b *int32, n int)], dst, a, b []bool) (z, x, y []uint8) {
+	z, x, y = bytesOf(dst), bytesOf(a)[:len(dst)], bytesOf(b)[:len(dst)]
+	if len(z) < 4*vector {
+		return z, x, y
+	}
+	n := len(z) / 4
+	done := 4 * runInts(asm, wordsOf(z, n), wordsOf(x, n), wordsOf(y, n))
+	return z[done:], x[done:], y[done:]
+}
+
+func wordsOf(x []uint8, n int) []int32 { return unsafe.Slice((*int32)(unsafe.Pointer(&x[0])), n) }
+
 // And: dst = a and b.
 func And(dst, a, b []bool) {
-	z, x, y := bytesOf(dst), bytesOf(a)[:len(dst)], bytesOf(b)[:len(dst)]
+	z, x, y := wholeWords(&andWords, dst, a, b)
 	for ; len(z) >= 8; z, x, y = z[8:], x[8:], y[8:] {
 		bytes.NativeEndian.PutUint64(z, bytes.NativeEndian.Uint64(x)&bytes.NativeEndian.Uint64(y))
 	}
@@ -17,7 +35,7 @@ func And(dst, a, b []bool) {
 
 // Or: dst = a or b.
 func Or(dst, a, b []bool) {
-	z, x, y := bytesOf(dst), bytesOf(a)[:len(dst)], bytesOf(b)[:len(dst)]
+	z, x, y := wholeWords(&orWords, dst, a, b)
 	for ; len(z) >= 8; z, x, y = z[8:], x[8:], y[8:] {
 		bytes.NativeEndian.PutUint64(z, bytes.NativeEndian.Uint64(x)|bytes.NativeEndian.Uint64(y))
 	}

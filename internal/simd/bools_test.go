@@ -2,7 +2,9 @@ package simd
 
 import "testing"
 
-func TestBooleans(t *testing.T) {
+func TestBooleans(t *testing.T) { atLevels(t, testBooleans) }
+
+func testBooleans(t *testing.T) {
 	for _, n := range append([]int{5000}, lengths...) {
 		a, b := make([]bool, n), make([]bool, n)
 		count := 0

@@ -5,6 +5,8 @@ import "unsafe"
 // columnKernels go over the rows of a matrix; stride is in bytes.
 type columnKernels[T Float] struct {
 	sum levels[func(acc, x *T, stride, rows, cols int)]
+	max levels[func(acc, x *T, stride, rows, cols int)]
+	min levels[func(acc, x *T, stride, rows, cols int)]
 	add levels[func(dst, x, v *T, stride, rows, cols int)]
 	mul levels[func(dst, x, v *T, stride, rows, cols int)]
 
@@ -43,6 +45,29 @@ func SumColumns[T Float](acc, x []T) {
 	k := columnsOf[T]().sum[l-1]
 	forRows(len(x)/cols, cols, func(row, rows, col, n int) {
 		k(&acc[col], &x[row*cols+col], cols*size[T](), rows, n)
+	})
+}
+
+// MaxColumns: acc[j] = max(acc[j], x[i*len(acc)+j]) over all i; x has whole rows of len(acc) elements.
+func MaxColumns[T Float](acc, x []T) { foldColumns(acc, x, columnsOf[T]().max, Max) }
+
+// MinColumns: acc[j] = min(acc[j], x[i*len(acc)+j]) over all i; x has whole rows of len(acc) elements.
+func MinColumns[T Float](acc, x []T) { foldColumns(acc, x, columnsOf[T]().min, Min) }
+
+func foldColumns[T Float](acc, x []T, asm levels[func(acc, x *T, stride, rows, cols int)], byRow func(dst, a, b []T)) {
+	cols := len(acc)
+	if cols == 0 || len(x) == 0 {
+		return
+	}
+	l := Current()
+	if l == Generic || cols >= wideRow {
+		for ; len(x) > 0; x = x[cols:] {
+			byRow(acc, acc, x[:cols])
+		}
+		return
+	}
+	forRows(len(x)/cols, cols, func(row, rows, col, n int) {
+		asm[l-1](&acc[col], &x[row*cols+col], cols*size[T](), rows, n)
 	})
 }
 

@@ -7,6 +7,16 @@ package simd
 //go:noescape
 func sumColumns32AVX2(acc *float32, x *float32, stride int, rows int, cols int)
 
+// maxColumns32AVX2: acc[j] = the largest of itself and column j of x.
+//
+//go:noescape
+func maxColumns32AVX2(acc *float32, x *float32, stride int, rows int, cols int)
+
+// minColumns32AVX2: acc[j] = the smallest of itself and column j of x.
+//
+//go:noescape
+func minColumns32AVX2(acc *float32, x *float32, stride int, rows int, cols int)
+
 // addRow32AVX2: dst[i][j] = x[i][j] + v[j].
 //
 //go:noescape
@@ -26,6 +36,16 @@ func subColumns32AVX2(dst *float32, x *float32, a *float32, b *float32, rows int
 //
 //go:noescape
 func sumColumns64AVX2(acc *float64, x *float64, stride int, rows int, cols int)
+
+// maxColumns64AVX2: acc[j] = the largest of itself and column j of x.
+//
+//go:noescape
+func maxColumns64AVX2(acc *float64, x *float64, stride int, rows int, cols int)
+
+// minColumns64AVX2: acc[j] = the smallest of itself and column j of x.
+//
+//go:noescape
+func minColumns64AVX2(acc *float64, x *float64, stride int, rows int, cols int)
 
 // addRow64AVX2: dst[i][j] = x[i][j] + v[j].
 //

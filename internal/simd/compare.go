@@ -67,7 +67,7 @@ func CompareScalar[T Float](p Predicate, dst []bool, a []T, b T) {
 	compareScalarGo(p, dst[whole:], a[whole:], b)
 }
 
-func compareGo[T Float](p Predicate, dst []bool, a, b []T) {
+func compareGo[T Float | Int](p Predicate, dst []bool, a, b []T) {
 	switch p {
 	case Equal:
 		for i := range dst {

@@ -7,35 +7,35 @@ package simd
 //go:noescape
 func equal32AVX2(dst *bool, a *float32, b *float32, n int)
 
-// notEqual32AVX2: dst = a != b.
-//
-//go:noescape
-func notEqual32AVX2(dst *bool, a *float32, b *float32, n int)
-
-// less32AVX2: dst = a < b.
-//
-//go:noescape
-func less32AVX2(dst *bool, a *float32, b *float32, n int)
-
-// lessEqual32AVX2: dst = a <= b.
-//
-//go:noescape
-func lessEqual32AVX2(dst *bool, a *float32, b *float32, n int)
-
 // equalScalar32AVX2: dst = a == b.
 //
 //go:noescape
 func equalScalar32AVX2(dst *bool, a *float32, n int, b float32)
+
+// notEqual32AVX2: dst = a != b.
+//
+//go:noescape
+func notEqual32AVX2(dst *bool, a *float32, b *float32, n int)
 
 // notEqualScalar32AVX2: dst = a != b.
 //
 //go:noescape
 func notEqualScalar32AVX2(dst *bool, a *float32, n int, b float32)
 
+// less32AVX2: dst = a < b.
+//
+//go:noescape
+func less32AVX2(dst *bool, a *float32, b *float32, n int)
+
 // lessScalar32AVX2: dst = a < b.
 //
 //go:noescape
 func lessScalar32AVX2(dst *bool, a *float32, n int, b float32)
+
+// lessEqual32AVX2: dst = a <= b.
+//
+//go:noescape
+func lessEqual32AVX2(dst *bool, a *float32, b *float32, n int)
 
 // lessEqualScalar32AVX2: dst = a <= b.
 //
@@ -62,35 +62,35 @@ func blend32AVX2(dst *float32, a *float32, b *float32, cond *bool, n int)
 //go:noescape
 func equal64AVX2(dst *bool, a *float64, b *float64, n int)
 
-// notEqual64AVX2: dst = a != b.
-//
-//go:noescape
-func notEqual64AVX2(dst *bool, a *float64, b *float64, n int)
-
-// less64AVX2: dst = a < b.
-//
-//go:noescape
-func less64AVX2(dst *bool, a *float64, b *float64, n int)
-
-// lessEqual64AVX2: dst = a <= b.
-//
-//go:noescape
-func lessEqual64AVX2(dst *bool, a *float64, b *float64, n int)
-
 // equalScalar64AVX2: dst = a == b.
 //
 //go:noescape
 func equalScalar64AVX2(dst *bool, a *float64, n int, b float64)
+
+// notEqual64AVX2: dst = a != b.
+//
+//go:noescape
+func notEqual64AVX2(dst *bool, a *float64, b *float64, n int)
 
 // notEqualScalar64AVX2: dst = a != b.
 //
 //go:noescape
 func notEqualScalar64AVX2(dst *bool, a *float64, n int, b float64)
 
+// less64AVX2: dst = a < b.
+//
+//go:noescape
+func less64AVX2(dst *bool, a *float64, b *float64, n int)
+
 // lessScalar64AVX2: dst = a < b.
 //
 //go:noescape
 func lessScalar64AVX2(dst *bool, a *float64, n int, b float64)
+
+// lessEqual64AVX2: dst = a <= b.
+//
+//go:noescape
+func lessEqual64AVX2(dst *bool, a *float64, b *float64, n int)
 
 // lessEqualScalar64AVX2: dst = a <= b.
 //

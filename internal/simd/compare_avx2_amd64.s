@@ -67,201 +67,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func notEqual32AVX2(dst *bool, a *float32, b *float32, n int)
-// Requires: AVX
-TEXT ·notEqual32AVX2(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         n+24(FP), CX
-	MOVQ         b+16(FP), DX
-	VBROADCASTSS vectors32<>+64(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
-	JL           rest
-
-block:
-	VMOVUPS      (SI)(R8*4), Y0
-	VCMPPS       $0x04, (DX)(R8*4), Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VPACKSSDW    X1, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPAND        X15, X0, X0
-	VMOVQ        X0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*4), Y2
-	VCMPPS       $0x04, 32(DX)(R8*4), Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X3
-	VPACKSSDW    X3, X2, X2
-	VPACKSSWB    X2, X2, X2
-	VPAND        X15, X2, X2
-	VMOVQ        X2, 8(DI)(R8*1)
-	VMOVUPS      64(SI)(R8*4), Y4
-	VCMPPS       $0x04, 64(DX)(R8*4), Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X5
-	VPACKSSDW    X5, X4, X4
-	VPACKSSWB    X4, X4, X4
-	VPAND        X15, X4, X4
-	VMOVQ        X4, 16(DI)(R8*1)
-	VMOVUPS      96(SI)(R8*4), Y6
-	VCMPPS       $0x04, 96(DX)(R8*4), Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X7
-	VPACKSSDW    X7, X6, X6
-	VPACKSSWB    X6, X6, X6
-	VPAND        X15, X6, X6
-	VMOVQ        X6, 24(DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000020, CX
-	JGE          block
-
-rest:
-	ADDQ $0x00000020, CX
-	JZ   done
-
-single:
-	VMOVUPS      (SI)(R8*4), Y0
-	VCMPPS       $0x04, (DX)(R8*4), Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VPACKSSDW    X1, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPAND        X15, X0, X0
-	VMOVQ        X0, (DI)(R8*1)
-	ADDQ         $0x00000008, R8
-	SUBQ         $0x00000008, CX
-	JG           single
-
-done:
-	VZEROUPPER
-	RET
-
-// func less32AVX2(dst *bool, a *float32, b *float32, n int)
-// Requires: AVX
-TEXT ·less32AVX2(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         n+24(FP), CX
-	MOVQ         b+16(FP), DX
-	VBROADCASTSS vectors32<>+64(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
-	JL           rest
-
-block:
-	VMOVUPS      (SI)(R8*4), Y0
-	VCMPPS       $0x11, (DX)(R8*4), Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VPACKSSDW    X1, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPAND        X15, X0, X0
-	VMOVQ        X0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*4), Y2
-	VCMPPS       $0x11, 32(DX)(R8*4), Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X3
-	VPACKSSDW    X3, X2, X2
-	VPACKSSWB    X2, X2, X2
-	VPAND        X15, X2, X2
-	VMOVQ        X2, 8(DI)(R8*1)
-	VMOVUPS      64(SI)(R8*4), Y4
-	VCMPPS       $0x11, 64(DX)(R8*4), Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X5
-	VPACKSSDW    X5, X4, X4
-	VPACKSSWB    X4, X4, X4
-	VPAND        X15, X4, X4
-	VMOVQ        X4, 16(DI)(R8*1)
-	VMOVUPS      96(SI)(R8*4), Y6
-	VCMPPS       $0x11, 96(DX)(R8*4), Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X7
-	VPACKSSDW    X7, X6, X6
-	VPACKSSWB    X6, X6, X6
-	VPAND        X15, X6, X6
-	VMOVQ        X6, 24(DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000020, CX
-	JGE          block
-
-rest:
-	ADDQ $0x00000020, CX
-	JZ   done
-
-single:
-	VMOVUPS      (SI)(R8*4), Y0
-	VCMPPS       $0x11, (DX)(R8*4), Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VPACKSSDW    X1, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPAND        X15, X0, X0
-	VMOVQ        X0, (DI)(R8*1)
-	ADDQ         $0x00000008, R8
-	SUBQ         $0x00000008, CX
-	JG           single
-
-done:
-	VZEROUPPER
-	RET
-
-// func lessEqual32AVX2(dst *bool, a *float32, b *float32, n int)
-// Requires: AVX
-TEXT ·lessEqual32AVX2(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         n+24(FP), CX
-	MOVQ         b+16(FP), DX
-	VBROADCASTSS vectors32<>+64(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
-	JL           rest
-
-block:
-	VMOVUPS      (SI)(R8*4), Y0
-	VCMPPS       $0x12, (DX)(R8*4), Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VPACKSSDW    X1, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPAND        X15, X0, X0
-	VMOVQ        X0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*4), Y2
-	VCMPPS       $0x12, 32(DX)(R8*4), Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X3
-	VPACKSSDW    X3, X2, X2
-	VPACKSSWB    X2, X2, X2
-	VPAND        X15, X2, X2
-	VMOVQ        X2, 8(DI)(R8*1)
-	VMOVUPS      64(SI)(R8*4), Y4
-	VCMPPS       $0x12, 64(DX)(R8*4), Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X5
-	VPACKSSDW    X5, X4, X4
-	VPACKSSWB    X4, X4, X4
-	VPAND        X15, X4, X4
-	VMOVQ        X4, 16(DI)(R8*1)
-	VMOVUPS      96(SI)(R8*4), Y6
-	VCMPPS       $0x12, 96(DX)(R8*4), Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X7
-	VPACKSSDW    X7, X6, X6
-	VPACKSSWB    X6, X6, X6
-	VPAND        X15, X6, X6
-	VMOVQ        X6, 24(DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000020, CX
-	JGE          block
-
-rest:
-	ADDQ $0x00000020, CX
-	JZ   done
-
-single:
-	VMOVUPS      (SI)(R8*4), Y0
-	VCMPPS       $0x12, (DX)(R8*4), Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VPACKSSDW    X1, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPAND        X15, X0, X0
-	VMOVQ        X0, (DI)(R8*1)
-	ADDQ         $0x00000008, R8
-	SUBQ         $0x00000008, CX
-	JG           single
-
-done:
-	VZEROUPPER
-	RET
-
 // func equalScalar32AVX2(dst *bool, a *float32, n int, b float32)
 // Requires: AVX
 TEXT ·equalScalar32AVX2(SB), NOSPLIT, $0-28
@@ -314,6 +119,71 @@ rest:
 single:
 	VMOVUPS      (SI)(R8*4), Y0
 	VCMPPS       $0x00, Y14, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVQ        X0, (DI)(R8*1)
+	ADDQ         $0x00000008, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	VZEROUPPER
+	RET
+
+// func notEqual32AVX2(dst *bool, a *float32, b *float32, n int)
+// Requires: AVX
+TEXT ·notEqual32AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+24(FP), CX
+	MOVQ         b+16(FP), DX
+	VBROADCASTSS vectors32<>+64(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*4), Y0
+	VCMPPS       $0x04, (DX)(R8*4), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVQ        X0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*4), Y2
+	VCMPPS       $0x04, 32(DX)(R8*4), Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPACKSSDW    X3, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X15, X2, X2
+	VMOVQ        X2, 8(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*4), Y4
+	VCMPPS       $0x04, 64(DX)(R8*4), Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VPACKSSDW    X5, X4, X4
+	VPACKSSWB    X4, X4, X4
+	VPAND        X15, X4, X4
+	VMOVQ        X4, 16(DI)(R8*1)
+	VMOVUPS      96(SI)(R8*4), Y6
+	VCMPPS       $0x04, 96(DX)(R8*4), Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VPACKSSDW    X7, X6, X6
+	VPACKSSWB    X6, X6, X6
+	VPAND        X15, X6, X6
+	VMOVQ        X6, 24(DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000020, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VMOVUPS      (SI)(R8*4), Y0
+	VCMPPS       $0x04, (DX)(R8*4), Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VPACKSSDW    X1, X0, X0
 	VPACKSSWB    X0, X0, X0
@@ -392,6 +262,71 @@ done:
 	VZEROUPPER
 	RET
 
+// func less32AVX2(dst *bool, a *float32, b *float32, n int)
+// Requires: AVX
+TEXT ·less32AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+24(FP), CX
+	MOVQ         b+16(FP), DX
+	VBROADCASTSS vectors32<>+64(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*4), Y0
+	VCMPPS       $0x11, (DX)(R8*4), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVQ        X0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*4), Y2
+	VCMPPS       $0x11, 32(DX)(R8*4), Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPACKSSDW    X3, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X15, X2, X2
+	VMOVQ        X2, 8(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*4), Y4
+	VCMPPS       $0x11, 64(DX)(R8*4), Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VPACKSSDW    X5, X4, X4
+	VPACKSSWB    X4, X4, X4
+	VPAND        X15, X4, X4
+	VMOVQ        X4, 16(DI)(R8*1)
+	VMOVUPS      96(SI)(R8*4), Y6
+	VCMPPS       $0x11, 96(DX)(R8*4), Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VPACKSSDW    X7, X6, X6
+	VPACKSSWB    X6, X6, X6
+	VPAND        X15, X6, X6
+	VMOVQ        X6, 24(DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000020, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VMOVUPS      (SI)(R8*4), Y0
+	VCMPPS       $0x11, (DX)(R8*4), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVQ        X0, (DI)(R8*1)
+	ADDQ         $0x00000008, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	VZEROUPPER
+	RET
+
 // func lessScalar32AVX2(dst *bool, a *float32, n int, b float32)
 // Requires: AVX
 TEXT ·lessScalar32AVX2(SB), NOSPLIT, $0-28
@@ -444,6 +379,71 @@ rest:
 single:
 	VMOVUPS      (SI)(R8*4), Y0
 	VCMPPS       $0x11, Y14, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVQ        X0, (DI)(R8*1)
+	ADDQ         $0x00000008, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	VZEROUPPER
+	RET
+
+// func lessEqual32AVX2(dst *bool, a *float32, b *float32, n int)
+// Requires: AVX
+TEXT ·lessEqual32AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+24(FP), CX
+	MOVQ         b+16(FP), DX
+	VBROADCASTSS vectors32<>+64(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*4), Y0
+	VCMPPS       $0x12, (DX)(R8*4), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVQ        X0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*4), Y2
+	VCMPPS       $0x12, 32(DX)(R8*4), Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPACKSSDW    X3, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X15, X2, X2
+	VMOVQ        X2, 8(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*4), Y4
+	VCMPPS       $0x12, 64(DX)(R8*4), Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VPACKSSDW    X5, X4, X4
+	VPACKSSWB    X4, X4, X4
+	VPAND        X15, X4, X4
+	VMOVQ        X4, 16(DI)(R8*1)
+	VMOVUPS      96(SI)(R8*4), Y6
+	VCMPPS       $0x12, 96(DX)(R8*4), Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VPACKSSDW    X7, X6, X6
+	VPACKSSWB    X6, X6, X6
+	VPAND        X15, X6, X6
+	VMOVQ        X6, 24(DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000020, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VMOVUPS      (SI)(R8*4), Y0
+	VCMPPS       $0x12, (DX)(R8*4), Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VPACKSSDW    X1, X0, X0
 	VPACKSSWB    X0, X0, X0
@@ -792,216 +792,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func notEqual64AVX2(dst *bool, a *float64, b *float64, n int)
-// Requires: AVX
-TEXT ·notEqual64AVX2(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         n+24(FP), CX
-	MOVQ         b+16(FP), DX
-	VBROADCASTSD vectors64<>+64(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
-	JL           rest
-
-block:
-	VMOVUPS      (SI)(R8*8), Y0
-	VCMPPD       $0x04, (DX)(R8*8), Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VPACKSSDW    X1, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPAND        X15, X0, X0
-	VMOVD        X0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*8), Y2
-	VCMPPD       $0x04, 32(DX)(R8*8), Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X3
-	VPACKSSDW    X3, X2, X2
-	VPACKSSWB    X2, X2, X2
-	VPACKSSWB    X2, X2, X2
-	VPAND        X15, X2, X2
-	VMOVD        X2, 4(DI)(R8*1)
-	VMOVUPS      64(SI)(R8*8), Y4
-	VCMPPD       $0x04, 64(DX)(R8*8), Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X5
-	VPACKSSDW    X5, X4, X4
-	VPACKSSWB    X4, X4, X4
-	VPACKSSWB    X4, X4, X4
-	VPAND        X15, X4, X4
-	VMOVD        X4, 8(DI)(R8*1)
-	VMOVUPS      96(SI)(R8*8), Y6
-	VCMPPD       $0x04, 96(DX)(R8*8), Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X7
-	VPACKSSDW    X7, X6, X6
-	VPACKSSWB    X6, X6, X6
-	VPACKSSWB    X6, X6, X6
-	VPAND        X15, X6, X6
-	VMOVD        X6, 12(DI)(R8*1)
-	ADDQ         $0x00000010, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
-
-rest:
-	ADDQ $0x00000010, CX
-	JZ   done
-
-single:
-	VMOVUPS      (SI)(R8*8), Y0
-	VCMPPD       $0x04, (DX)(R8*8), Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VPACKSSDW    X1, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPAND        X15, X0, X0
-	VMOVD        X0, (DI)(R8*1)
-	ADDQ         $0x00000004, R8
-	SUBQ         $0x00000004, CX
-	JG           single
-
-done:
-	VZEROUPPER
-	RET
-
-// func less64AVX2(dst *bool, a *float64, b *float64, n int)
-// Requires: AVX
-TEXT ·less64AVX2(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         n+24(FP), CX
-	MOVQ         b+16(FP), DX
-	VBROADCASTSD vectors64<>+64(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
-	JL           rest
-
-block:
-	VMOVUPS      (SI)(R8*8), Y0
-	VCMPPD       $0x11, (DX)(R8*8), Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VPACKSSDW    X1, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPAND        X15, X0, X0
-	VMOVD        X0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*8), Y2
-	VCMPPD       $0x11, 32(DX)(R8*8), Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X3
-	VPACKSSDW    X3, X2, X2
-	VPACKSSWB    X2, X2, X2
-	VPACKSSWB    X2, X2, X2
-	VPAND        X15, X2, X2
-	VMOVD        X2, 4(DI)(R8*1)
-	VMOVUPS      64(SI)(R8*8), Y4
-	VCMPPD       $0x11, 64(DX)(R8*8), Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X5
-	VPACKSSDW    X5, X4, X4
-	VPACKSSWB    X4, X4, X4
-	VPACKSSWB    X4, X4, X4
-	VPAND        X15, X4, X4
-	VMOVD        X4, 8(DI)(R8*1)
-	VMOVUPS      96(SI)(R8*8), Y6
-	VCMPPD       $0x11, 96(DX)(R8*8), Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X7
-	VPACKSSDW    X7, X6, X6
-	VPACKSSWB    X6, X6, X6
-	VPACKSSWB    X6, X6, X6
-	VPAND        X15, X6, X6
-	VMOVD        X6, 12(DI)(R8*1)
-	ADDQ         $0x00000010, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
-
-rest:
-	ADDQ $0x00000010, CX
-	JZ   done
-
-single:
-	VMOVUPS      (SI)(R8*8), Y0
-	VCMPPD       $0x11, (DX)(R8*8), Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VPACKSSDW    X1, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPAND        X15, X0, X0
-	VMOVD        X0, (DI)(R8*1)
-	ADDQ         $0x00000004, R8
-	SUBQ         $0x00000004, CX
-	JG           single
-
-done:
-	VZEROUPPER
-	RET
-
-// func lessEqual64AVX2(dst *bool, a *float64, b *float64, n int)
-// Requires: AVX
-TEXT ·lessEqual64AVX2(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         n+24(FP), CX
-	MOVQ         b+16(FP), DX
-	VBROADCASTSD vectors64<>+64(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
-	JL           rest
-
-block:
-	VMOVUPS      (SI)(R8*8), Y0
-	VCMPPD       $0x12, (DX)(R8*8), Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VPACKSSDW    X1, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPAND        X15, X0, X0
-	VMOVD        X0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*8), Y2
-	VCMPPD       $0x12, 32(DX)(R8*8), Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X3
-	VPACKSSDW    X3, X2, X2
-	VPACKSSWB    X2, X2, X2
-	VPACKSSWB    X2, X2, X2
-	VPAND        X15, X2, X2
-	VMOVD        X2, 4(DI)(R8*1)
-	VMOVUPS      64(SI)(R8*8), Y4
-	VCMPPD       $0x12, 64(DX)(R8*8), Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X5
-	VPACKSSDW    X5, X4, X4
-	VPACKSSWB    X4, X4, X4
-	VPACKSSWB    X4, X4, X4
-	VPAND        X15, X4, X4
-	VMOVD        X4, 8(DI)(R8*1)
-	VMOVUPS      96(SI)(R8*8), Y6
-	VCMPPD       $0x12, 96(DX)(R8*8), Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X7
-	VPACKSSDW    X7, X6, X6
-	VPACKSSWB    X6, X6, X6
-	VPACKSSWB    X6, X6, X6
-	VPAND        X15, X6, X6
-	VMOVD        X6, 12(DI)(R8*1)
-	ADDQ         $0x00000010, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
-
-rest:
-	ADDQ $0x00000010, CX
-	JZ   done
-
-single:
-	VMOVUPS      (SI)(R8*8), Y0
-	VCMPPD       $0x12, (DX)(R8*8), Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VPACKSSDW    X1, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPACKSSWB    X0, X0, X0
-	VPAND        X15, X0, X0
-	VMOVD        X0, (DI)(R8*1)
-	ADDQ         $0x00000004, R8
-	SUBQ         $0x00000004, CX
-	JG           single
-
-done:
-	VZEROUPPER
-	RET
-
 // func equalScalar64AVX2(dst *bool, a *float64, n int, b float64)
 // Requires: AVX
 TEXT ·equalScalar64AVX2(SB), NOSPLIT, $0-32
@@ -1058,6 +848,76 @@ rest:
 single:
 	VMOVUPS      (SI)(R8*8), Y0
 	VCMPPD       $0x00, Y14, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVD        X0, (DI)(R8*1)
+	ADDQ         $0x00000004, R8
+	SUBQ         $0x00000004, CX
+	JG           single
+
+done:
+	VZEROUPPER
+	RET
+
+// func notEqual64AVX2(dst *bool, a *float64, b *float64, n int)
+// Requires: AVX
+TEXT ·notEqual64AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+24(FP), CX
+	MOVQ         b+16(FP), DX
+	VBROADCASTSD vectors64<>+64(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*8), Y0
+	VCMPPD       $0x04, (DX)(R8*8), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVD        X0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*8), Y2
+	VCMPPD       $0x04, 32(DX)(R8*8), Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPACKSSDW    X3, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X15, X2, X2
+	VMOVD        X2, 4(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*8), Y4
+	VCMPPD       $0x04, 64(DX)(R8*8), Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VPACKSSDW    X5, X4, X4
+	VPACKSSWB    X4, X4, X4
+	VPACKSSWB    X4, X4, X4
+	VPAND        X15, X4, X4
+	VMOVD        X4, 8(DI)(R8*1)
+	VMOVUPS      96(SI)(R8*8), Y6
+	VCMPPD       $0x04, 96(DX)(R8*8), Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VPACKSSDW    X7, X6, X6
+	VPACKSSWB    X6, X6, X6
+	VPACKSSWB    X6, X6, X6
+	VPAND        X15, X6, X6
+	VMOVD        X6, 12(DI)(R8*1)
+	ADDQ         $0x00000010, R8
+	SUBQ         $0x00000010, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	VMOVUPS      (SI)(R8*8), Y0
+	VCMPPD       $0x04, (DX)(R8*8), Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VPACKSSDW    X1, X0, X0
 	VPACKSSWB    X0, X0, X0
@@ -1142,6 +1002,76 @@ done:
 	VZEROUPPER
 	RET
 
+// func less64AVX2(dst *bool, a *float64, b *float64, n int)
+// Requires: AVX
+TEXT ·less64AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+24(FP), CX
+	MOVQ         b+16(FP), DX
+	VBROADCASTSD vectors64<>+64(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*8), Y0
+	VCMPPD       $0x11, (DX)(R8*8), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVD        X0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*8), Y2
+	VCMPPD       $0x11, 32(DX)(R8*8), Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPACKSSDW    X3, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X15, X2, X2
+	VMOVD        X2, 4(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*8), Y4
+	VCMPPD       $0x11, 64(DX)(R8*8), Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VPACKSSDW    X5, X4, X4
+	VPACKSSWB    X4, X4, X4
+	VPACKSSWB    X4, X4, X4
+	VPAND        X15, X4, X4
+	VMOVD        X4, 8(DI)(R8*1)
+	VMOVUPS      96(SI)(R8*8), Y6
+	VCMPPD       $0x11, 96(DX)(R8*8), Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VPACKSSDW    X7, X6, X6
+	VPACKSSWB    X6, X6, X6
+	VPACKSSWB    X6, X6, X6
+	VPAND        X15, X6, X6
+	VMOVD        X6, 12(DI)(R8*1)
+	ADDQ         $0x00000010, R8
+	SUBQ         $0x00000010, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	VMOVUPS      (SI)(R8*8), Y0
+	VCMPPD       $0x11, (DX)(R8*8), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVD        X0, (DI)(R8*1)
+	ADDQ         $0x00000004, R8
+	SUBQ         $0x00000004, CX
+	JG           single
+
+done:
+	VZEROUPPER
+	RET
+
 // func lessScalar64AVX2(dst *bool, a *float64, n int, b float64)
 // Requires: AVX
 TEXT ·lessScalar64AVX2(SB), NOSPLIT, $0-32
@@ -1198,6 +1128,76 @@ rest:
 single:
 	VMOVUPS      (SI)(R8*8), Y0
 	VCMPPD       $0x11, Y14, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVD        X0, (DI)(R8*1)
+	ADDQ         $0x00000004, R8
+	SUBQ         $0x00000004, CX
+	JG           single
+
+done:
+	VZEROUPPER
+	RET
+
+// func lessEqual64AVX2(dst *bool, a *float64, b *float64, n int)
+// Requires: AVX
+TEXT ·lessEqual64AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+24(FP), CX
+	MOVQ         b+16(FP), DX
+	VBROADCASTSD vectors64<>+64(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*8), Y0
+	VCMPPD       $0x12, (DX)(R8*8), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVD        X0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*8), Y2
+	VCMPPD       $0x12, 32(DX)(R8*8), Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPACKSSDW    X3, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X15, X2, X2
+	VMOVD        X2, 4(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*8), Y4
+	VCMPPD       $0x12, 64(DX)(R8*8), Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VPACKSSDW    X5, X4, X4
+	VPACKSSWB    X4, X4, X4
+	VPACKSSWB    X4, X4, X4
+	VPAND        X15, X4, X4
+	VMOVD        X4, 8(DI)(R8*1)
+	VMOVUPS      96(SI)(R8*8), Y6
+	VCMPPD       $0x12, 96(DX)(R8*8), Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VPACKSSDW    X7, X6, X6
+	VPACKSSWB    X6, X6, X6
+	VPACKSSWB    X6, X6, X6
+	VPAND        X15, X6, X6
+	VMOVD        X6, 12(DI)(R8*1)
+	ADDQ         $0x00000010, R8
+	SUBQ         $0x00000010, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	VMOVUPS      (SI)(R8*8), Y0
+	VCMPPD       $0x12, (DX)(R8*8), Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VPACKSSDW    X1, X0, X0
 	VPACKSSWB    X0, X0, X0

@@ -7,35 +7,35 @@ package simd
 //go:noescape
 func equal32AVX512(dst *bool, a *float32, b *float32, n int)
 
-// notEqual32AVX512: dst = a != b.
-//
-//go:noescape
-func notEqual32AVX512(dst *bool, a *float32, b *float32, n int)
-
-// less32AVX512: dst = a < b.
-//
-//go:noescape
-func less32AVX512(dst *bool, a *float32, b *float32, n int)
-
-// lessEqual32AVX512: dst = a <= b.
-//
-//go:noescape
-func lessEqual32AVX512(dst *bool, a *float32, b *float32, n int)
-
 // equalScalar32AVX512: dst = a == b.
 //
 //go:noescape
 func equalScalar32AVX512(dst *bool, a *float32, n int, b float32)
+
+// notEqual32AVX512: dst = a != b.
+//
+//go:noescape
+func notEqual32AVX512(dst *bool, a *float32, b *float32, n int)
 
 // notEqualScalar32AVX512: dst = a != b.
 //
 //go:noescape
 func notEqualScalar32AVX512(dst *bool, a *float32, n int, b float32)
 
+// less32AVX512: dst = a < b.
+//
+//go:noescape
+func less32AVX512(dst *bool, a *float32, b *float32, n int)
+
 // lessScalar32AVX512: dst = a < b.
 //
 //go:noescape
 func lessScalar32AVX512(dst *bool, a *float32, n int, b float32)
+
+// lessEqual32AVX512: dst = a <= b.
+//
+//go:noescape
+func lessEqual32AVX512(dst *bool, a *float32, b *float32, n int)
 
 // lessEqualScalar32AVX512: dst = a <= b.
 //
@@ -62,35 +62,35 @@ func blend32AVX512(dst *float32, a *float32, b *float32, cond *bool, n int)
 //go:noescape
 func equal64AVX512(dst *bool, a *float64, b *float64, n int)
 
-// notEqual64AVX512: dst = a != b.
-//
-//go:noescape
-func notEqual64AVX512(dst *bool, a *float64, b *float64, n int)
-
-// less64AVX512: dst = a < b.
-//
-//go:noescape
-func less64AVX512(dst *bool, a *float64, b *float64, n int)
-
-// lessEqual64AVX512: dst = a <= b.
-//
-//go:noescape
-func lessEqual64AVX512(dst *bool, a *float64, b *float64, n int)
-
 // equalScalar64AVX512: dst = a == b.
 //
 //go:noescape
 func equalScalar64AVX512(dst *bool, a *float64, n int, b float64)
+
+// notEqual64AVX512: dst = a != b.
+//
+//go:noescape
+func notEqual64AVX512(dst *bool, a *float64, b *float64, n int)
 
 // notEqualScalar64AVX512: dst = a != b.
 //
 //go:noescape
 func notEqualScalar64AVX512(dst *bool, a *float64, n int, b float64)
 
+// less64AVX512: dst = a < b.
+//
+//go:noescape
+func less64AVX512(dst *bool, a *float64, b *float64, n int)
+
 // lessScalar64AVX512: dst = a < b.
 //
 //go:noescape
 func lessScalar64AVX512(dst *bool, a *float64, n int, b float64)
+
+// lessEqual64AVX512: dst = a <= b.
+//
+//go:noescape
+func lessEqual64AVX512(dst *bool, a *float64, b *float64, n int)
 
 // lessEqualScalar64AVX512: dst = a <= b.
 //

@@ -52,156 +52,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func notEqual32AVX512(dst *bool, a *float32, b *float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
-TEXT ·notEqual32AVX512(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         n+24(FP), CX
-	MOVQ         b+16(FP), DX
-	VBROADCASTSS vectors32<>+64(SB), Z15
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
-	JL           rest
-
-block:
-	VMOVUPS    (SI)(R8*4), Z0
-	VCMPPS     $0x04, (DX)(R8*4), Z0, K2
-	VMOVDQU8.Z X15, K2, X0
-	VMOVDQU    X0, (DI)(R8*1)
-	VMOVUPS    64(SI)(R8*4), Z2
-	VCMPPS     $0x04, 64(DX)(R8*4), Z2, K2
-	VMOVDQU8.Z X15, K2, X2
-	VMOVDQU    X2, 16(DI)(R8*1)
-	VMOVUPS    128(SI)(R8*4), Z4
-	VCMPPS     $0x04, 128(DX)(R8*4), Z4, K2
-	VMOVDQU8.Z X15, K2, X4
-	VMOVDQU    X4, 32(DI)(R8*1)
-	VMOVUPS    192(SI)(R8*4), Z6
-	VCMPPS     $0x04, 192(DX)(R8*4), Z6, K2
-	VMOVDQU8.Z X15, K2, X6
-	VMOVDQU    X6, 48(DI)(R8*1)
-	ADDQ       $0x00000040, R8
-	SUBQ       $0x00000040, CX
-	JGE        block
-
-rest:
-	ADDQ $0x00000040, CX
-	JZ   done
-
-single:
-	VMOVUPS    (SI)(R8*4), Z0
-	VCMPPS     $0x04, (DX)(R8*4), Z0, K2
-	VMOVDQU8.Z X15, K2, X0
-	VMOVDQU    X0, (DI)(R8*1)
-	ADDQ       $0x00000010, R8
-	SUBQ       $0x00000010, CX
-	JG         single
-
-done:
-	VZEROUPPER
-	RET
-
-// func less32AVX512(dst *bool, a *float32, b *float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
-TEXT ·less32AVX512(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         n+24(FP), CX
-	MOVQ         b+16(FP), DX
-	VBROADCASTSS vectors32<>+64(SB), Z15
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
-	JL           rest
-
-block:
-	VMOVUPS    (SI)(R8*4), Z0
-	VCMPPS     $0x11, (DX)(R8*4), Z0, K2
-	VMOVDQU8.Z X15, K2, X0
-	VMOVDQU    X0, (DI)(R8*1)
-	VMOVUPS    64(SI)(R8*4), Z2
-	VCMPPS     $0x11, 64(DX)(R8*4), Z2, K2
-	VMOVDQU8.Z X15, K2, X2
-	VMOVDQU    X2, 16(DI)(R8*1)
-	VMOVUPS    128(SI)(R8*4), Z4
-	VCMPPS     $0x11, 128(DX)(R8*4), Z4, K2
-	VMOVDQU8.Z X15, K2, X4
-	VMOVDQU    X4, 32(DI)(R8*1)
-	VMOVUPS    192(SI)(R8*4), Z6
-	VCMPPS     $0x11, 192(DX)(R8*4), Z6, K2
-	VMOVDQU8.Z X15, K2, X6
-	VMOVDQU    X6, 48(DI)(R8*1)
-	ADDQ       $0x00000040, R8
-	SUBQ       $0x00000040, CX
-	JGE        block
-
-rest:
-	ADDQ $0x00000040, CX
-	JZ   done
-
-single:
-	VMOVUPS    (SI)(R8*4), Z0
-	VCMPPS     $0x11, (DX)(R8*4), Z0, K2
-	VMOVDQU8.Z X15, K2, X0
-	VMOVDQU    X0, (DI)(R8*1)
-	ADDQ       $0x00000010, R8
-	SUBQ       $0x00000010, CX
-	JG         single
-
-done:
-	VZEROUPPER
-	RET
-
-// func lessEqual32AVX512(dst *bool, a *float32, b *float32, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
-TEXT ·lessEqual32AVX512(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         n+24(FP), CX
-	MOVQ         b+16(FP), DX
-	VBROADCASTSS vectors32<>+64(SB), Z15
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
-	JL           rest
-
-block:
-	VMOVUPS    (SI)(R8*4), Z0
-	VCMPPS     $0x12, (DX)(R8*4), Z0, K2
-	VMOVDQU8.Z X15, K2, X0
-	VMOVDQU    X0, (DI)(R8*1)
-	VMOVUPS    64(SI)(R8*4), Z2
-	VCMPPS     $0x12, 64(DX)(R8*4), Z2, K2
-	VMOVDQU8.Z X15, K2, X2
-	VMOVDQU    X2, 16(DI)(R8*1)
-	VMOVUPS    128(SI)(R8*4), Z4
-	VCMPPS     $0x12, 128(DX)(R8*4), Z4, K2
-	VMOVDQU8.Z X15, K2, X4
-	VMOVDQU    X4, 32(DI)(R8*1)
-	VMOVUPS    192(SI)(R8*4), Z6
-	VCMPPS     $0x12, 192(DX)(R8*4), Z6, K2
-	VMOVDQU8.Z X15, K2, X6
-	VMOVDQU    X6, 48(DI)(R8*1)
-	ADDQ       $0x00000040, R8
-	SUBQ       $0x00000040, CX
-	JGE        block
-
-rest:
-	ADDQ $0x00000040, CX
-	JZ   done
-
-single:
-	VMOVUPS    (SI)(R8*4), Z0
-	VCMPPS     $0x12, (DX)(R8*4), Z0, K2
-	VMOVDQU8.Z X15, K2, X0
-	VMOVDQU    X0, (DI)(R8*1)
-	ADDQ       $0x00000010, R8
-	SUBQ       $0x00000010, CX
-	JG         single
-
-done:
-	VZEROUPPER
-	RET
-
 // func equalScalar32AVX512(dst *bool, a *float32, n int, b float32)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·equalScalar32AVX512(SB), NOSPLIT, $0-28
@@ -242,6 +92,56 @@ rest:
 single:
 	VMOVUPS    (SI)(R8*4), Z0
 	VCMPPS     $0x00, Z14, Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVDQU    X0, (DI)(R8*1)
+	ADDQ       $0x00000010, R8
+	SUBQ       $0x00000010, CX
+	JG         single
+
+done:
+	VZEROUPPER
+	RET
+
+// func notEqual32AVX512(dst *bool, a *float32, b *float32, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·notEqual32AVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+24(FP), CX
+	MOVQ         b+16(FP), DX
+	VBROADCASTSS vectors32<>+64(SB), Z15
+	XORQ         R8, R8
+	SUBQ         $0x00000040, CX
+	JL           rest
+
+block:
+	VMOVUPS    (SI)(R8*4), Z0
+	VCMPPS     $0x04, (DX)(R8*4), Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVDQU    X0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*4), Z2
+	VCMPPS     $0x04, 64(DX)(R8*4), Z2, K2
+	VMOVDQU8.Z X15, K2, X2
+	VMOVDQU    X2, 16(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*4), Z4
+	VCMPPS     $0x04, 128(DX)(R8*4), Z4, K2
+	VMOVDQU8.Z X15, K2, X4
+	VMOVDQU    X4, 32(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*4), Z6
+	VCMPPS     $0x04, 192(DX)(R8*4), Z6, K2
+	VMOVDQU8.Z X15, K2, X6
+	VMOVDQU    X6, 48(DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VMOVUPS    (SI)(R8*4), Z0
+	VCMPPS     $0x04, (DX)(R8*4), Z0, K2
 	VMOVDQU8.Z X15, K2, X0
 	VMOVDQU    X0, (DI)(R8*1)
 	ADDQ       $0x00000010, R8
@@ -302,6 +202,56 @@ done:
 	VZEROUPPER
 	RET
 
+// func less32AVX512(dst *bool, a *float32, b *float32, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·less32AVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+24(FP), CX
+	MOVQ         b+16(FP), DX
+	VBROADCASTSS vectors32<>+64(SB), Z15
+	XORQ         R8, R8
+	SUBQ         $0x00000040, CX
+	JL           rest
+
+block:
+	VMOVUPS    (SI)(R8*4), Z0
+	VCMPPS     $0x11, (DX)(R8*4), Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVDQU    X0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*4), Z2
+	VCMPPS     $0x11, 64(DX)(R8*4), Z2, K2
+	VMOVDQU8.Z X15, K2, X2
+	VMOVDQU    X2, 16(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*4), Z4
+	VCMPPS     $0x11, 128(DX)(R8*4), Z4, K2
+	VMOVDQU8.Z X15, K2, X4
+	VMOVDQU    X4, 32(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*4), Z6
+	VCMPPS     $0x11, 192(DX)(R8*4), Z6, K2
+	VMOVDQU8.Z X15, K2, X6
+	VMOVDQU    X6, 48(DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VMOVUPS    (SI)(R8*4), Z0
+	VCMPPS     $0x11, (DX)(R8*4), Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVDQU    X0, (DI)(R8*1)
+	ADDQ       $0x00000010, R8
+	SUBQ       $0x00000010, CX
+	JG         single
+
+done:
+	VZEROUPPER
+	RET
+
 // func lessScalar32AVX512(dst *bool, a *float32, n int, b float32)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·lessScalar32AVX512(SB), NOSPLIT, $0-28
@@ -342,6 +292,56 @@ rest:
 single:
 	VMOVUPS    (SI)(R8*4), Z0
 	VCMPPS     $0x11, Z14, Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVDQU    X0, (DI)(R8*1)
+	ADDQ       $0x00000010, R8
+	SUBQ       $0x00000010, CX
+	JG         single
+
+done:
+	VZEROUPPER
+	RET
+
+// func lessEqual32AVX512(dst *bool, a *float32, b *float32, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·lessEqual32AVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+24(FP), CX
+	MOVQ         b+16(FP), DX
+	VBROADCASTSS vectors32<>+64(SB), Z15
+	XORQ         R8, R8
+	SUBQ         $0x00000040, CX
+	JL           rest
+
+block:
+	VMOVUPS    (SI)(R8*4), Z0
+	VCMPPS     $0x12, (DX)(R8*4), Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVDQU    X0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*4), Z2
+	VCMPPS     $0x12, 64(DX)(R8*4), Z2, K2
+	VMOVDQU8.Z X15, K2, X2
+	VMOVDQU    X2, 16(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*4), Z4
+	VCMPPS     $0x12, 128(DX)(R8*4), Z4, K2
+	VMOVDQU8.Z X15, K2, X4
+	VMOVDQU    X4, 32(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*4), Z6
+	VCMPPS     $0x12, 192(DX)(R8*4), Z6, K2
+	VMOVDQU8.Z X15, K2, X6
+	VMOVDQU    X6, 48(DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VMOVUPS    (SI)(R8*4), Z0
+	VCMPPS     $0x12, (DX)(R8*4), Z0, K2
 	VMOVDQU8.Z X15, K2, X0
 	VMOVDQU    X0, (DI)(R8*1)
 	ADDQ       $0x00000010, R8
@@ -622,156 +622,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func notEqual64AVX512(dst *bool, a *float64, b *float64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
-TEXT ·notEqual64AVX512(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         n+24(FP), CX
-	MOVQ         b+16(FP), DX
-	VBROADCASTSD vectors64<>+64(SB), Z15
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
-	JL           rest
-
-block:
-	VMOVUPS    (SI)(R8*8), Z0
-	VCMPPD     $0x04, (DX)(R8*8), Z0, K2
-	VMOVDQU8.Z X15, K2, X0
-	VMOVQ      X0, (DI)(R8*1)
-	VMOVUPS    64(SI)(R8*8), Z2
-	VCMPPD     $0x04, 64(DX)(R8*8), Z2, K2
-	VMOVDQU8.Z X15, K2, X2
-	VMOVQ      X2, 8(DI)(R8*1)
-	VMOVUPS    128(SI)(R8*8), Z4
-	VCMPPD     $0x04, 128(DX)(R8*8), Z4, K2
-	VMOVDQU8.Z X15, K2, X4
-	VMOVQ      X4, 16(DI)(R8*1)
-	VMOVUPS    192(SI)(R8*8), Z6
-	VCMPPD     $0x04, 192(DX)(R8*8), Z6, K2
-	VMOVDQU8.Z X15, K2, X6
-	VMOVQ      X6, 24(DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000020, CX
-	JGE        block
-
-rest:
-	ADDQ $0x00000020, CX
-	JZ   done
-
-single:
-	VMOVUPS    (SI)(R8*8), Z0
-	VCMPPD     $0x04, (DX)(R8*8), Z0, K2
-	VMOVDQU8.Z X15, K2, X0
-	VMOVQ      X0, (DI)(R8*1)
-	ADDQ       $0x00000008, R8
-	SUBQ       $0x00000008, CX
-	JG         single
-
-done:
-	VZEROUPPER
-	RET
-
-// func less64AVX512(dst *bool, a *float64, b *float64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
-TEXT ·less64AVX512(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         n+24(FP), CX
-	MOVQ         b+16(FP), DX
-	VBROADCASTSD vectors64<>+64(SB), Z15
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
-	JL           rest
-
-block:
-	VMOVUPS    (SI)(R8*8), Z0
-	VCMPPD     $0x11, (DX)(R8*8), Z0, K2
-	VMOVDQU8.Z X15, K2, X0
-	VMOVQ      X0, (DI)(R8*1)
-	VMOVUPS    64(SI)(R8*8), Z2
-	VCMPPD     $0x11, 64(DX)(R8*8), Z2, K2
-	VMOVDQU8.Z X15, K2, X2
-	VMOVQ      X2, 8(DI)(R8*1)
-	VMOVUPS    128(SI)(R8*8), Z4
-	VCMPPD     $0x11, 128(DX)(R8*8), Z4, K2
-	VMOVDQU8.Z X15, K2, X4
-	VMOVQ      X4, 16(DI)(R8*1)
-	VMOVUPS    192(SI)(R8*8), Z6
-	VCMPPD     $0x11, 192(DX)(R8*8), Z6, K2
-	VMOVDQU8.Z X15, K2, X6
-	VMOVQ      X6, 24(DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000020, CX
-	JGE        block
-
-rest:
-	ADDQ $0x00000020, CX
-	JZ   done
-
-single:
-	VMOVUPS    (SI)(R8*8), Z0
-	VCMPPD     $0x11, (DX)(R8*8), Z0, K2
-	VMOVDQU8.Z X15, K2, X0
-	VMOVQ      X0, (DI)(R8*1)
-	ADDQ       $0x00000008, R8
-	SUBQ       $0x00000008, CX
-	JG         single
-
-done:
-	VZEROUPPER
-	RET
-
-// func lessEqual64AVX512(dst *bool, a *float64, b *float64, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
-TEXT ·lessEqual64AVX512(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         n+24(FP), CX
-	MOVQ         b+16(FP), DX
-	VBROADCASTSD vectors64<>+64(SB), Z15
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
-	JL           rest
-
-block:
-	VMOVUPS    (SI)(R8*8), Z0
-	VCMPPD     $0x12, (DX)(R8*8), Z0, K2
-	VMOVDQU8.Z X15, K2, X0
-	VMOVQ      X0, (DI)(R8*1)
-	VMOVUPS    64(SI)(R8*8), Z2
-	VCMPPD     $0x12, 64(DX)(R8*8), Z2, K2
-	VMOVDQU8.Z X15, K2, X2
-	VMOVQ      X2, 8(DI)(R8*1)
-	VMOVUPS    128(SI)(R8*8), Z4
-	VCMPPD     $0x12, 128(DX)(R8*8), Z4, K2
-	VMOVDQU8.Z X15, K2, X4
-	VMOVQ      X4, 16(DI)(R8*1)
-	VMOVUPS    192(SI)(R8*8), Z6
-	VCMPPD     $0x12, 192(DX)(R8*8), Z6, K2
-	VMOVDQU8.Z X15, K2, X6
-	VMOVQ      X6, 24(DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000020, CX
-	JGE        block
-
-rest:
-	ADDQ $0x00000020, CX
-	JZ   done
-
-single:
-	VMOVUPS    (SI)(R8*8), Z0
-	VCMPPD     $0x12, (DX)(R8*8), Z0, K2
-	VMOVDQU8.Z X15, K2, X0
-	VMOVQ      X0, (DI)(R8*1)
-	ADDQ       $0x00000008, R8
-	SUBQ       $0x00000008, CX
-	JG         single
-
-done:
-	VZEROUPPER
-	RET
-
 // func equalScalar64AVX512(dst *bool, a *float64, n int, b float64)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·equalScalar64AVX512(SB), NOSPLIT, $0-32
@@ -812,6 +662,56 @@ rest:
 single:
 	VMOVUPS    (SI)(R8*8), Z0
 	VCMPPD     $0x00, Z14, Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVQ      X0, (DI)(R8*1)
+	ADDQ       $0x00000008, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	VZEROUPPER
+	RET
+
+// func notEqual64AVX512(dst *bool, a *float64, b *float64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·notEqual64AVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+24(FP), CX
+	MOVQ         b+16(FP), DX
+	VBROADCASTSD vectors64<>+64(SB), Z15
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS    (SI)(R8*8), Z0
+	VCMPPD     $0x04, (DX)(R8*8), Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVQ      X0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*8), Z2
+	VCMPPD     $0x04, 64(DX)(R8*8), Z2, K2
+	VMOVDQU8.Z X15, K2, X2
+	VMOVQ      X2, 8(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*8), Z4
+	VCMPPD     $0x04, 128(DX)(R8*8), Z4, K2
+	VMOVDQU8.Z X15, K2, X4
+	VMOVQ      X4, 16(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*8), Z6
+	VCMPPD     $0x04, 192(DX)(R8*8), Z6, K2
+	VMOVDQU8.Z X15, K2, X6
+	VMOVQ      X6, 24(DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VMOVUPS    (SI)(R8*8), Z0
+	VCMPPD     $0x04, (DX)(R8*8), Z0, K2
 	VMOVDQU8.Z X15, K2, X0
 	VMOVQ      X0, (DI)(R8*1)
 	ADDQ       $0x00000008, R8
@@ -872,6 +772,56 @@ done:
 	VZEROUPPER
 	RET
 
+// func less64AVX512(dst *bool, a *float64, b *float64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·less64AVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+24(FP), CX
+	MOVQ         b+16(FP), DX
+	VBROADCASTSD vectors64<>+64(SB), Z15
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS    (SI)(R8*8), Z0
+	VCMPPD     $0x11, (DX)(R8*8), Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVQ      X0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*8), Z2
+	VCMPPD     $0x11, 64(DX)(R8*8), Z2, K2
+	VMOVDQU8.Z X15, K2, X2
+	VMOVQ      X2, 8(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*8), Z4
+	VCMPPD     $0x11, 128(DX)(R8*8), Z4, K2
+	VMOVDQU8.Z X15, K2, X4
+	VMOVQ      X4, 16(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*8), Z6
+	VCMPPD     $0x11, 192(DX)(R8*8), Z6, K2
+	VMOVDQU8.Z X15, K2, X6
+	VMOVQ      X6, 24(DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VMOVUPS    (SI)(R8*8), Z0
+	VCMPPD     $0x11, (DX)(R8*8), Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVQ      X0, (DI)(R8*1)
+	ADDQ       $0x00000008, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	VZEROUPPER
+	RET
+
 // func lessScalar64AVX512(dst *bool, a *float64, n int, b float64)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·lessScalar64AVX512(SB), NOSPLIT, $0-32
@@ -912,6 +862,56 @@ rest:
 single:
 	VMOVUPS    (SI)(R8*8), Z0
 	VCMPPD     $0x11, Z14, Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVQ      X0, (DI)(R8*1)
+	ADDQ       $0x00000008, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	VZEROUPPER
+	RET
+
+// func lessEqual64AVX512(dst *bool, a *float64, b *float64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·lessEqual64AVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+24(FP), CX
+	MOVQ         b+16(FP), DX
+	VBROADCASTSD vectors64<>+64(SB), Z15
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS    (SI)(R8*8), Z0
+	VCMPPD     $0x12, (DX)(R8*8), Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVQ      X0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*8), Z2
+	VCMPPD     $0x12, 64(DX)(R8*8), Z2, K2
+	VMOVDQU8.Z X15, K2, X2
+	VMOVQ      X2, 8(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*8), Z4
+	VCMPPD     $0x12, 128(DX)(R8*8), Z4, K2
+	VMOVDQU8.Z X15, K2, X4
+	VMOVQ      X4, 16(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*8), Z6
+	VCMPPD     $0x12, 192(DX)(R8*8), Z6, K2
+	VMOVDQU8.Z X15, K2, X6
+	VMOVQ      X6, 24(DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VMOVUPS    (SI)(R8*8), Z0
+	VCMPPD     $0x12, (DX)(R8*8), Z0, K2
 	VMOVDQU8.Z X15, K2, X0
 	VMOVQ      X0, (DI)(R8*1)
 	ADDQ       $0x00000008, R8

@@ -37,6 +37,11 @@ var (
 	toBFloat   conversion[uint16, float32]
 	toDouble   conversion[float64, float32]
 	fromDouble conversion[float32, float64]
+	fromLong   conversion[float32, int64]
+	toLong     conversion[int64, float32]
+
+	longFromInt conversion[int64, int32]
+	intFromLong conversion[int32, int64]
 )
 
 // Conversions.
@@ -63,6 +68,38 @@ func ToInt32(dst []int32, src []float32) {
 		} else {
 			dst[i] = math.MinInt32
 		}
+	}
+}
+
+// FromInt64: dst = src, rounded.
+func FromInt64(dst []float32, src []int64) {
+	for i := fromLong.run(dst, src); i < len(dst); i++ {
+		dst[i] = float32(src[i])
+	}
+}
+
+// ToInt64: dst = src truncated, or the smallest integer where src does not fit.
+func ToInt64(dst []int64, src []float32) {
+	for i := toLong.run(dst, src); i < len(dst); i++ {
+		if x := src[i]; x >= math.MinInt64 && x < -math.MinInt64 {
+			dst[i] = int64(x)
+		} else {
+			dst[i] = math.MinInt64
+		}
+	}
+}
+
+// Int64FromInt32: dst = src.
+func Int64FromInt32(dst []int64, src []int32) {
+	for i := longFromInt.run(dst, src); i < len(dst); i++ {
+		dst[i] = int64(src[i])
+	}
+}
+
+// Int32FromInt64: dst = the low half of src.
+func Int32FromInt64(dst []int32, src []int64) {
+	for i := intFromLong.run(dst, src); i < len(dst); i++ {
+		dst[i] = int32(src[i])
 	}
 }
 

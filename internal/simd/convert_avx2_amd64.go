@@ -42,6 +42,16 @@ func toBFloat32AVX2(dst *uint16, src *float32, n int)
 //go:noescape
 func toDouble32AVX2(dst *float64, src *float32, n int)
 
+// longFromInt32AVX2: dst = src.
+//
+//go:noescape
+func longFromInt32AVX2(dst *int64, src *int32, n int)
+
+// intFromLong32AVX2: dst = the low half of src.
+//
+//go:noescape
+func intFromLong32AVX2(dst *int32, src *int64, n int)
+
 // fromDouble32AVX2: dst = src rounded to even.
 //
 //go:noescape

@@ -379,6 +379,107 @@ done:
 	VZEROUPPER
 	RET
 
+// func longFromInt32AVX2(dst *int64, src *int32, n int)
+// Requires: AVX, AVX2
+TEXT ·longFromInt32AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
+
+block:
+	VPMOVSXDQ (SI)(R8*4), Y0
+	VPMOVSXDQ 16(SI)(R8*4), Y1
+	VMOVUPS   Y0, (DI)(R8*8)
+	VMOVUPS   Y1, 32(DI)(R8*8)
+	VPMOVSXDQ 32(SI)(R8*4), Y3
+	VPMOVSXDQ 48(SI)(R8*4), Y4
+	VMOVUPS   Y3, 64(DI)(R8*8)
+	VMOVUPS   Y4, 96(DI)(R8*8)
+	VPMOVSXDQ 64(SI)(R8*4), Y6
+	VPMOVSXDQ 80(SI)(R8*4), Y7
+	VMOVUPS   Y6, 128(DI)(R8*8)
+	VMOVUPS   Y7, 160(DI)(R8*8)
+	VPMOVSXDQ 96(SI)(R8*4), Y9
+	VPMOVSXDQ 112(SI)(R8*4), Y10
+	VMOVUPS   Y9, 192(DI)(R8*8)
+	VMOVUPS   Y10, 224(DI)(R8*8)
+	ADDQ      $0x00000020, R8
+	SUBQ      $0x00000020, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VPMOVSXDQ (SI)(R8*4), Y0
+	VPMOVSXDQ 16(SI)(R8*4), Y1
+	VMOVUPS   Y0, (DI)(R8*8)
+	VMOVUPS   Y1, 32(DI)(R8*8)
+	ADDQ      $0x00000008, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	VZEROUPPER
+	RET
+
+// func intFromLong32AVX2(dst *int32, src *int64, n int)
+// Requires: AVX, AVX2
+TEXT ·intFromLong32AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
+
+block:
+	VMOVUPS (SI)(R8*8), Y0
+	VMOVUPS 32(SI)(R8*8), Y1
+	VSHUFPS $0x88, Y1, Y0, Y0
+	VPERMQ  $0xd8, Y0, Y0
+	VMOVUPS Y0, (DI)(R8*4)
+	VMOVUPS 64(SI)(R8*8), Y3
+	VMOVUPS 96(SI)(R8*8), Y4
+	VSHUFPS $0x88, Y4, Y3, Y3
+	VPERMQ  $0xd8, Y3, Y3
+	VMOVUPS Y3, 32(DI)(R8*4)
+	VMOVUPS 128(SI)(R8*8), Y6
+	VMOVUPS 160(SI)(R8*8), Y7
+	VSHUFPS $0x88, Y7, Y6, Y6
+	VPERMQ  $0xd8, Y6, Y6
+	VMOVUPS Y6, 64(DI)(R8*4)
+	VMOVUPS 192(SI)(R8*8), Y9
+	VMOVUPS 224(SI)(R8*8), Y10
+	VSHUFPS $0x88, Y10, Y9, Y9
+	VPERMQ  $0xd8, Y9, Y9
+	VMOVUPS Y9, 96(DI)(R8*4)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VMOVUPS (SI)(R8*8), Y0
+	VMOVUPS 32(SI)(R8*8), Y1
+	VSHUFPS $0x88, Y1, Y0, Y0
+	VPERMQ  $0xd8, Y0, Y0
+	VMOVUPS Y0, (DI)(R8*4)
+	ADDQ    $0x00000008, R8
+	SUBQ    $0x00000008, CX
+	JG      single
+
+done:
+	VZEROUPPER
+	RET
+
 // func fromDouble32AVX2(dst *float32, src *float64, n int)
 // Requires: AVX
 TEXT ·fromDouble32AVX2(SB), NOSPLIT, $0-24

@@ -42,6 +42,26 @@ func toBFloat32AVX512(dst *uint16, src *float32, n int)
 //go:noescape
 func toDouble32AVX512(dst *float64, src *float32, n int)
 
+// longFromInt32AVX512: dst = src.
+//
+//go:noescape
+func longFromInt32AVX512(dst *int64, src *int32, n int)
+
+// intFromLong32AVX512: dst = the low half of src.
+//
+//go:noescape
+func intFromLong32AVX512(dst *int32, src *int64, n int)
+
+// fromLong32AVX512: dst = src rounded to even.
+//
+//go:noescape
+func fromLong32AVX512(dst *float32, src *int64, n int)
+
+// toLong32AVX512: dst = src truncated, or the smallest integer if it does not fit.
+//
+//go:noescape
+func toLong32AVX512(dst *int64, src *float32, n int)
+
 // fromDouble32AVX512: dst = src rounded to even.
 //
 //go:noescape

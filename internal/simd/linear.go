@@ -1,7 +1,15 @@
 package simd
 
-// linear has the kernels that combine slices with factors.
+import (
+	"math"
+	"unsafe"
+)
+
+// linear has the kernels that combine slices with factors, of which filling is the simplest.
 type linear[T Float] struct {
+	fill  levels[func(dst *T, n int, v T)]
+	clamp levels[func(dst, src *T, n int, low, high T)]
+	add4  levels[func(dst, a, b, c, d *T, n int)]
 	axpy  levels[func(y, x *T, n int, a T)]
 	axpby levels[func(dst, x, y *T, n int, a, b T)]
 }
@@ -14,6 +22,64 @@ func linearOf[T Float]() *linear[T] {
 		return cast[linear[T]](&linears.f32)
 	}
 	return cast[linear[T]](&linears.f64)
+}
+
+// Fill: dst = v.
+func Fill[E uint32 | uint64](dst []E, v E) {
+	l := Current()
+	if l == Generic || linears.f32.fill[l-1] == nil {
+		for i := range dst {
+			dst[i] = v
+		}
+		return
+	}
+	for i := 0; i < len(dst); i += piece {
+		n := min(piece, len(dst)-i)
+		if unsafe.Sizeof(v) == 4 {
+			linears.f32.fill[l-1](word[float32](&dst[i]), n, math.Float32frombits(uint32(v)))
+		} else {
+			linears.f64.fill[l-1](word[float64](&dst[i]), n, math.Float64frombits(uint64(v)))
+		}
+	}
+}
+
+// Clamp: dst = src, at most high and then at least low. A bound that is not a number bounds nothing.
+func Clamp[T Float](dst, src []T, low, high T) {
+	src = src[:len(dst)]
+	l := Current()
+	if l == Generic {
+		for i, x := range src {
+			if high < x {
+				x = high
+			}
+			if low > x {
+				x = low
+			}
+			dst[i] = x
+		}
+		return
+	}
+	f := linearOf[T]().clamp[l-1]
+	for i := 0; i < len(dst); i += piece {
+		f(&dst[i], &src[i], min(piece, len(dst)-i), low, high)
+	}
+}
+
+// Add4: dst = a + b + c + d, from left to right.
+func Add4[T Float](dst, a, b, c, d []T) {
+	n := len(dst)
+	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
+	l := Current()
+	if l == Generic {
+		for i := range dst {
+			dst[i] = a[i] + b[i] + c[i] + d[i]
+		}
+		return
+	}
+	f := linearOf[T]().add4[l-1]
+	for i := 0; i < n; i += piece {
+		f(&dst[i], &a[i], &b[i], &c[i], &d[i], min(piece, n-i))
+	}
 }
 
 // Axpy: y += a*x.

@@ -113,6 +113,15 @@ func TanhGrad[T Float](dst, grad, y []T) { runBinary(&tanhGrad, dst, grad, y) }
 // SigmoidGrad: dst = grad * (1 - y) * y for y = sigmoid x.
 func SigmoidGrad[T Float](dst, grad, y []T) { runBinary(&sigmoidGrad, dst, grad, y) }
 
+// DivNoNaN: dst = a / b, or 0 where b is.
+func DivNoNaN[T Float](dst, a, b []T) { runBinary(&divNoNaN, dst, a, b) }
+
+// MulNoNaN: dst = a * b, or 0 where b is.
+func MulNoNaN[T Float](dst, a, b []T) { runBinary(&mulNoNaN, dst, a, b) }
+
+// Pow: dst = a to the power of b.
+func Pow[T Float](dst, a, b []T) { runBinary(&pow, dst, a, b) }
+
 // Maps of a slice and a number.
 
 // AddScalar: dst = a + b.

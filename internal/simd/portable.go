@@ -35,6 +35,9 @@ var (
 	reluGrad          = binaryOf(reluGradGo[float32], reluGradGo[float64])
 	tanhGrad          = binaryOf(tanhGradGo[float32], tanhGradGo[float64])
 	sigmoidGrad       = binaryOf(sigmoidGradGo[float32], sigmoidGradGo[float64])
+	divNoNaN          = binaryOf(divNoNaNGo[float32], divNoNaNGo[float64])
+	mulNoNaN          = binaryOf(mulNoNaNGo[float32], mulNoNaNGo[float64])
+	pow               = binaryOf(powGo[float32], powGo[float64])
 
 	addScalar = scalarOf(addScalarGo[float32], addScalarGo[float64])
 	mulScalar = scalarOf(mulScalarGo[float32], mulScalarGo[float64])
@@ -226,6 +229,32 @@ func tanhGradGo[T Float](dst, grad, y []T) {
 func sigmoidGradGo[T Float](dst, grad, y []T) {
 	for i, g := range grad {
 		dst[i] = g * (1 - y[i]) * y[i]
+	}
+}
+
+func divNoNaNGo[T Float](dst, a, b []T) {
+	for i, y := range b {
+		var q T
+		if y != 0 {
+			q = a[i] / y
+		}
+		dst[i] = q
+	}
+}
+
+func mulNoNaNGo[T Float](dst, a, b []T) {
+	for i, y := range b {
+		var p T
+		if y != 0 {
+			p = a[i] * y
+		}
+		dst[i] = p
+	}
+}
+
+func powGo[T Float](dst, a, b []T) {
+	for i, x := range a {
+		dst[i] = T(math.Pow(float64(x), float64(b[i])))
 	}
 }
 

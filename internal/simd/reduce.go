@@ -5,9 +5,9 @@ import "math"
 // sumPiece is the number of elements that are added up as T: few enough that rounding errors do not pile up.
 const sumPiece = 4 << 10
 
-// reduction is a function from one slice to a number.
+// reduction is a function from rows of numbers to a number each.
 type reduction[T Float] struct {
-	asm  levels[func(a *T, n int) T]
+	asm  levels[func(dst, a *T, rows, cols int)]
 	pure func(a []T) T
 }
 
@@ -20,6 +20,7 @@ type reductionPair = pair[reduction[float32], reduction[float64]]
 
 var (
 	sum     = reductionOf(sumGo[float32], sumGo[float64])
+	product = reductionOf(productGo[float32], productGo[float64])
 	largest = reductionOf(largestGo[float32], largestGo[float64])
 	least   = reductionOf(leastGo[float32], leastGo[float64])
 	dot     pair[dotProduct[float32], dotProduct[float64]]
@@ -30,11 +31,54 @@ func reductionOf(f func(a []float32) float32, d func(a []float64) float64) reduc
 }
 
 // part reduces one piece.
-func (k *reduction[T]) part(a []T) T {
+func (k *reduction[T]) part(a []T) (result T) {
 	if l := Current(); l != Generic {
-		return k.asm[l-1](&a[0], len(a))
+		k.asm[l-1](&result, &a[0], 1, len(a))
+		return result
 	}
 	return k.pure(a)
+}
+
+func reductionFor[T Float](k *reductionPair) *reduction[T] {
+	if isFloat32[T]() {
+		return cast[reduction[T]](&k.f32)
+	}
+	return cast[reduction[T]](&k.f64)
+}
+
+// reduceRows reduces the rows of x, which have cols elements, or with whole those that take more than one piece.
+func reduceRows[T Float](k *reductionPair, dst, x []T, cols int, whole func(a []T) T) {
+	l := Current()
+	if l == Generic || cols > sumPiece {
+		for i := range dst {
+			dst[i] = whole(x[i*cols:][:cols])
+		}
+		return
+	}
+	f := reductionFor[T](k).asm[l-1]
+	x = x[:len(dst)*cols]
+	forRows(len(dst), cols, func(row, rows, _, _ int) { f(&dst[row], &x[row*cols], rows, cols) })
+}
+
+// SumRows: dst[i] = Sum of row i of x, whose rows have cols elements, at least one.
+func SumRows[T Float](dst, x []T, cols int) { reduceRows(&sum, dst, x, cols, Sum[T]) }
+
+// MaxRows: dst[i] = MaxOf row i of x, whose rows have cols elements, at least one.
+func MaxRows[T Float](dst, x []T, cols int) { reduceRows(&largest, dst, x, cols, MaxOf[T]) }
+
+// MinRows: dst[i] = MinOf row i of x, whose rows have cols elements, at least one.
+func MinRows[T Float](dst, x []T, cols int) { reduceRows(&least, dst, x, cols, MinOf[T]) }
+
+// ProdRows: dst[i] = Prod of row i of x, whose rows have cols elements, at least one.
+func ProdRows[T Float](dst, x []T, cols int) { reduceRows(&product, dst, x, cols, Prod[T]) }
+
+// Prod returns the product of a, 1 if it is empty.
+func Prod[T Float](a []T) T {
+	p := T(1)
+	for i := 0; i < len(a); i += piece {
+		p *= reducePart(&product, a[i:min(len(a), i+piece)])
+	}
+	return p
 }
 
 func reducePart[T Float](k *reductionPair, a []T) T {
@@ -103,6 +147,14 @@ func sumGo[T Float](a []T) T {
 		s += float64(x)
 	}
 	return T(s)
+}
+
+func productGo[T Float](a []T) T {
+	p := T(1)
+	for _, x := range a {
+		p *= x
+	}
+	return p
 }
 
 func dotGo[T Float](a, b []T) T {

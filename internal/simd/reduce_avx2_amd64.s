@@ -2,85 +2,6 @@
 
 #include "textflag.h"
 
-// func sum32AVX2(a *float32, n int) float32
-// Requires: AVX, CMOV, SSE
-TEXT ·sum32AVX2(SB), NOSPLIT, $8-20
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    a+0(FP), DI
-	MOVQ    n+8(FP), CX
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
-
-block:
-	VMOVUPS (DI)(R8*1), Y8
-	VADDPS  Y8, Y0, Y0
-	VMOVUPS 32(DI)(R8*1), Y8
-	VADDPS  Y8, Y1, Y1
-	VMOVUPS 64(DI)(R8*1), Y8
-	VADDPS  Y8, Y2, Y2
-	VMOVUPS 96(DI)(R8*1), Y8
-	VADDPS  Y8, Y3, Y3
-	VMOVUPS 128(DI)(R8*1), Y8
-	VADDPS  Y8, Y4, Y4
-	VMOVUPS 160(DI)(R8*1), Y8
-	VADDPS  Y8, Y5, Y5
-	VMOVUPS 192(DI)(R8*1), Y8
-	VADDPS  Y8, Y6, Y6
-	VMOVUPS 224(DI)(R8*1), Y8
-	VADDPS  Y8, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
-
-rest:
-	ADDQ $0x00000040, CX
-	JZ   done
-
-single:
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y10
-	VMASKMOVPS (DI)(R8*1), Y10, Y8
-	VADDPS     Y8, Y0, Y0
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
-
-done:
-	VADDPS       Y4, Y0, Y0
-	VADDPS       Y5, Y1, Y1
-	VADDPS       Y6, Y2, Y2
-	VADDPS       Y7, Y3, Y3
-	VADDPS       Y2, Y0, Y0
-	VADDPS       Y3, Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X15
-	VADDPS       X15, X0, X0
-	VPERMILPS    $0x4e, X0, X15
-	VADDPS       X15, X0, X0
-	VPERMILPS    $0xb1, X0, X15
-	VADDPS       X15, X0, X0
-	LDMXCSR      (SP)
-	VZEROUPPER
-	MOVSS        X0, ret+16(FP)
-	RET
-
 // func dot32AVX2(a *float32, b *float32, n int) float32
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·dot32AVX2(SB), NOSPLIT, $8-28
@@ -170,49 +91,58 @@ done:
 	MOVSS        X0, ret+24(FP)
 	RET
 
-// func maxOf32AVX2(a *float32, n int) float32
+// func sumRows32AVX2(dst *float32, a *float32, rows int, cols int)
 // Requires: AVX, CMOV, SSE
-TEXT ·maxOf32AVX2(SB), NOSPLIT, $8-20
+TEXT ·sumRows32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
 	ORL          $0x00008040, AX
 	MOVL         AX, 4(SP)
 	LDMXCSR      4(SP)
-	MOVQ         a+0(FP), SI
-	MOVQ         n+8(FP), CX
-	VBROADCASTSS vectors32<>+64(SB), Y7
-	VMOVUPS      Y7, Y0
-	VMOVUPS      Y7, Y1
-	VMOVUPS      Y7, Y2
-	VMOVUPS      Y7, Y3
-	VXORPS       Y4, Y4, Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
-	JL           rest
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSS vectors32<>+32(SB), Y11
+
+row:
+	VMOVUPS Y11, Y0
+	VMOVUPS Y11, Y1
+	VMOVUPS Y11, Y2
+	VMOVUPS Y11, Y3
+	VMOVUPS Y11, Y4
+	VMOVUPS Y11, Y5
+	VMOVUPS Y11, Y6
+	VMOVUPS Y11, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y5
-	VMAXPS    Y5, Y0, Y0
-	VCMPPS    $0x03, Y5, Y5, Y6
-	VBLENDVPS Y6, Y5, Y4, Y4
-	VMOVUPS   32(SI)(R8*1), Y5
-	VMAXPS    Y5, Y1, Y1
-	VCMPPS    $0x03, Y5, Y5, Y6
-	VBLENDVPS Y6, Y5, Y4, Y4
-	VMOVUPS   64(SI)(R8*1), Y5
-	VMAXPS    Y5, Y2, Y2
-	VCMPPS    $0x03, Y5, Y5, Y6
-	VBLENDVPS Y6, Y5, Y4, Y4
-	VMOVUPS   96(SI)(R8*1), Y5
-	VMAXPS    Y5, Y3, Y3
-	VCMPPS    $0x03, Y5, Y5, Y6
-	VBLENDVPS Y6, Y5, Y4, Y4
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	VMOVUPS (SI)(R8*1), Y9
+	VADDPS  Y9, Y0, Y0
+	VMOVUPS 32(SI)(R8*1), Y9
+	VADDPS  Y9, Y1, Y1
+	VMOVUPS 64(SI)(R8*1), Y9
+	VADDPS  Y9, Y2, Y2
+	VMOVUPS 96(SI)(R8*1), Y9
+	VADDPS  Y9, Y3, Y3
+	VMOVUPS 128(SI)(R8*1), Y9
+	VADDPS  Y9, Y4, Y4
+	VMOVUPS 160(SI)(R8*1), Y9
+	VADDPS  Y9, Y5, Y5
+	VMOVUPS 192(SI)(R8*1), Y9
+	VADDPS  Y9, Y6, Y6
+	VMOVUPS 224(SI)(R8*1), Y9
+	VADDPS  Y9, Y7, Y7
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
 
 rest:
-	ADDQ $0x00000020, CX
+	ADDQ $0x00000040, CX
 	JZ   done
 
 single:
@@ -221,17 +151,218 @@ single:
 	CMOVQLT    CX, AX
 	NEGQ       AX
 	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y8
-	VMASKMOVPS (SI)(R8*1), Y8, Y5
-	VBLENDVPS  Y8, Y5, Y7, Y5
-	VMAXPS     Y5, Y0, Y0
-	VCMPPS     $0x03, Y5, Y5, Y6
-	VBLENDVPS  Y6, Y5, Y4, Y4
+	VMOVUPS    (R13)(AX*4), Y12
+	VMASKMOVPS (SI)(R8*1), Y12, Y9
+	VADDPS     Y9, Y0, Y0
 	ADDQ       $0x00000020, R8
 	SUBQ       $0x00000008, CX
 	JG         single
 
 done:
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y7, Y3, Y3
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X15
+	VADDPS       X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VADDPS       X15, X0, X0
+	VPERMILPS    $0xb1, X0, X15
+	VADDPS       X15, X0, X0
+	VMOVSS       X0, (DI)
+	ADDQ         $0x00000004, DI
+	LEAQ         (SI)(BX*4), SI
+	DECQ         DX
+	JNZ          row
+	LDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func prodRows32AVX2(dst *float32, a *float32, rows int, cols int)
+// Requires: AVX, CMOV, SSE
+TEXT ·prodRows32AVX2(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSS vectors32<>+64(SB), Y11
+
+row:
+	VMOVUPS Y11, Y0
+	VMOVUPS Y11, Y1
+	VMOVUPS Y11, Y2
+	VMOVUPS Y11, Y3
+	VMOVUPS Y11, Y4
+	VMOVUPS Y11, Y5
+	VMOVUPS Y11, Y6
+	VMOVUPS Y11, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y9
+	VMULPS  Y9, Y0, Y0
+	VMOVUPS 32(SI)(R8*1), Y9
+	VMULPS  Y9, Y1, Y1
+	VMOVUPS 64(SI)(R8*1), Y9
+	VMULPS  Y9, Y2, Y2
+	VMOVUPS 96(SI)(R8*1), Y9
+	VMULPS  Y9, Y3, Y3
+	VMOVUPS 128(SI)(R8*1), Y9
+	VMULPS  Y9, Y4, Y4
+	VMOVUPS 160(SI)(R8*1), Y9
+	VMULPS  Y9, Y5, Y5
+	VMOVUPS 192(SI)(R8*1), Y9
+	VMULPS  Y9, Y6, Y6
+	VMOVUPS 224(SI)(R8*1), Y9
+	VMULPS  Y9, Y7, Y7
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y12
+	VMASKMOVPS (SI)(R8*1), Y12, Y9
+	VBLENDVPS  Y12, Y9, Y11, Y9
+	VMULPS     Y9, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	VMULPS       Y4, Y0, Y0
+	VMULPS       Y5, Y1, Y1
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y7, Y3, Y3
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X15
+	VMULPS       X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VMULPS       X15, X0, X0
+	VPERMILPS    $0xb1, X0, X15
+	VMULPS       X15, X0, X0
+	VMOVSS       X0, (DI)
+	ADDQ         $0x00000004, DI
+	LEAQ         (SI)(BX*4), SI
+	DECQ         DX
+	JNZ          row
+	LDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func maxRows32AVX2(dst *float32, a *float32, rows int, cols int)
+// Requires: AVX, CMOV, SSE
+TEXT ·maxRows32AVX2(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSS vectors32<>+96(SB), Y11
+
+row:
+	VMOVUPS Y11, Y0
+	VMOVUPS Y11, Y1
+	VMOVUPS Y11, Y2
+	VMOVUPS Y11, Y3
+	VMOVUPS Y11, Y4
+	VMOVUPS Y11, Y5
+	VMOVUPS Y11, Y6
+	VMOVUPS Y11, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
+
+block:
+	VMOVUPS   (SI)(R8*1), Y9
+	VMAXPS    Y9, Y0, Y0
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	VMOVUPS   32(SI)(R8*1), Y9
+	VMAXPS    Y9, Y1, Y1
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	VMOVUPS   64(SI)(R8*1), Y9
+	VMAXPS    Y9, Y2, Y2
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	VMOVUPS   96(SI)(R8*1), Y9
+	VMAXPS    Y9, Y3, Y3
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	VMOVUPS   128(SI)(R8*1), Y9
+	VMAXPS    Y9, Y4, Y4
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	VMOVUPS   160(SI)(R8*1), Y9
+	VMAXPS    Y9, Y5, Y5
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	VMOVUPS   192(SI)(R8*1), Y9
+	VMAXPS    Y9, Y6, Y6
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	VMOVUPS   224(SI)(R8*1), Y9
+	VMAXPS    Y9, Y7, Y7
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	ADDQ      $0x00000100, R8
+	SUBQ      $0x00000040, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y12
+	VMASKMOVPS (SI)(R8*1), Y12, Y9
+	VBLENDVPS  Y12, Y9, Y11, Y9
+	VMAXPS     Y9, Y0, Y0
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	VMAXPS       Y4, Y0, Y0
+	VMAXPS       Y5, Y1, Y1
+	VMAXPS       Y6, Y2, Y2
+	VMAXPS       Y7, Y3, Y3
 	VMAXPS       Y2, Y0, Y0
 	VMAXPS       Y3, Y1, Y1
 	VMAXPS       Y1, Y0, Y0
@@ -241,61 +372,90 @@ done:
 	VMAXPS       X15, X0, X0
 	VPERMILPS    $0xb1, X0, X15
 	VMAXPS       X15, X0, X0
-	VEXTRACTF128 $0x01, Y4, X15
-	VADDPS       X15, X4, X4
-	VPERMILPS    $0x4e, X4, X15
-	VADDPS       X15, X4, X4
-	VPERMILPS    $0xb1, X4, X15
-	VADDPS       X15, X4, X4
-	VADDSS       X4, X0, X0
+	VEXTRACTF128 $0x01, Y8, X15
+	VADDPS       X15, X8, X8
+	VPERMILPS    $0x4e, X8, X15
+	VADDPS       X15, X8, X8
+	VPERMILPS    $0xb1, X8, X15
+	VADDPS       X15, X8, X8
+	VADDSS       X8, X0, X0
+	VMOVSS       X0, (DI)
+	ADDQ         $0x00000004, DI
+	LEAQ         (SI)(BX*4), SI
+	DECQ         DX
+	JNZ          row
 	LDMXCSR      (SP)
 	VZEROUPPER
-	MOVSS        X0, ret+16(FP)
 	RET
 
-// func minOf32AVX2(a *float32, n int) float32
+// func minRows32AVX2(dst *float32, a *float32, rows int, cols int)
 // Requires: AVX, CMOV, SSE
-TEXT ·minOf32AVX2(SB), NOSPLIT, $8-20
+TEXT ·minRows32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
 	ORL          $0x00008040, AX
 	MOVL         AX, 4(SP)
 	LDMXCSR      4(SP)
-	MOVQ         a+0(FP), SI
-	MOVQ         n+8(FP), CX
-	VBROADCASTSS vectors32<>+96(SB), Y7
-	VMOVUPS      Y7, Y0
-	VMOVUPS      Y7, Y1
-	VMOVUPS      Y7, Y2
-	VMOVUPS      Y7, Y3
-	VXORPS       Y4, Y4, Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
-	JL           rest
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSS vectors32<>+128(SB), Y11
+
+row:
+	VMOVUPS Y11, Y0
+	VMOVUPS Y11, Y1
+	VMOVUPS Y11, Y2
+	VMOVUPS Y11, Y3
+	VMOVUPS Y11, Y4
+	VMOVUPS Y11, Y5
+	VMOVUPS Y11, Y6
+	VMOVUPS Y11, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y5
-	VMINPS    Y5, Y0, Y0
-	VCMPPS    $0x03, Y5, Y5, Y6
-	VBLENDVPS Y6, Y5, Y4, Y4
-	VMOVUPS   32(SI)(R8*1), Y5
-	VMINPS    Y5, Y1, Y1
-	VCMPPS    $0x03, Y5, Y5, Y6
-	VBLENDVPS Y6, Y5, Y4, Y4
-	VMOVUPS   64(SI)(R8*1), Y5
-	VMINPS    Y5, Y2, Y2
-	VCMPPS    $0x03, Y5, Y5, Y6
-	VBLENDVPS Y6, Y5, Y4, Y4
-	VMOVUPS   96(SI)(R8*1), Y5
-	VMINPS    Y5, Y3, Y3
-	VCMPPS    $0x03, Y5, Y5, Y6
-	VBLENDVPS Y6, Y5, Y4, Y4
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000020, CX
+	VMOVUPS   (SI)(R8*1), Y9
+	VMINPS    Y9, Y0, Y0
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	VMOVUPS   32(SI)(R8*1), Y9
+	VMINPS    Y9, Y1, Y1
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	VMOVUPS   64(SI)(R8*1), Y9
+	VMINPS    Y9, Y2, Y2
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	VMOVUPS   96(SI)(R8*1), Y9
+	VMINPS    Y9, Y3, Y3
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	VMOVUPS   128(SI)(R8*1), Y9
+	VMINPS    Y9, Y4, Y4
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	VMOVUPS   160(SI)(R8*1), Y9
+	VMINPS    Y9, Y5, Y5
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	VMOVUPS   192(SI)(R8*1), Y9
+	VMINPS    Y9, Y6, Y6
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	VMOVUPS   224(SI)(R8*1), Y9
+	VMINPS    Y9, Y7, Y7
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	ADDQ      $0x00000100, R8
+	SUBQ      $0x00000040, CX
 	JGE       block
 
 rest:
-	ADDQ $0x00000020, CX
+	ADDQ $0x00000040, CX
 	JZ   done
 
 single:
@@ -304,17 +464,21 @@ single:
 	CMOVQLT    CX, AX
 	NEGQ       AX
 	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y8
-	VMASKMOVPS (SI)(R8*1), Y8, Y5
-	VBLENDVPS  Y8, Y5, Y7, Y5
-	VMINPS     Y5, Y0, Y0
-	VCMPPS     $0x03, Y5, Y5, Y6
-	VBLENDVPS  Y6, Y5, Y4, Y4
+	VMOVUPS    (R13)(AX*4), Y12
+	VMASKMOVPS (SI)(R8*1), Y12, Y9
+	VBLENDVPS  Y12, Y9, Y11, Y9
+	VMINPS     Y9, Y0, Y0
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
 	ADDQ       $0x00000020, R8
 	SUBQ       $0x00000008, CX
 	JG         single
 
 done:
+	VMINPS       Y4, Y0, Y0
+	VMINPS       Y5, Y1, Y1
+	VMINPS       Y6, Y2, Y2
+	VMINPS       Y7, Y3, Y3
 	VMINPS       Y2, Y0, Y0
 	VMINPS       Y3, Y1, Y1
 	VMINPS       Y1, Y0, Y0
@@ -324,16 +488,20 @@ done:
 	VMINPS       X15, X0, X0
 	VPERMILPS    $0xb1, X0, X15
 	VMINPS       X15, X0, X0
-	VEXTRACTF128 $0x01, Y4, X15
-	VADDPS       X15, X4, X4
-	VPERMILPS    $0x4e, X4, X15
-	VADDPS       X15, X4, X4
-	VPERMILPS    $0xb1, X4, X15
-	VADDPS       X15, X4, X4
-	VADDSS       X4, X0, X0
+	VEXTRACTF128 $0x01, Y8, X15
+	VADDPS       X15, X8, X8
+	VPERMILPS    $0x4e, X8, X15
+	VADDPS       X15, X8, X8
+	VPERMILPS    $0xb1, X8, X15
+	VADDPS       X15, X8, X8
+	VADDSS       X8, X0, X0
+	VMOVSS       X0, (DI)
+	ADDQ         $0x00000004, DI
+	LEAQ         (SI)(BX*4), SI
+	DECQ         DX
+	JNZ          row
 	LDMXCSR      (SP)
 	VZEROUPPER
-	MOVSS        X0, ret+16(FP)
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -344,92 +512,19 @@ DATA vectors32<>+32(SB)/8, $0x0000000000000000
 DATA vectors32<>+40(SB)/8, $0x0000000000000000
 DATA vectors32<>+48(SB)/8, $0x0000000000000000
 DATA vectors32<>+56(SB)/8, $0x0000000000000000
-DATA vectors32<>+64(SB)/8, $0xff800000ff800000
-DATA vectors32<>+72(SB)/8, $0xff800000ff800000
-DATA vectors32<>+80(SB)/8, $0xff800000ff800000
-DATA vectors32<>+88(SB)/8, $0xff800000ff800000
-DATA vectors32<>+96(SB)/8, $0x7f8000007f800000
-DATA vectors32<>+104(SB)/8, $0x7f8000007f800000
-DATA vectors32<>+112(SB)/8, $0x7f8000007f800000
-DATA vectors32<>+120(SB)/8, $0x7f8000007f800000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $128
-
-// func sum64AVX2(a *float64, n int) float64
-// Requires: AVX, CMOV, SSE, SSE2
-TEXT ·sum64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    a+0(FP), DI
-	MOVQ    n+8(FP), CX
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
-
-block:
-	VMOVUPS (DI)(R8*1), Y8
-	VADDPD  Y8, Y0, Y0
-	VMOVUPS 32(DI)(R8*1), Y8
-	VADDPD  Y8, Y1, Y1
-	VMOVUPS 64(DI)(R8*1), Y8
-	VADDPD  Y8, Y2, Y2
-	VMOVUPS 96(DI)(R8*1), Y8
-	VADDPD  Y8, Y3, Y3
-	VMOVUPS 128(DI)(R8*1), Y8
-	VADDPD  Y8, Y4, Y4
-	VMOVUPS 160(DI)(R8*1), Y8
-	VADDPD  Y8, Y5, Y5
-	VMOVUPS 192(DI)(R8*1), Y8
-	VADDPD  Y8, Y6, Y6
-	VMOVUPS 224(DI)(R8*1), Y8
-	VADDPD  Y8, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
-
-rest:
-	ADDQ $0x00000020, CX
-	JZ   done
-
-single:
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y10
-	VMASKMOVPD (DI)(R8*1), Y10, Y8
-	VADDPD     Y8, Y0, Y0
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
-
-done:
-	VADDPD       Y4, Y0, Y0
-	VADDPD       Y5, Y1, Y1
-	VADDPD       Y6, Y2, Y2
-	VADDPD       Y7, Y3, Y3
-	VADDPD       Y2, Y0, Y0
-	VADDPD       Y3, Y1, Y1
-	VADDPD       Y1, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X15
-	VADDPD       X15, X0, X0
-	VPERMILPS    $0x4e, X0, X15
-	VADDPD       X15, X0, X0
-	LDMXCSR      (SP)
-	VZEROUPPER
-	MOVSD        X0, ret+16(FP)
-	RET
+DATA vectors32<>+64(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+72(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+80(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+88(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+96(SB)/8, $0xff800000ff800000
+DATA vectors32<>+104(SB)/8, $0xff800000ff800000
+DATA vectors32<>+112(SB)/8, $0xff800000ff800000
+DATA vectors32<>+120(SB)/8, $0xff800000ff800000
+DATA vectors32<>+128(SB)/8, $0x7f8000007f800000
+DATA vectors32<>+136(SB)/8, $0x7f8000007f800000
+DATA vectors32<>+144(SB)/8, $0x7f8000007f800000
+DATA vectors32<>+152(SB)/8, $0x7f8000007f800000
+GLOBL vectors32<>(SB), RODATA|NOPTR, $160
 
 // func dot64AVX2(a *float64, b *float64, n int) float64
 // Requires: AVX, CMOV, FMA3, SSE, SSE2
@@ -518,49 +613,58 @@ done:
 	MOVSD        X0, ret+24(FP)
 	RET
 
-// func maxOf64AVX2(a *float64, n int) float64
-// Requires: AVX, CMOV, SSE, SSE2
-TEXT ·maxOf64AVX2(SB), NOSPLIT, $8-24
+// func sumRows64AVX2(dst *float64, a *float64, rows int, cols int)
+// Requires: AVX, CMOV, SSE
+TEXT ·sumRows64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
 	ORL          $0x00008040, AX
 	MOVL         AX, 4(SP)
 	LDMXCSR      4(SP)
-	MOVQ         a+0(FP), SI
-	MOVQ         n+8(FP), CX
-	VBROADCASTSD vectors64<>+64(SB), Y7
-	VMOVUPS      Y7, Y0
-	VMOVUPS      Y7, Y1
-	VMOVUPS      Y7, Y2
-	VMOVUPS      Y7, Y3
-	VXORPS       Y4, Y4, Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
-	JL           rest
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSD vectors64<>+32(SB), Y11
+
+row:
+	VMOVUPS Y11, Y0
+	VMOVUPS Y11, Y1
+	VMOVUPS Y11, Y2
+	VMOVUPS Y11, Y3
+	VMOVUPS Y11, Y4
+	VMOVUPS Y11, Y5
+	VMOVUPS Y11, Y6
+	VMOVUPS Y11, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000020, CX
+	JL      rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y5
-	VMAXPD    Y5, Y0, Y0
-	VCMPPD    $0x03, Y5, Y5, Y6
-	VBLENDVPD Y6, Y5, Y4, Y4
-	VMOVUPS   32(SI)(R8*1), Y5
-	VMAXPD    Y5, Y1, Y1
-	VCMPPD    $0x03, Y5, Y5, Y6
-	VBLENDVPD Y6, Y5, Y4, Y4
-	VMOVUPS   64(SI)(R8*1), Y5
-	VMAXPD    Y5, Y2, Y2
-	VCMPPD    $0x03, Y5, Y5, Y6
-	VBLENDVPD Y6, Y5, Y4, Y4
-	VMOVUPS   96(SI)(R8*1), Y5
-	VMAXPD    Y5, Y3, Y3
-	VCMPPD    $0x03, Y5, Y5, Y6
-	VBLENDVPD Y6, Y5, Y4, Y4
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	VMOVUPS (SI)(R8*1), Y9
+	VADDPD  Y9, Y0, Y0
+	VMOVUPS 32(SI)(R8*1), Y9
+	VADDPD  Y9, Y1, Y1
+	VMOVUPS 64(SI)(R8*1), Y9
+	VADDPD  Y9, Y2, Y2
+	VMOVUPS 96(SI)(R8*1), Y9
+	VADDPD  Y9, Y3, Y3
+	VMOVUPS 128(SI)(R8*1), Y9
+	VADDPD  Y9, Y4, Y4
+	VMOVUPS 160(SI)(R8*1), Y9
+	VADDPD  Y9, Y5, Y5
+	VMOVUPS 192(SI)(R8*1), Y9
+	VADDPD  Y9, Y6, Y6
+	VMOVUPS 224(SI)(R8*1), Y9
+	VADDPD  Y9, Y7, Y7
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
 
 rest:
-	ADDQ $0x00000010, CX
+	ADDQ $0x00000020, CX
 	JZ   done
 
 single:
@@ -569,17 +673,214 @@ single:
 	CMOVQLT    CX, AX
 	NEGQ       AX
 	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y8
-	VMASKMOVPD (SI)(R8*1), Y8, Y5
-	VBLENDVPD  Y8, Y5, Y7, Y5
-	VMAXPD     Y5, Y0, Y0
-	VCMPPD     $0x03, Y5, Y5, Y6
-	VBLENDVPD  Y6, Y5, Y4, Y4
+	VMOVUPS    (R13)(AX*8), Y12
+	VMASKMOVPD (SI)(R8*1), Y12, Y9
+	VADDPD     Y9, Y0, Y0
 	ADDQ       $0x00000020, R8
 	SUBQ       $0x00000004, CX
 	JG         single
 
 done:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X15
+	VADDPD       X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VADDPD       X15, X0, X0
+	VMOVSD       X0, (DI)
+	ADDQ         $0x00000008, DI
+	LEAQ         (SI)(BX*8), SI
+	DECQ         DX
+	JNZ          row
+	LDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func prodRows64AVX2(dst *float64, a *float64, rows int, cols int)
+// Requires: AVX, CMOV, SSE
+TEXT ·prodRows64AVX2(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSD vectors64<>+64(SB), Y11
+
+row:
+	VMOVUPS Y11, Y0
+	VMOVUPS Y11, Y1
+	VMOVUPS Y11, Y2
+	VMOVUPS Y11, Y3
+	VMOVUPS Y11, Y4
+	VMOVUPS Y11, Y5
+	VMOVUPS Y11, Y6
+	VMOVUPS Y11, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000020, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y9
+	VMULPD  Y9, Y0, Y0
+	VMOVUPS 32(SI)(R8*1), Y9
+	VMULPD  Y9, Y1, Y1
+	VMOVUPS 64(SI)(R8*1), Y9
+	VMULPD  Y9, Y2, Y2
+	VMOVUPS 96(SI)(R8*1), Y9
+	VMULPD  Y9, Y3, Y3
+	VMOVUPS 128(SI)(R8*1), Y9
+	VMULPD  Y9, Y4, Y4
+	VMOVUPS 160(SI)(R8*1), Y9
+	VMULPD  Y9, Y5, Y5
+	VMOVUPS 192(SI)(R8*1), Y9
+	VMULPD  Y9, Y6, Y6
+	VMOVUPS 224(SI)(R8*1), Y9
+	VMULPD  Y9, Y7, Y7
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y12
+	VMASKMOVPD (SI)(R8*1), Y12, Y9
+	VBLENDVPD  Y12, Y9, Y11, Y9
+	VMULPD     Y9, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y5, Y1, Y1
+	VMULPD       Y6, Y2, Y2
+	VMULPD       Y7, Y3, Y3
+	VMULPD       Y2, Y0, Y0
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X15
+	VMULPD       X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VMULPD       X15, X0, X0
+	VMOVSD       X0, (DI)
+	ADDQ         $0x00000008, DI
+	LEAQ         (SI)(BX*8), SI
+	DECQ         DX
+	JNZ          row
+	LDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func maxRows64AVX2(dst *float64, a *float64, rows int, cols int)
+// Requires: AVX, CMOV, SSE
+TEXT ·maxRows64AVX2(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSD vectors64<>+96(SB), Y11
+
+row:
+	VMOVUPS Y11, Y0
+	VMOVUPS Y11, Y1
+	VMOVUPS Y11, Y2
+	VMOVUPS Y11, Y3
+	VMOVUPS Y11, Y4
+	VMOVUPS Y11, Y5
+	VMOVUPS Y11, Y6
+	VMOVUPS Y11, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000020, CX
+	JL      rest
+
+block:
+	VMOVUPS   (SI)(R8*1), Y9
+	VMAXPD    Y9, Y0, Y0
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	VMOVUPS   32(SI)(R8*1), Y9
+	VMAXPD    Y9, Y1, Y1
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	VMOVUPS   64(SI)(R8*1), Y9
+	VMAXPD    Y9, Y2, Y2
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	VMOVUPS   96(SI)(R8*1), Y9
+	VMAXPD    Y9, Y3, Y3
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	VMOVUPS   128(SI)(R8*1), Y9
+	VMAXPD    Y9, Y4, Y4
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	VMOVUPS   160(SI)(R8*1), Y9
+	VMAXPD    Y9, Y5, Y5
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	VMOVUPS   192(SI)(R8*1), Y9
+	VMAXPD    Y9, Y6, Y6
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	VMOVUPS   224(SI)(R8*1), Y9
+	VMAXPD    Y9, Y7, Y7
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	ADDQ      $0x00000100, R8
+	SUBQ      $0x00000020, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y12
+	VMASKMOVPD (SI)(R8*1), Y12, Y9
+	VBLENDVPD  Y12, Y9, Y11, Y9
+	VMAXPD     Y9, Y0, Y0
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	VMAXPD       Y4, Y0, Y0
+	VMAXPD       Y5, Y1, Y1
+	VMAXPD       Y6, Y2, Y2
+	VMAXPD       Y7, Y3, Y3
 	VMAXPD       Y2, Y0, Y0
 	VMAXPD       Y3, Y1, Y1
 	VMAXPD       Y1, Y0, Y0
@@ -587,59 +888,88 @@ done:
 	VMAXPD       X15, X0, X0
 	VPERMILPS    $0x4e, X0, X15
 	VMAXPD       X15, X0, X0
-	VEXTRACTF128 $0x01, Y4, X15
-	VADDPD       X15, X4, X4
-	VPERMILPS    $0x4e, X4, X15
-	VADDPD       X15, X4, X4
-	VADDSD       X4, X0, X0
+	VEXTRACTF128 $0x01, Y8, X15
+	VADDPD       X15, X8, X8
+	VPERMILPS    $0x4e, X8, X15
+	VADDPD       X15, X8, X8
+	VADDSD       X8, X0, X0
+	VMOVSD       X0, (DI)
+	ADDQ         $0x00000008, DI
+	LEAQ         (SI)(BX*8), SI
+	DECQ         DX
+	JNZ          row
 	LDMXCSR      (SP)
 	VZEROUPPER
-	MOVSD        X0, ret+16(FP)
 	RET
 
-// func minOf64AVX2(a *float64, n int) float64
-// Requires: AVX, CMOV, SSE, SSE2
-TEXT ·minOf64AVX2(SB), NOSPLIT, $8-24
+// func minRows64AVX2(dst *float64, a *float64, rows int, cols int)
+// Requires: AVX, CMOV, SSE
+TEXT ·minRows64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
 	ORL          $0x00008040, AX
 	MOVL         AX, 4(SP)
 	LDMXCSR      4(SP)
-	MOVQ         a+0(FP), SI
-	MOVQ         n+8(FP), CX
-	VBROADCASTSD vectors64<>+96(SB), Y7
-	VMOVUPS      Y7, Y0
-	VMOVUPS      Y7, Y1
-	VMOVUPS      Y7, Y2
-	VMOVUPS      Y7, Y3
-	VXORPS       Y4, Y4, Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
-	JL           rest
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSD vectors64<>+128(SB), Y11
+
+row:
+	VMOVUPS Y11, Y0
+	VMOVUPS Y11, Y1
+	VMOVUPS Y11, Y2
+	VMOVUPS Y11, Y3
+	VMOVUPS Y11, Y4
+	VMOVUPS Y11, Y5
+	VMOVUPS Y11, Y6
+	VMOVUPS Y11, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000020, CX
+	JL      rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y5
-	VMINPD    Y5, Y0, Y0
-	VCMPPD    $0x03, Y5, Y5, Y6
-	VBLENDVPD Y6, Y5, Y4, Y4
-	VMOVUPS   32(SI)(R8*1), Y5
-	VMINPD    Y5, Y1, Y1
-	VCMPPD    $0x03, Y5, Y5, Y6
-	VBLENDVPD Y6, Y5, Y4, Y4
-	VMOVUPS   64(SI)(R8*1), Y5
-	VMINPD    Y5, Y2, Y2
-	VCMPPD    $0x03, Y5, Y5, Y6
-	VBLENDVPD Y6, Y5, Y4, Y4
-	VMOVUPS   96(SI)(R8*1), Y5
-	VMINPD    Y5, Y3, Y3
-	VCMPPD    $0x03, Y5, Y5, Y6
-	VBLENDVPD Y6, Y5, Y4, Y4
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000010, CX
+	VMOVUPS   (SI)(R8*1), Y9
+	VMINPD    Y9, Y0, Y0
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	VMOVUPS   32(SI)(R8*1), Y9
+	VMINPD    Y9, Y1, Y1
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	VMOVUPS   64(SI)(R8*1), Y9
+	VMINPD    Y9, Y2, Y2
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	VMOVUPS   96(SI)(R8*1), Y9
+	VMINPD    Y9, Y3, Y3
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	VMOVUPS   128(SI)(R8*1), Y9
+	VMINPD    Y9, Y4, Y4
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	VMOVUPS   160(SI)(R8*1), Y9
+	VMINPD    Y9, Y5, Y5
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	VMOVUPS   192(SI)(R8*1), Y9
+	VMINPD    Y9, Y6, Y6
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	VMOVUPS   224(SI)(R8*1), Y9
+	VMINPD    Y9, Y7, Y7
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	ADDQ      $0x00000100, R8
+	SUBQ      $0x00000020, CX
 	JGE       block
 
 rest:
-	ADDQ $0x00000010, CX
+	ADDQ $0x00000020, CX
 	JZ   done
 
 single:
@@ -648,17 +978,21 @@ single:
 	CMOVQLT    CX, AX
 	NEGQ       AX
 	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y8
-	VMASKMOVPD (SI)(R8*1), Y8, Y5
-	VBLENDVPD  Y8, Y5, Y7, Y5
-	VMINPD     Y5, Y0, Y0
-	VCMPPD     $0x03, Y5, Y5, Y6
-	VBLENDVPD  Y6, Y5, Y4, Y4
+	VMOVUPS    (R13)(AX*8), Y12
+	VMASKMOVPD (SI)(R8*1), Y12, Y9
+	VBLENDVPD  Y12, Y9, Y11, Y9
+	VMINPD     Y9, Y0, Y0
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
 	ADDQ       $0x00000020, R8
 	SUBQ       $0x00000004, CX
 	JG         single
 
 done:
+	VMINPD       Y4, Y0, Y0
+	VMINPD       Y5, Y1, Y1
+	VMINPD       Y6, Y2, Y2
+	VMINPD       Y7, Y3, Y3
 	VMINPD       Y2, Y0, Y0
 	VMINPD       Y3, Y1, Y1
 	VMINPD       Y1, Y0, Y0
@@ -666,14 +1000,18 @@ done:
 	VMINPD       X15, X0, X0
 	VPERMILPS    $0x4e, X0, X15
 	VMINPD       X15, X0, X0
-	VEXTRACTF128 $0x01, Y4, X15
-	VADDPD       X15, X4, X4
-	VPERMILPS    $0x4e, X4, X15
-	VADDPD       X15, X4, X4
-	VADDSD       X4, X0, X0
+	VEXTRACTF128 $0x01, Y8, X15
+	VADDPD       X15, X8, X8
+	VPERMILPS    $0x4e, X8, X15
+	VADDPD       X15, X8, X8
+	VADDSD       X8, X0, X0
+	VMOVSD       X0, (DI)
+	ADDQ         $0x00000008, DI
+	LEAQ         (SI)(BX*8), SI
+	DECQ         DX
+	JNZ          row
 	LDMXCSR      (SP)
 	VZEROUPPER
-	MOVSD        X0, ret+16(FP)
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff
@@ -684,12 +1022,16 @@ DATA vectors64<>+32(SB)/8, $0x0000000000000000
 DATA vectors64<>+40(SB)/8, $0x0000000000000000
 DATA vectors64<>+48(SB)/8, $0x0000000000000000
 DATA vectors64<>+56(SB)/8, $0x0000000000000000
-DATA vectors64<>+64(SB)/8, $0xfff0000000000000
-DATA vectors64<>+72(SB)/8, $0xfff0000000000000
-DATA vectors64<>+80(SB)/8, $0xfff0000000000000
-DATA vectors64<>+88(SB)/8, $0xfff0000000000000
-DATA vectors64<>+96(SB)/8, $0x7ff0000000000000
-DATA vectors64<>+104(SB)/8, $0x7ff0000000000000
-DATA vectors64<>+112(SB)/8, $0x7ff0000000000000
-DATA vectors64<>+120(SB)/8, $0x7ff0000000000000
-GLOBL vectors64<>(SB), RODATA|NOPTR, $128
+DATA vectors64<>+64(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+72(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+80(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+88(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+96(SB)/8, $0xfff0000000000000
+DATA vectors64<>+104(SB)/8, $0xfff0000000000000
+DATA vectors64<>+112(SB)/8, $0xfff0000000000000
+DATA vectors64<>+120(SB)/8, $0xfff0000000000000
+DATA vectors64<>+128(SB)/8, $0x7ff0000000000000
+DATA vectors64<>+136(SB)/8, $0x7ff0000000000000
+DATA vectors64<>+144(SB)/8, $0x7ff0000000000000
+DATA vectors64<>+152(SB)/8, $0x7ff0000000000000
+GLOBL vectors64<>(SB), RODATA|NOPTR, $160

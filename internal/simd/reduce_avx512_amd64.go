@@ -2,42 +2,52 @@
 
 package simd
 
-// sum32AVX512: returns the sum of a.
-//
-//go:noescape
-func sum32AVX512(a *float32, n int) float32
-
 // dot32AVX512: returns the sum of a*b.
 //
 //go:noescape
 func dot32AVX512(a *float32, b *float32, n int) float32
 
-// maxOf32AVX512: returns the largest element, not a number if any is.
+// sumRows32AVX512: dst[i] = the sum of row i of a.
 //
 //go:noescape
-func maxOf32AVX512(a *float32, n int) float32
+func sumRows32AVX512(dst *float32, a *float32, rows int, cols int)
 
-// minOf32AVX512: returns the smallest element, not a number if any is.
+// prodRows32AVX512: dst[i] = the product of row i of a.
 //
 //go:noescape
-func minOf32AVX512(a *float32, n int) float32
+func prodRows32AVX512(dst *float32, a *float32, rows int, cols int)
 
-// sum64AVX512: returns the sum of a.
+// maxRows32AVX512: dst[i] = the largest element of row i of a, not a number if any is.
 //
 //go:noescape
-func sum64AVX512(a *float64, n int) float64
+func maxRows32AVX512(dst *float32, a *float32, rows int, cols int)
+
+// minRows32AVX512: dst[i] = the smallest element of row i of a, not a number if any is.
+//
+//go:noescape
+func minRows32AVX512(dst *float32, a *float32, rows int, cols int)
 
 // dot64AVX512: returns the sum of a*b.
 //
 //go:noescape
 func dot64AVX512(a *float64, b *float64, n int) float64
 
-// maxOf64AVX512: returns the largest element, not a number if any is.
+// sumRows64AVX512: dst[i] = the sum of row i of a.
 //
 //go:noescape
-func maxOf64AVX512(a *float64, n int) float64
+func sumRows64AVX512(dst *float64, a *float64, rows int, cols int)
 
-// minOf64AVX512: returns the smallest element, not a number if any is.
+// prodRows64AVX512: dst[i] = the product of row i of a.
 //
 //go:noescape
-func minOf64AVX512(a *float64, n int) float64
+func prodRows64AVX512(dst *float64, a *float64, rows int, cols int)
+
+// maxRows64AVX512: dst[i] = the largest element of row i of a, not a number if any is.
+//
+//go:noescape
+func maxRows64AVX512(dst *float64, a *float64, rows int, cols int)
+
+// minRows64AVX512: dst[i] = the smallest element of row i of a, not a number if any is.
+//
+//go:noescape
+func minRows64AVX512(dst *float64, a *float64, rows int, cols int)

@@ -2,87 +2,6 @@
 
 #include "textflag.h"
 
-// func sum32AVX512(a *float32, n int) float32
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
-TEXT ·sum32AVX512(SB), NOSPLIT, $8-20
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    a+0(FP), DI
-	MOVQ    n+8(FP), CX
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000080, CX
-	JL      rest
-
-block:
-	VMOVUPS (DI)(R8*1), Z8
-	VADDPS  Z8, Z0, Z0
-	VMOVUPS 64(DI)(R8*1), Z8
-	VADDPS  Z8, Z1, Z1
-	VMOVUPS 128(DI)(R8*1), Z8
-	VADDPS  Z8, Z2, Z2
-	VMOVUPS 192(DI)(R8*1), Z8
-	VADDPS  Z8, Z3, Z3
-	VMOVUPS 256(DI)(R8*1), Z8
-	VADDPS  Z8, Z4, Z4
-	VMOVUPS 320(DI)(R8*1), Z8
-	VADDPS  Z8, Z5, Z5
-	VMOVUPS 384(DI)(R8*1), Z8
-	VADDPS  Z8, Z6, Z6
-	VMOVUPS 448(DI)(R8*1), Z8
-	VADDPS  Z8, Z7, Z7
-	ADDQ    $0x00000200, R8
-	SUBQ    $0x00000080, CX
-	JGE     block
-
-rest:
-	ADDQ $0x00000080, CX
-	JZ   done
-
-single:
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
-	VMOVUPS.Z (DI)(R8*1), K1, Z8
-	VADDPS    Z8, Z0, Z0
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
-
-done:
-	VADDPS        Z4, Z0, Z0
-	VADDPS        Z5, Z1, Z1
-	VADDPS        Z6, Z2, Z2
-	VADDPS        Z7, Z3, Z3
-	VADDPS        Z2, Z0, Z0
-	VADDPS        Z3, Z1, Z1
-	VADDPS        Z1, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y15
-	VADDPS        Y15, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X15
-	VADDPS        X15, X0, X0
-	VPERMILPS     $0x4e, X0, X15
-	VADDPS        X15, X0, X0
-	VPERMILPS     $0xb1, X0, X15
-	VADDPS        X15, X0, X0
-	LDMXCSR       (SP)
-	VZEROUPPER
-	MOVSS         X0, ret+16(FP)
-	RET
-
 // func dot32AVX512(a *float32, b *float32, n int) float32
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·dot32AVX512(SB), NOSPLIT, $8-28
@@ -174,49 +93,58 @@ done:
 	MOVSS         X0, ret+24(FP)
 	RET
 
-// func maxOf32AVX512(a *float32, n int) float32
+// func sumRows32AVX512(dst *float32, a *float32, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
-TEXT ·maxOf32AVX512(SB), NOSPLIT, $8-20
+TEXT ·sumRows32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
 	ORL          $0x00008040, AX
 	MOVL         AX, 4(SP)
 	LDMXCSR      4(SP)
-	MOVQ         a+0(FP), SI
-	MOVQ         n+8(FP), CX
-	VBROADCASTSS vectors32<>+64(SB), Z7
-	VMOVUPS      Z7, Z0
-	VMOVUPS      Z7, Z1
-	VMOVUPS      Z7, Z2
-	VMOVUPS      Z7, Z3
-	VXORPS       Z4, Z4, Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
-	JL           rest
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSS vectors32<>+32(SB), Z11
+
+row:
+	VMOVUPS Z11, Z0
+	VMOVUPS Z11, Z1
+	VMOVUPS Z11, Z2
+	VMOVUPS Z11, Z3
+	VMOVUPS Z11, Z4
+	VMOVUPS Z11, Z5
+	VMOVUPS Z11, Z6
+	VMOVUPS Z11, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000080, CX
+	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z5
-	VMAXPS  Z5, Z0, Z0
-	VCMPPS  $0x03, Z5, Z5, K2
-	VMOVAPS Z5, K2, Z4
-	VMOVUPS 64(SI)(R8*1), Z5
-	VMAXPS  Z5, Z1, Z1
-	VCMPPS  $0x03, Z5, Z5, K2
-	VMOVAPS Z5, K2, Z4
-	VMOVUPS 128(SI)(R8*1), Z5
-	VMAXPS  Z5, Z2, Z2
-	VCMPPS  $0x03, Z5, Z5, K2
-	VMOVAPS Z5, K2, Z4
-	VMOVUPS 192(SI)(R8*1), Z5
-	VMAXPS  Z5, Z3, Z3
-	VCMPPS  $0x03, Z5, Z5, K2
-	VMOVAPS Z5, K2, Z4
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
+	VMOVUPS (SI)(R8*1), Z9
+	VADDPS  Z9, Z0, Z0
+	VMOVUPS 64(SI)(R8*1), Z9
+	VADDPS  Z9, Z1, Z1
+	VMOVUPS 128(SI)(R8*1), Z9
+	VADDPS  Z9, Z2, Z2
+	VMOVUPS 192(SI)(R8*1), Z9
+	VADDPS  Z9, Z3, Z3
+	VMOVUPS 256(SI)(R8*1), Z9
+	VADDPS  Z9, Z4, Z4
+	VMOVUPS 320(SI)(R8*1), Z9
+	VADDPS  Z9, Z5, Z5
+	VMOVUPS 384(SI)(R8*1), Z9
+	VADDPS  Z9, Z6, Z6
+	VMOVUPS 448(SI)(R8*1), Z9
+	VADDPS  Z9, Z7, Z7
+	ADDQ    $0x00000200, R8
+	SUBQ    $0x00000080, CX
 	JGE     block
 
 rest:
-	ADDQ $0x00000040, CX
+	ADDQ $0x00000080, CX
 	JZ   done
 
 single:
@@ -226,16 +154,221 @@ single:
 	MOVQ      $-1, R13
 	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
-	VMOVUPS.Z (SI)(R8*1), K1, Z5
-	VBLENDMPS Z5, Z7, K1, Z5
-	VMAXPS    Z5, Z0, Z0
-	VCMPPS    $0x03, Z5, Z5, K2
-	VMOVAPS   Z5, K2, Z4
+	VMOVUPS.Z (SI)(R8*1), K1, Z9
+	VADDPS    Z9, Z0, Z0
 	ADDQ      $0x00000040, R8
 	SUBQ      $0x00000010, CX
 	JG        single
 
 done:
+	VADDPS        Z4, Z0, Z0
+	VADDPS        Z5, Z1, Z1
+	VADDPS        Z6, Z2, Z2
+	VADDPS        Z7, Z3, Z3
+	VADDPS        Z2, Z0, Z0
+	VADDPS        Z3, Z1, Z1
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y15
+	VADDPS        Y15, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X15
+	VADDPS        X15, X0, X0
+	VPERMILPS     $0x4e, X0, X15
+	VADDPS        X15, X0, X0
+	VPERMILPS     $0xb1, X0, X15
+	VADDPS        X15, X0, X0
+	VMOVSS        X0, (DI)
+	ADDQ          $0x00000004, DI
+	LEAQ          (SI)(BX*4), SI
+	DECQ          DX
+	JNZ           row
+	LDMXCSR       (SP)
+	VZEROUPPER
+	RET
+
+// func prodRows32AVX512(dst *float32, a *float32, rows int, cols int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+TEXT ·prodRows32AVX512(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSS vectors32<>+64(SB), Z11
+
+row:
+	VMOVUPS Z11, Z0
+	VMOVUPS Z11, Z1
+	VMOVUPS Z11, Z2
+	VMOVUPS Z11, Z3
+	VMOVUPS Z11, Z4
+	VMOVUPS Z11, Z5
+	VMOVUPS Z11, Z6
+	VMOVUPS Z11, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000080, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z9
+	VMULPS  Z9, Z0, Z0
+	VMOVUPS 64(SI)(R8*1), Z9
+	VMULPS  Z9, Z1, Z1
+	VMOVUPS 128(SI)(R8*1), Z9
+	VMULPS  Z9, Z2, Z2
+	VMOVUPS 192(SI)(R8*1), Z9
+	VMULPS  Z9, Z3, Z3
+	VMOVUPS 256(SI)(R8*1), Z9
+	VMULPS  Z9, Z4, Z4
+	VMOVUPS 320(SI)(R8*1), Z9
+	VMULPS  Z9, Z5, Z5
+	VMOVUPS 384(SI)(R8*1), Z9
+	VMULPS  Z9, Z6, Z6
+	VMOVUPS 448(SI)(R8*1), Z9
+	VMULPS  Z9, Z7, Z7
+	ADDQ    $0x00000200, R8
+	SUBQ    $0x00000080, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000080, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z9
+	VBLENDMPS Z9, Z11, K1, Z9
+	VMULPS    Z9, Z0, Z0
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	VMULPS        Z4, Z0, Z0
+	VMULPS        Z5, Z1, Z1
+	VMULPS        Z6, Z2, Z2
+	VMULPS        Z7, Z3, Z3
+	VMULPS        Z2, Z0, Z0
+	VMULPS        Z3, Z1, Z1
+	VMULPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y15
+	VMULPS        Y15, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X15
+	VMULPS        X15, X0, X0
+	VPERMILPS     $0x4e, X0, X15
+	VMULPS        X15, X0, X0
+	VPERMILPS     $0xb1, X0, X15
+	VMULPS        X15, X0, X0
+	VMOVSS        X0, (DI)
+	ADDQ          $0x00000004, DI
+	LEAQ          (SI)(BX*4), SI
+	DECQ          DX
+	JNZ           row
+	LDMXCSR       (SP)
+	VZEROUPPER
+	RET
+
+// func maxRows32AVX512(dst *float32, a *float32, rows int, cols int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+TEXT ·maxRows32AVX512(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSS vectors32<>+96(SB), Z11
+
+row:
+	VMOVUPS Z11, Z0
+	VMOVUPS Z11, Z1
+	VMOVUPS Z11, Z2
+	VMOVUPS Z11, Z3
+	VMOVUPS Z11, Z4
+	VMOVUPS Z11, Z5
+	VMOVUPS Z11, Z6
+	VMOVUPS Z11, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000080, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z9
+	VMAXPS  Z9, Z0, Z0
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	VMOVUPS 64(SI)(R8*1), Z9
+	VMAXPS  Z9, Z1, Z1
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	VMOVUPS 128(SI)(R8*1), Z9
+	VMAXPS  Z9, Z2, Z2
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	VMOVUPS 192(SI)(R8*1), Z9
+	VMAXPS  Z9, Z3, Z3
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	VMOVUPS 256(SI)(R8*1), Z9
+	VMAXPS  Z9, Z4, Z4
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	VMOVUPS 320(SI)(R8*1), Z9
+	VMAXPS  Z9, Z5, Z5
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	VMOVUPS 384(SI)(R8*1), Z9
+	VMAXPS  Z9, Z6, Z6
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	VMOVUPS 448(SI)(R8*1), Z9
+	VMAXPS  Z9, Z7, Z7
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	ADDQ    $0x00000200, R8
+	SUBQ    $0x00000080, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000080, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z9
+	VBLENDMPS Z9, Z11, K1, Z9
+	VMAXPS    Z9, Z0, Z0
+	VCMPPS    $0x03, Z9, Z9, K2
+	VMOVAPS   Z9, K2, Z8
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	VMAXPS        Z4, Z0, Z0
+	VMAXPS        Z5, Z1, Z1
+	VMAXPS        Z6, Z2, Z2
+	VMAXPS        Z7, Z3, Z3
 	VMAXPS        Z2, Z0, Z0
 	VMAXPS        Z3, Z1, Z1
 	VMAXPS        Z1, Z0, Z0
@@ -247,63 +380,92 @@ done:
 	VMAXPS        X15, X0, X0
 	VPERMILPS     $0xb1, X0, X15
 	VMAXPS        X15, X0, X0
-	VEXTRACTF64X4 $0x01, Z4, Y15
-	VADDPS        Y15, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X15
-	VADDPS        X15, X4, X4
-	VPERMILPS     $0x4e, X4, X15
-	VADDPS        X15, X4, X4
-	VPERMILPS     $0xb1, X4, X15
-	VADDPS        X15, X4, X4
-	VADDSS        X4, X0, X0
+	VEXTRACTF64X4 $0x01, Z8, Y15
+	VADDPS        Y15, Y8, Y8
+	VEXTRACTF128  $0x01, Y8, X15
+	VADDPS        X15, X8, X8
+	VPERMILPS     $0x4e, X8, X15
+	VADDPS        X15, X8, X8
+	VPERMILPS     $0xb1, X8, X15
+	VADDPS        X15, X8, X8
+	VADDSS        X8, X0, X0
+	VMOVSS        X0, (DI)
+	ADDQ          $0x00000004, DI
+	LEAQ          (SI)(BX*4), SI
+	DECQ          DX
+	JNZ           row
 	LDMXCSR       (SP)
 	VZEROUPPER
-	MOVSS         X0, ret+16(FP)
 	RET
 
-// func minOf32AVX512(a *float32, n int) float32
+// func minRows32AVX512(dst *float32, a *float32, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
-TEXT ·minOf32AVX512(SB), NOSPLIT, $8-20
+TEXT ·minRows32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
 	ORL          $0x00008040, AX
 	MOVL         AX, 4(SP)
 	LDMXCSR      4(SP)
-	MOVQ         a+0(FP), SI
-	MOVQ         n+8(FP), CX
-	VBROADCASTSS vectors32<>+96(SB), Z7
-	VMOVUPS      Z7, Z0
-	VMOVUPS      Z7, Z1
-	VMOVUPS      Z7, Z2
-	VMOVUPS      Z7, Z3
-	VXORPS       Z4, Z4, Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
-	JL           rest
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSS vectors32<>+128(SB), Z11
+
+row:
+	VMOVUPS Z11, Z0
+	VMOVUPS Z11, Z1
+	VMOVUPS Z11, Z2
+	VMOVUPS Z11, Z3
+	VMOVUPS Z11, Z4
+	VMOVUPS Z11, Z5
+	VMOVUPS Z11, Z6
+	VMOVUPS Z11, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000080, CX
+	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z5
-	VMINPS  Z5, Z0, Z0
-	VCMPPS  $0x03, Z5, Z5, K2
-	VMOVAPS Z5, K2, Z4
-	VMOVUPS 64(SI)(R8*1), Z5
-	VMINPS  Z5, Z1, Z1
-	VCMPPS  $0x03, Z5, Z5, K2
-	VMOVAPS Z5, K2, Z4
-	VMOVUPS 128(SI)(R8*1), Z5
-	VMINPS  Z5, Z2, Z2
-	VCMPPS  $0x03, Z5, Z5, K2
-	VMOVAPS Z5, K2, Z4
-	VMOVUPS 192(SI)(R8*1), Z5
-	VMINPS  Z5, Z3, Z3
-	VCMPPS  $0x03, Z5, Z5, K2
-	VMOVAPS Z5, K2, Z4
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
+	VMOVUPS (SI)(R8*1), Z9
+	VMINPS  Z9, Z0, Z0
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	VMOVUPS 64(SI)(R8*1), Z9
+	VMINPS  Z9, Z1, Z1
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	VMOVUPS 128(SI)(R8*1), Z9
+	VMINPS  Z9, Z2, Z2
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	VMOVUPS 192(SI)(R8*1), Z9
+	VMINPS  Z9, Z3, Z3
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	VMOVUPS 256(SI)(R8*1), Z9
+	VMINPS  Z9, Z4, Z4
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	VMOVUPS 320(SI)(R8*1), Z9
+	VMINPS  Z9, Z5, Z5
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	VMOVUPS 384(SI)(R8*1), Z9
+	VMINPS  Z9, Z6, Z6
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	VMOVUPS 448(SI)(R8*1), Z9
+	VMINPS  Z9, Z7, Z7
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	ADDQ    $0x00000200, R8
+	SUBQ    $0x00000080, CX
 	JGE     block
 
 rest:
-	ADDQ $0x00000040, CX
+	ADDQ $0x00000080, CX
 	JZ   done
 
 single:
@@ -313,16 +475,20 @@ single:
 	MOVQ      $-1, R13
 	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
-	VMOVUPS.Z (SI)(R8*1), K1, Z5
-	VBLENDMPS Z5, Z7, K1, Z5
-	VMINPS    Z5, Z0, Z0
-	VCMPPS    $0x03, Z5, Z5, K2
-	VMOVAPS   Z5, K2, Z4
+	VMOVUPS.Z (SI)(R8*1), K1, Z9
+	VBLENDMPS Z9, Z11, K1, Z9
+	VMINPS    Z9, Z0, Z0
+	VCMPPS    $0x03, Z9, Z9, K2
+	VMOVAPS   Z9, K2, Z8
 	ADDQ      $0x00000040, R8
 	SUBQ      $0x00000010, CX
 	JG        single
 
 done:
+	VMINPS        Z4, Z0, Z0
+	VMINPS        Z5, Z1, Z1
+	VMINPS        Z6, Z2, Z2
+	VMINPS        Z7, Z3, Z3
 	VMINPS        Z2, Z0, Z0
 	VMINPS        Z3, Z1, Z1
 	VMINPS        Z1, Z0, Z0
@@ -334,18 +500,22 @@ done:
 	VMINPS        X15, X0, X0
 	VPERMILPS     $0xb1, X0, X15
 	VMINPS        X15, X0, X0
-	VEXTRACTF64X4 $0x01, Z4, Y15
-	VADDPS        Y15, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X15
-	VADDPS        X15, X4, X4
-	VPERMILPS     $0x4e, X4, X15
-	VADDPS        X15, X4, X4
-	VPERMILPS     $0xb1, X4, X15
-	VADDPS        X15, X4, X4
-	VADDSS        X4, X0, X0
+	VEXTRACTF64X4 $0x01, Z8, Y15
+	VADDPS        Y15, Y8, Y8
+	VEXTRACTF128  $0x01, Y8, X15
+	VADDPS        X15, X8, X8
+	VPERMILPS     $0x4e, X8, X15
+	VADDPS        X15, X8, X8
+	VPERMILPS     $0xb1, X8, X15
+	VADDPS        X15, X8, X8
+	VADDSS        X8, X0, X0
+	VMOVSS        X0, (DI)
+	ADDQ          $0x00000004, DI
+	LEAQ          (SI)(BX*4), SI
+	DECQ          DX
+	JNZ           row
 	LDMXCSR       (SP)
 	VZEROUPPER
-	MOVSS         X0, ret+16(FP)
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -356,94 +526,19 @@ DATA vectors32<>+32(SB)/8, $0x0000000000000000
 DATA vectors32<>+40(SB)/8, $0x0000000000000000
 DATA vectors32<>+48(SB)/8, $0x0000000000000000
 DATA vectors32<>+56(SB)/8, $0x0000000000000000
-DATA vectors32<>+64(SB)/8, $0xff800000ff800000
-DATA vectors32<>+72(SB)/8, $0xff800000ff800000
-DATA vectors32<>+80(SB)/8, $0xff800000ff800000
-DATA vectors32<>+88(SB)/8, $0xff800000ff800000
-DATA vectors32<>+96(SB)/8, $0x7f8000007f800000
-DATA vectors32<>+104(SB)/8, $0x7f8000007f800000
-DATA vectors32<>+112(SB)/8, $0x7f8000007f800000
-DATA vectors32<>+120(SB)/8, $0x7f8000007f800000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $128
-
-// func sum64AVX512(a *float64, n int) float64
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE, SSE2
-TEXT ·sum64AVX512(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    a+0(FP), DI
-	MOVQ    n+8(FP), CX
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
-
-block:
-	VMOVUPS (DI)(R8*1), Z8
-	VADDPD  Z8, Z0, Z0
-	VMOVUPS 64(DI)(R8*1), Z8
-	VADDPD  Z8, Z1, Z1
-	VMOVUPS 128(DI)(R8*1), Z8
-	VADDPD  Z8, Z2, Z2
-	VMOVUPS 192(DI)(R8*1), Z8
-	VADDPD  Z8, Z3, Z3
-	VMOVUPS 256(DI)(R8*1), Z8
-	VADDPD  Z8, Z4, Z4
-	VMOVUPS 320(DI)(R8*1), Z8
-	VADDPD  Z8, Z5, Z5
-	VMOVUPS 384(DI)(R8*1), Z8
-	VADDPD  Z8, Z6, Z6
-	VMOVUPS 448(DI)(R8*1), Z8
-	VADDPD  Z8, Z7, Z7
-	ADDQ    $0x00000200, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
-
-rest:
-	ADDQ $0x00000040, CX
-	JZ   done
-
-single:
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
-	VMOVUPD.Z (DI)(R8*1), K1, Z8
-	VADDPD    Z8, Z0, Z0
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
-
-done:
-	VADDPD        Z4, Z0, Z0
-	VADDPD        Z5, Z1, Z1
-	VADDPD        Z6, Z2, Z2
-	VADDPD        Z7, Z3, Z3
-	VADDPD        Z2, Z0, Z0
-	VADDPD        Z3, Z1, Z1
-	VADDPD        Z1, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y15
-	VADDPD        Y15, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X15
-	VADDPD        X15, X0, X0
-	VPERMILPS     $0x4e, X0, X15
-	VADDPD        X15, X0, X0
-	LDMXCSR       (SP)
-	VZEROUPPER
-	MOVSD         X0, ret+16(FP)
-	RET
+DATA vectors32<>+64(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+72(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+80(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+88(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+96(SB)/8, $0xff800000ff800000
+DATA vectors32<>+104(SB)/8, $0xff800000ff800000
+DATA vectors32<>+112(SB)/8, $0xff800000ff800000
+DATA vectors32<>+120(SB)/8, $0xff800000ff800000
+DATA vectors32<>+128(SB)/8, $0x7f8000007f800000
+DATA vectors32<>+136(SB)/8, $0x7f8000007f800000
+DATA vectors32<>+144(SB)/8, $0x7f8000007f800000
+DATA vectors32<>+152(SB)/8, $0x7f8000007f800000
+GLOBL vectors32<>(SB), RODATA|NOPTR, $160
 
 // func dot64AVX512(a *float64, b *float64, n int) float64
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE, SSE2
@@ -534,49 +629,58 @@ done:
 	MOVSD         X0, ret+24(FP)
 	RET
 
-// func maxOf64AVX512(a *float64, n int) float64
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE, SSE2
-TEXT ·maxOf64AVX512(SB), NOSPLIT, $8-24
+// func sumRows64AVX512(dst *float64, a *float64, rows int, cols int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+TEXT ·sumRows64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
 	ORL          $0x00008040, AX
 	MOVL         AX, 4(SP)
 	LDMXCSR      4(SP)
-	MOVQ         a+0(FP), SI
-	MOVQ         n+8(FP), CX
-	VBROADCASTSD vectors64<>+64(SB), Z7
-	VMOVUPS      Z7, Z0
-	VMOVUPS      Z7, Z1
-	VMOVUPS      Z7, Z2
-	VMOVUPS      Z7, Z3
-	VXORPS       Z4, Z4, Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
-	JL           rest
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSD vectors64<>+32(SB), Z11
+
+row:
+	VMOVUPS Z11, Z0
+	VMOVUPS Z11, Z1
+	VMOVUPS Z11, Z2
+	VMOVUPS Z11, Z3
+	VMOVUPS Z11, Z4
+	VMOVUPS Z11, Z5
+	VMOVUPS Z11, Z6
+	VMOVUPS Z11, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z5
-	VMAXPD  Z5, Z0, Z0
-	VCMPPD  $0x03, Z5, Z5, K2
-	VMOVAPD Z5, K2, Z4
-	VMOVUPS 64(SI)(R8*1), Z5
-	VMAXPD  Z5, Z1, Z1
-	VCMPPD  $0x03, Z5, Z5, K2
-	VMOVAPD Z5, K2, Z4
-	VMOVUPS 128(SI)(R8*1), Z5
-	VMAXPD  Z5, Z2, Z2
-	VCMPPD  $0x03, Z5, Z5, K2
-	VMOVAPD Z5, K2, Z4
-	VMOVUPS 192(SI)(R8*1), Z5
-	VMAXPD  Z5, Z3, Z3
-	VCMPPD  $0x03, Z5, Z5, K2
-	VMOVAPD Z5, K2, Z4
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
+	VMOVUPS (SI)(R8*1), Z9
+	VADDPD  Z9, Z0, Z0
+	VMOVUPS 64(SI)(R8*1), Z9
+	VADDPD  Z9, Z1, Z1
+	VMOVUPS 128(SI)(R8*1), Z9
+	VADDPD  Z9, Z2, Z2
+	VMOVUPS 192(SI)(R8*1), Z9
+	VADDPD  Z9, Z3, Z3
+	VMOVUPS 256(SI)(R8*1), Z9
+	VADDPD  Z9, Z4, Z4
+	VMOVUPS 320(SI)(R8*1), Z9
+	VADDPD  Z9, Z5, Z5
+	VMOVUPS 384(SI)(R8*1), Z9
+	VADDPD  Z9, Z6, Z6
+	VMOVUPS 448(SI)(R8*1), Z9
+	VADDPD  Z9, Z7, Z7
+	ADDQ    $0x00000200, R8
+	SUBQ    $0x00000040, CX
 	JGE     block
 
 rest:
-	ADDQ $0x00000020, CX
+	ADDQ $0x00000040, CX
 	JZ   done
 
 single:
@@ -586,16 +690,217 @@ single:
 	MOVQ      $-1, R13
 	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
-	VMOVUPD.Z (SI)(R8*1), K1, Z5
-	VBLENDMPD Z5, Z7, K1, Z5
-	VMAXPD    Z5, Z0, Z0
-	VCMPPD    $0x03, Z5, Z5, K2
-	VMOVAPD   Z5, K2, Z4
+	VMOVUPD.Z (SI)(R8*1), K1, Z9
+	VADDPD    Z9, Z0, Z0
 	ADDQ      $0x00000040, R8
 	SUBQ      $0x00000008, CX
 	JG        single
 
 done:
+	VADDPD        Z4, Z0, Z0
+	VADDPD        Z5, Z1, Z1
+	VADDPD        Z6, Z2, Z2
+	VADDPD        Z7, Z3, Z3
+	VADDPD        Z2, Z0, Z0
+	VADDPD        Z3, Z1, Z1
+	VADDPD        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y15
+	VADDPD        Y15, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X15
+	VADDPD        X15, X0, X0
+	VPERMILPS     $0x4e, X0, X15
+	VADDPD        X15, X0, X0
+	VMOVSD        X0, (DI)
+	ADDQ          $0x00000008, DI
+	LEAQ          (SI)(BX*8), SI
+	DECQ          DX
+	JNZ           row
+	LDMXCSR       (SP)
+	VZEROUPPER
+	RET
+
+// func prodRows64AVX512(dst *float64, a *float64, rows int, cols int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+TEXT ·prodRows64AVX512(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSD vectors64<>+64(SB), Z11
+
+row:
+	VMOVUPS Z11, Z0
+	VMOVUPS Z11, Z1
+	VMOVUPS Z11, Z2
+	VMOVUPS Z11, Z3
+	VMOVUPS Z11, Z4
+	VMOVUPS Z11, Z5
+	VMOVUPS Z11, Z6
+	VMOVUPS Z11, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z9
+	VMULPD  Z9, Z0, Z0
+	VMOVUPS 64(SI)(R8*1), Z9
+	VMULPD  Z9, Z1, Z1
+	VMOVUPS 128(SI)(R8*1), Z9
+	VMULPD  Z9, Z2, Z2
+	VMOVUPS 192(SI)(R8*1), Z9
+	VMULPD  Z9, Z3, Z3
+	VMOVUPS 256(SI)(R8*1), Z9
+	VMULPD  Z9, Z4, Z4
+	VMOVUPS 320(SI)(R8*1), Z9
+	VMULPD  Z9, Z5, Z5
+	VMOVUPS 384(SI)(R8*1), Z9
+	VMULPD  Z9, Z6, Z6
+	VMOVUPS 448(SI)(R8*1), Z9
+	VMULPD  Z9, Z7, Z7
+	ADDQ    $0x00000200, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z9
+	VBLENDMPD Z9, Z11, K1, Z9
+	VMULPD    Z9, Z0, Z0
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	VMULPD        Z4, Z0, Z0
+	VMULPD        Z5, Z1, Z1
+	VMULPD        Z6, Z2, Z2
+	VMULPD        Z7, Z3, Z3
+	VMULPD        Z2, Z0, Z0
+	VMULPD        Z3, Z1, Z1
+	VMULPD        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y15
+	VMULPD        Y15, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X15
+	VMULPD        X15, X0, X0
+	VPERMILPS     $0x4e, X0, X15
+	VMULPD        X15, X0, X0
+	VMOVSD        X0, (DI)
+	ADDQ          $0x00000008, DI
+	LEAQ          (SI)(BX*8), SI
+	DECQ          DX
+	JNZ           row
+	LDMXCSR       (SP)
+	VZEROUPPER
+	RET
+
+// func maxRows64AVX512(dst *float64, a *float64, rows int, cols int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+TEXT ·maxRows64AVX512(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSD vectors64<>+96(SB), Z11
+
+row:
+	VMOVUPS Z11, Z0
+	VMOVUPS Z11, Z1
+	VMOVUPS Z11, Z2
+	VMOVUPS Z11, Z3
+	VMOVUPS Z11, Z4
+	VMOVUPS Z11, Z5
+	VMOVUPS Z11, Z6
+	VMOVUPS Z11, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z9
+	VMAXPD  Z9, Z0, Z0
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	VMOVUPS 64(SI)(R8*1), Z9
+	VMAXPD  Z9, Z1, Z1
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	VMOVUPS 128(SI)(R8*1), Z9
+	VMAXPD  Z9, Z2, Z2
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	VMOVUPS 192(SI)(R8*1), Z9
+	VMAXPD  Z9, Z3, Z3
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	VMOVUPS 256(SI)(R8*1), Z9
+	VMAXPD  Z9, Z4, Z4
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	VMOVUPS 320(SI)(R8*1), Z9
+	VMAXPD  Z9, Z5, Z5
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	VMOVUPS 384(SI)(R8*1), Z9
+	VMAXPD  Z9, Z6, Z6
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	VMOVUPS 448(SI)(R8*1), Z9
+	VMAXPD  Z9, Z7, Z7
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	ADDQ    $0x00000200, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z9
+	VBLENDMPD Z9, Z11, K1, Z9
+	VMAXPD    Z9, Z0, Z0
+	VCMPPD    $0x03, Z9, Z9, K2
+	VMOVAPD   Z9, K2, Z8
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	VMAXPD        Z4, Z0, Z0
+	VMAXPD        Z5, Z1, Z1
+	VMAXPD        Z6, Z2, Z2
+	VMAXPD        Z7, Z3, Z3
 	VMAXPD        Z2, Z0, Z0
 	VMAXPD        Z3, Z1, Z1
 	VMAXPD        Z1, Z0, Z0
@@ -605,61 +910,90 @@ done:
 	VMAXPD        X15, X0, X0
 	VPERMILPS     $0x4e, X0, X15
 	VMAXPD        X15, X0, X0
-	VEXTRACTF64X4 $0x01, Z4, Y15
-	VADDPD        Y15, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X15
-	VADDPD        X15, X4, X4
-	VPERMILPS     $0x4e, X4, X15
-	VADDPD        X15, X4, X4
-	VADDSD        X4, X0, X0
+	VEXTRACTF64X4 $0x01, Z8, Y15
+	VADDPD        Y15, Y8, Y8
+	VEXTRACTF128  $0x01, Y8, X15
+	VADDPD        X15, X8, X8
+	VPERMILPS     $0x4e, X8, X15
+	VADDPD        X15, X8, X8
+	VADDSD        X8, X0, X0
+	VMOVSD        X0, (DI)
+	ADDQ          $0x00000008, DI
+	LEAQ          (SI)(BX*8), SI
+	DECQ          DX
+	JNZ           row
 	LDMXCSR       (SP)
 	VZEROUPPER
-	MOVSD         X0, ret+16(FP)
 	RET
 
-// func minOf64AVX512(a *float64, n int) float64
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE, SSE2
-TEXT ·minOf64AVX512(SB), NOSPLIT, $8-24
+// func minRows64AVX512(dst *float64, a *float64, rows int, cols int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+TEXT ·minRows64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
 	ORL          $0x00008040, AX
 	MOVL         AX, 4(SP)
 	LDMXCSR      4(SP)
-	MOVQ         a+0(FP), SI
-	MOVQ         n+8(FP), CX
-	VBROADCASTSD vectors64<>+96(SB), Z7
-	VMOVUPS      Z7, Z0
-	VMOVUPS      Z7, Z1
-	VMOVUPS      Z7, Z2
-	VMOVUPS      Z7, Z3
-	VXORPS       Z4, Z4, Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
-	JL           rest
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSD vectors64<>+128(SB), Z11
+
+row:
+	VMOVUPS Z11, Z0
+	VMOVUPS Z11, Z1
+	VMOVUPS Z11, Z2
+	VMOVUPS Z11, Z3
+	VMOVUPS Z11, Z4
+	VMOVUPS Z11, Z5
+	VMOVUPS Z11, Z6
+	VMOVUPS Z11, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z5
-	VMINPD  Z5, Z0, Z0
-	VCMPPD  $0x03, Z5, Z5, K2
-	VMOVAPD Z5, K2, Z4
-	VMOVUPS 64(SI)(R8*1), Z5
-	VMINPD  Z5, Z1, Z1
-	VCMPPD  $0x03, Z5, Z5, K2
-	VMOVAPD Z5, K2, Z4
-	VMOVUPS 128(SI)(R8*1), Z5
-	VMINPD  Z5, Z2, Z2
-	VCMPPD  $0x03, Z5, Z5, K2
-	VMOVAPD Z5, K2, Z4
-	VMOVUPS 192(SI)(R8*1), Z5
-	VMINPD  Z5, Z3, Z3
-	VCMPPD  $0x03, Z5, Z5, K2
-	VMOVAPD Z5, K2, Z4
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
+	VMOVUPS (SI)(R8*1), Z9
+	VMINPD  Z9, Z0, Z0
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	VMOVUPS 64(SI)(R8*1), Z9
+	VMINPD  Z9, Z1, Z1
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	VMOVUPS 128(SI)(R8*1), Z9
+	VMINPD  Z9, Z2, Z2
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	VMOVUPS 192(SI)(R8*1), Z9
+	VMINPD  Z9, Z3, Z3
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	VMOVUPS 256(SI)(R8*1), Z9
+	VMINPD  Z9, Z4, Z4
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	VMOVUPS 320(SI)(R8*1), Z9
+	VMINPD  Z9, Z5, Z5
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	VMOVUPS 384(SI)(R8*1), Z9
+	VMINPD  Z9, Z6, Z6
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	VMOVUPS 448(SI)(R8*1), Z9
+	VMINPD  Z9, Z7, Z7
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	ADDQ    $0x00000200, R8
+	SUBQ    $0x00000040, CX
 	JGE     block
 
 rest:
-	ADDQ $0x00000020, CX
+	ADDQ $0x00000040, CX
 	JZ   done
 
 single:
@@ -669,16 +1003,20 @@ single:
 	MOVQ      $-1, R13
 	BZHIQ     AX, R13, AX
 	KMOVW     AX, K1
-	VMOVUPD.Z (SI)(R8*1), K1, Z5
-	VBLENDMPD Z5, Z7, K1, Z5
-	VMINPD    Z5, Z0, Z0
-	VCMPPD    $0x03, Z5, Z5, K2
-	VMOVAPD   Z5, K2, Z4
+	VMOVUPD.Z (SI)(R8*1), K1, Z9
+	VBLENDMPD Z9, Z11, K1, Z9
+	VMINPD    Z9, Z0, Z0
+	VCMPPD    $0x03, Z9, Z9, K2
+	VMOVAPD   Z9, K2, Z8
 	ADDQ      $0x00000040, R8
 	SUBQ      $0x00000008, CX
 	JG        single
 
 done:
+	VMINPD        Z4, Z0, Z0
+	VMINPD        Z5, Z1, Z1
+	VMINPD        Z6, Z2, Z2
+	VMINPD        Z7, Z3, Z3
 	VMINPD        Z2, Z0, Z0
 	VMINPD        Z3, Z1, Z1
 	VMINPD        Z1, Z0, Z0
@@ -688,16 +1026,20 @@ done:
 	VMINPD        X15, X0, X0
 	VPERMILPS     $0x4e, X0, X15
 	VMINPD        X15, X0, X0
-	VEXTRACTF64X4 $0x01, Z4, Y15
-	VADDPD        Y15, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X15
-	VADDPD        X15, X4, X4
-	VPERMILPS     $0x4e, X4, X15
-	VADDPD        X15, X4, X4
-	VADDSD        X4, X0, X0
+	VEXTRACTF64X4 $0x01, Z8, Y15
+	VADDPD        Y15, Y8, Y8
+	VEXTRACTF128  $0x01, Y8, X15
+	VADDPD        X15, X8, X8
+	VPERMILPS     $0x4e, X8, X15
+	VADDPD        X15, X8, X8
+	VADDSD        X8, X0, X0
+	VMOVSD        X0, (DI)
+	ADDQ          $0x00000008, DI
+	LEAQ          (SI)(BX*8), SI
+	DECQ          DX
+	JNZ           row
 	LDMXCSR       (SP)
 	VZEROUPPER
-	MOVSD         X0, ret+16(FP)
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff
@@ -708,12 +1050,16 @@ DATA vectors64<>+32(SB)/8, $0x0000000000000000
 DATA vectors64<>+40(SB)/8, $0x0000000000000000
 DATA vectors64<>+48(SB)/8, $0x0000000000000000
 DATA vectors64<>+56(SB)/8, $0x0000000000000000
-DATA vectors64<>+64(SB)/8, $0xfff0000000000000
-DATA vectors64<>+72(SB)/8, $0xfff0000000000000
-DATA vectors64<>+80(SB)/8, $0xfff0000000000000
-DATA vectors64<>+88(SB)/8, $0xfff0000000000000
-DATA vectors64<>+96(SB)/8, $0x7ff0000000000000
-DATA vectors64<>+104(SB)/8, $0x7ff0000000000000
-DATA vectors64<>+112(SB)/8, $0x7ff0000000000000
-DATA vectors64<>+120(SB)/8, $0x7ff0000000000000
-GLOBL vectors64<>(SB), RODATA|NOPTR, $128
+DATA vectors64<>+64(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+72(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+80(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+88(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+96(SB)/8, $0xfff0000000000000
+DATA vectors64<>+104(SB)/8, $0xfff0000000000000
+DATA vectors64<>+112(SB)/8, $0xfff0000000000000
+DATA vectors64<>+120(SB)/8, $0xfff0000000000000
+DATA vectors64<>+128(SB)/8, $0x7ff0000000000000
+DATA vectors64<>+136(SB)/8, $0x7ff0000000000000
+DATA vectors64<>+144(SB)/8, $0x7ff0000000000000
+DATA vectors64<>+152(SB)/8, $0x7ff0000000000000
+GLOBL vectors64<>(SB), RODATA|NOPTR, $160

@@ -40,8 +40,78 @@ func testReductions[T Float](t *testing.T, tolerance float64) {
 	}
 }
 
+func TestRows(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		testRows[float32](t, 1e-6)
+		testRows[float64](t, 1e-14)
+	})
+}
+
+// testRows compares the reductions of rows with those of slices, and products with those in float64.
+func testRows[T Float](t *testing.T, tolerance float64) {
+	for _, cols := range lengths[1:] {
+		const rows = 5
+		x := random[T](rows*cols, 0.99, 1.01)
+		for _, r := range []struct {
+			name string
+			rows func(dst, x []T, cols int)
+			one  func(x []T) T
+		}{{"Sum", SumRows[T], Sum[T]}, {"Max", MaxRows[T], MaxOf[T]}, {"Min", MinRows[T], MinOf[T]}, {"Prod", ProdRows[T], Prod[T]}} {
+			dst, check := guarded[T](rows, 0, 0)
+			r.rows(dst, x, cols)
+			check(t)
+			for i, got := range dst {
+				if want := r.one(x[i*cols:][:cols]); got != want {
+					t.Errorf("%sRows[%T] of %d columns = %v in row %d, want %v", r.name, want, cols, got, i, want)
+				}
+			}
+		}
+		want := 1.0
+		for _, v := range x {
+			want *= float64(v)
+		}
+		if got := Prod(x); !near(float64(got)/want, 1, tolerance*float64(len(x))) {
+			t.Errorf("Prod[%T] of %d = %v, want %v", got, len(x), got, want)
+		}
+	}
+}
+
+func TestExtremeColumns(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		for _, cols := range []int{1, 5, 16, 31, 64, 67, 128, 200, 300} {
+			for _, rows := range []int{0, 1, 2, 7, 33, 300} {
+				x := random[float32](rows*cols, -9, 9)
+				if rows > 2 {
+					x[2*cols] = float32(math.NaN())
+				}
+				for _, f := range []struct {
+					columns func(acc, x []float32)
+					two     func(dst, a, b []float32)
+				}{{MaxColumns[float32], Max[float32]}, {MinColumns[float32], Min[float32]}} {
+					acc, check := guarded[float32](cols, 1, 1)
+					f.columns(acc, x)
+					check(t)
+					want := random[float32](cols, 1, 1)
+					for i := range rows {
+						f.two(want, want, x[i*cols:][:cols])
+					}
+					for j, w := range want {
+						if acc[j] != w && (w == w || acc[j] == acc[j]) {
+							t.Fatalf("column %d of %d rows and %d columns is %v, want %v", j, rows, cols, acc[j], w)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestSumOfManyElements(t *testing.T) {
-	x := make([]float32, 1<<24+3)
+	n := 1<<24 + 3
+	if *billion {
+		n = 1_000_000_000
+	}
+	x := make([]float32, n)
 	for i := range x {
 		x[i] = 0.1
 	}

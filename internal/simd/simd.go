@@ -12,15 +12,7 @@
 //     them.
 //   - Assembly is called for pieces of some 10 µs, so that it never holds up Go's scheduler.
 //
-// The levels agree to a few units in the last place (ULP), not to the bit. Largest errors of the float32 functions:
-//
-//	Exp      1 ULP      Log      1 ULP
-//	Tanh     3 ULP      Sigmoid  3 ULP
-//	Log1p    3 ULP      Expm1    3 ULP
-//	Sin      2 ULP      Cos      2 ULP
-//	Erf      5 ULP
-//
-// Tanh is exactly ±1 for |x| >= 9.1, Erf for |x| >= 4. The others are correctly rounded (Rsqrt and the gradients: two or three roundings).
+// The levels agree to a few units in the last place, not to the bit; docs/accuracy.md bounds the errors.
 package simd
 
 //go:generate go -C gen run . -root ../../..

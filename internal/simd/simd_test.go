@@ -87,7 +87,7 @@ func unaryCases[T Float]() []unaryCase[T] {
 		{"Rsqrt", Rsqrt[T], func(x float64) float64 { return 1 / math.Sqrt(x) }, 0.01, 9, 1.5},
 		{"Reciprocal", Reciprocal[T], func(x float64) float64 { return 1 / x }, -9, 9, 0.5},
 		{"Relu", Relu[T], func(x float64) float64 { return max(x, 0) }, -9, 9, 0},
-		{"Exp", Exp[T], math.Exp, -87, 88, 1},
+		{"Exp", Exp[T], math.Exp, -87, 88, 1.5}, // of which Go takes a part for float64
 		{"Log", Log[T], math.Log, 1e-30, 30, 1},
 		{"Tanh", Tanh[T], math.Tanh, -10, 10, 3},
 		{"Log1p", Log1p[T], math.Log1p, -0.9, 30, 3},
@@ -156,6 +156,23 @@ func binaryCases[T Float]() []binaryCase[T] {
 			TanhGrad(dst, a, b)
 		}, func(a, b float64) float64 { return a * (1 - b*b) }, 4},
 		{"SigmoidGrad", SigmoidGrad[T], func(a, b float64) float64 { return a * (1 - b) * b }, 4},
+		{"Pow", Pow[T], math.Pow, 1},
+		{"Clamp", func(dst, a, b []T) { Clamp(dst, a, -1, 2) }, func(a, b float64) float64 { return min(max(a, -1), 2) }, 0},
+		{"Clamp without bounds", func(dst, a, b []T) { Clamp(dst, a, T(math.NaN()), T(math.NaN())) },
+			func(a, b float64) float64 { return a }, 0},
+		{"Add4", func(dst, a, b []T) { Add4(dst, a, b, a, b) }, func(a, b float64) float64 { return float64(T(a) + T(b) + T(a) + T(b)) }, 0},
+		{"DivNoNaN", func(dst, a, b []T) { DivNoNaN(dst, a, everyFourthZero(b)) }, func(a, b float64) float64 {
+			if b == 0 {
+				return 0
+			}
+			return a / b
+		}, 0.5},
+		{"MulNoNaN", func(dst, a, b []T) { MulNoNaN(dst, a, everyFourthZero(b)) }, func(a, b float64) float64 {
+			if b == 0 {
+				return 0
+			}
+			return a * b
+		}, 0.5},
 	}
 	for _, s := range []struct {
 		name string
@@ -186,6 +203,13 @@ func binaryCases[T Float]() []binaryCase[T] {
 	return cases
 }
 
+func everyFourthZero[T Float](x []T) []T {
+	for i := 0; i < len(x); i += 4 {
+		x[i] = 0
+	}
+	return x
+}
+
 func TestBinary(t *testing.T) {
 	atLevels(t, func(t *testing.T) {
 		testBinary[float32](t)
@@ -208,6 +232,25 @@ func testBinary[T Float](t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestFill(t *testing.T) {
+	const quiet, signaling = 0xffc00001, 0x7fa00003 // bits of what is not a number stay
+	atLevels(t, func(t *testing.T) {
+		for _, n := range lengths {
+			a, b := make([]uint32, n+1), make([]uint64, n+1)
+			Fill(a[:n], signaling)
+			Fill(b[:n], quiet<<32|signaling)
+			for i := range n {
+				if a[i] != signaling || b[i] != quiet<<32|signaling {
+					t.Fatalf("%d elements are %x and %x at %d", n, a[i], b[i], i)
+				}
+			}
+			if a[n] != 0 || b[n] != 0 {
+				t.Fatalf("the element after %d is overwritten", n)
+			}
+		}
+	})
 }
 
 func TestInPlace(t *testing.T) {
@@ -261,6 +304,31 @@ func TestSpecialValues(t *testing.T) {
 						t.Errorf("%s(%v) = %v, want %v", tt.name, src[i], dst[i], want)
 					}
 				}
+			}
+		}
+	})
+}
+
+// TestPowSpecialValues compares all pairs of numbers that are special as base or exponent with what Go gives.
+func TestPowSpecialValues(t *testing.T) {
+	inf := float32(math.Inf(1))
+	special := []float32{float32(math.NaN()), inf, -inf, 0, float32(math.Copysign(0, -1)), 1, -1, 2, -2, 0.5, -0.5, 3, -3, 1.5, -1.5,
+		1e30, -1e30, 1e-30, 16777215, -16777215, 16777216, 33554433, 0.99999994, 1.0000001}
+	var a, b, want []float32
+	for _, x := range special {
+		for _, y := range special {
+			a, b, want = append(a, x), append(b, y), append(want, float32(math.Pow(float64(x), float64(y))))
+		}
+	}
+	dst := make([]float32, len(a))
+	atLevels(t, func(t *testing.T) {
+		Pow(dst, a, b)
+		for i, w := range want {
+			if w != 0 && math.Abs(float64(w)) < 0x1p-126 {
+				w = 0
+			}
+			if d := ulps(dst[i], float64(w)); d > 1 || math.Signbit(float64(w)) != math.Signbit(float64(dst[i])) && w == w {
+				t.Errorf("Pow(%v, %v) = %v, want %v", a[i], b[i], dst[i], w)
 			}
 		}
 	})

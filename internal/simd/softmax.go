@@ -2,13 +2,20 @@ package simd
 
 import "math"
 
-// softmaxKernels is the assembly of softmax, for float32 alone.
-type softmaxKernels struct {
-	rows levels[func(dst, src *float32, rows, cols int, largest, sum *float32)]
-	sums levels[func(src *float32, rows, cols int, largest, sum *float32)]
+// softmaxKernels is the assembly of softmax.
+type softmaxKernels[T Float] struct {
+	rows levels[func(dst, src *T, rows, cols int, largest, sum *T)]
+	sums levels[func(src *T, rows, cols int, largest, sum *T)]
 }
 
-var softmaxAsm softmaxKernels
+var softmaxAsm pair[softmaxKernels[float32], softmaxKernels[float64]]
+
+func softmaxOf[T Float]() *softmaxKernels[T] {
+	if isFloat32[T]() {
+		return cast[softmaxKernels[T]](&softmaxAsm.f32)
+	}
+	return cast[softmaxKernels[T]](&softmaxAsm.f64)
+}
 
 // SoftmaxRows: dst = e^src / the sum of e^src, for each row of cols elements. It also sets largest[i] to the largest
 // element of row i and sum[i] to the sum of e^(src - largest[i]): what cross entropies need besides.
@@ -19,22 +26,21 @@ func SoftmaxRows[T Float](dst, src []T, cols int, largest, sum []T) {
 	}
 	src, largest, sum = src[:len(dst)], largest[:rows], sum[:rows]
 	l := Current()
-	if l == Generic || !isFloat32[T]() {
+	if l == Generic {
 		for i := range rows {
 			softmaxGo(dst[i*cols:][:cols], src[i*cols:][:cols], &largest[i], &sum[i])
 		}
 		return
 	}
-	d, s, m, t := as[float32](dst), as[float32](src), as[float32](largest), as[float32](sum)
 	if cols > piece {
 		for i := range rows {
-			softmaxLong(d[i*cols:][:cols], s[i*cols:][:cols], &m[i], &t[i])
+			softmaxLong(dst[i*cols:][:cols], src[i*cols:][:cols], &largest[i], &sum[i])
 		}
 		return
 	}
-	step := max(1, piece/cols)
+	step, f := max(1, piece/cols), softmaxOf[T]().rows[l-1]
 	for i := 0; i < rows; i += step {
-		softmaxAsm.rows[l-1](&d[i*cols], &s[i*cols], min(step, rows-i), cols, &m[i], &t[i])
+		f(&dst[i*cols], &src[i*cols], min(step, rows-i), cols, &largest[i], &sum[i])
 	}
 }
 
@@ -47,22 +53,21 @@ func ExpSums[T Float](largest, sum, src []T, cols int) {
 	}
 	largest, sum = largest[:rows], sum[:rows]
 	l := Current()
-	if l == Generic || !isFloat32[T]() {
+	if l == Generic {
 		for i := range rows {
 			expSumGo(src[i*cols:][:cols], &largest[i], &sum[i])
 		}
 		return
 	}
-	s, m, t := as[float32](src), as[float32](largest), as[float32](sum)
 	if cols > piece {
 		for i := range rows {
-			expSumLong(s[i*cols:][:cols], &m[i], &t[i])
+			expSumLong(src[i*cols:][:cols], &largest[i], &sum[i])
 		}
 		return
 	}
-	step := max(1, piece/cols)
+	step, f := max(1, piece/cols), softmaxOf[T]().sums[l-1]
 	for i := 0; i < rows; i += step {
-		softmaxAsm.sums[l-1](&s[i*cols], min(step, rows-i), cols, &m[i], &t[i])
+		f(&src[i*cols], min(step, rows-i), cols, &largest[i], &sum[i])
 	}
 }
 
@@ -84,7 +89,7 @@ func rowsOf(n, cols int) int {
 }
 
 // softmaxLong is SoftmaxRows for a row that takes several calls.
-func softmaxLong(dst, src []float32, largest, sum *float32) {
+func softmaxLong[T Float](dst, src []T, largest, sum *T) {
 	expSumLong(src, largest, sum)
 	SubScalar(dst, src, *largest)
 	Exp(dst, dst)
@@ -92,14 +97,14 @@ func softmaxLong(dst, src []float32, largest, sum *float32) {
 }
 
 // expSumLong adds up pieces with their own largest elements.
-func expSumLong(src []float32, largest, sum *float32) {
-	l := Current()
+func expSumLong[T Float](src []T, largest, sum *T) {
+	f := softmaxOf[T]().sums[Current()-1]
 	m, s := math.Inf(-1), 0.0
 	for i := 0; i < len(src); i += piece {
-		softmaxAsm.sums[l-1](&src[i], 1, min(piece, len(src)-i), largest, sum)
+		f(&src[i], 1, min(piece, len(src)-i), largest, sum)
 		m, s = addExpSums(m, s, float64(*largest), float64(*sum))
 	}
-	*largest, *sum = float32(m), float32(s)
+	*largest, *sum = T(m), T(s)
 }
 
 // addExpSums adds two sums of exponentials relative to their largest elements a and b.

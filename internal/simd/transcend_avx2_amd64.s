@@ -559,8 +559,7 @@ block:
 	VMOVUPS      Y1, Y0
 	VADDPS       Y10, Y0, Y6
 	VSUBPS       Y10, Y6, Y7
-	VDIVPS       Y7, Y0, Y2
-	VMOVUPS      Y2, Y7
+	VDIVPS       Y7, Y0, Y7
 	VPSUBD       Y9, Y6, Y2
 	VPSRAD       $0x17, Y2, Y2
 	VPSLLD       $0x17, Y2, Y3
@@ -602,8 +601,7 @@ block:
 	VMOVUPS      Y1, Y0
 	VADDPS       Y10, Y0, Y6
 	VSUBPS       Y10, Y6, Y7
-	VDIVPS       Y7, Y0, Y2
-	VMOVUPS      Y2, Y7
+	VDIVPS       Y7, Y0, Y7
 	VPSUBD       Y9, Y6, Y2
 	VPSRAD       $0x17, Y2, Y2
 	VPSLLD       $0x17, Y2, Y3
@@ -660,8 +658,7 @@ single:
 	VMOVUPS      Y1, Y0
 	VADDPS       Y10, Y0, Y6
 	VSUBPS       Y10, Y6, Y7
-	VDIVPS       Y7, Y0, Y2
-	VMOVUPS      Y2, Y7
+	VDIVPS       Y7, Y0, Y7
 	VPSUBD       Y9, Y6, Y2
 	VPSRAD       $0x17, Y2, Y2
 	VPSLLD       $0x17, Y2, Y3
@@ -833,125 +830,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func erf32AVX2(dst *float32, src *float32, n int)
-// Requires: AVX, CMOV, FMA3, SSE
-TEXT ·erf32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
-	MOVQ         dst+0(FP), DI
-	MOVQ         src+8(FP), SI
-	MOVQ         n+16(FP), CX
-	VBROADCASTSS vectors32<>+896(SB), Y9
-	VBROADCASTSS vectors32<>+992(SB), Y10
-	VBROADCASTSS vectors32<>+1088(SB), Y11
-	VBROADCASTSS vectors32<>+1120(SB), Y12
-	VBROADCASTSS vectors32<>+1152(SB), Y13
-	VBROADCASTSS vectors32<>+1184(SB), Y14
-	VBROADCASTSS vectors32<>+1216(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
-	JL           rest
-
-block:
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     Y1, Y0
-	VANDPS      Y9, Y0, Y2
-	VMINPS      Y2, Y11, Y2
-	VMULPS      Y2, Y2, Y3
-	VMOVUPS     Y12, Y4
-	VFMADD213PS Y13, Y3, Y4
-	VFMADD213PS Y14, Y3, Y4
-	VFMADD213PS Y15, Y3, Y4
-	VFMADD213PS vectors32<>+1248(SB), Y3, Y4
-	VFMADD213PS vectors32<>+1280(SB), Y3, Y4
-	VMOVUPS     vectors32<>+1312(SB), Y5
-	VFMADD213PS vectors32<>+1344(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1376(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1408(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1440(SB), Y3, Y5
-	VFMADD213PS vectors32<>+320(SB), Y3, Y5
-	VMULPS      Y2, Y4, Y4
-	VDIVPS      Y5, Y4, Y4
-	VMOVUPS     vectors32<>+320(SB), Y5
-	VMINPS      Y4, Y5, Y4
-	VANDPS      Y10, Y0, Y0
-	VORPS       Y4, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     32(SI)(R8*1), Y1
-	VMOVUPS     Y1, Y0
-	VANDPS      Y9, Y0, Y2
-	VMINPS      Y2, Y11, Y2
-	VMULPS      Y2, Y2, Y3
-	VMOVUPS     Y12, Y4
-	VFMADD213PS Y13, Y3, Y4
-	VFMADD213PS Y14, Y3, Y4
-	VFMADD213PS Y15, Y3, Y4
-	VFMADD213PS vectors32<>+1248(SB), Y3, Y4
-	VFMADD213PS vectors32<>+1280(SB), Y3, Y4
-	VMOVUPS     vectors32<>+1312(SB), Y5
-	VFMADD213PS vectors32<>+1344(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1376(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1408(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1440(SB), Y3, Y5
-	VFMADD213PS vectors32<>+320(SB), Y3, Y5
-	VMULPS      Y2, Y4, Y4
-	VDIVPS      Y5, Y4, Y4
-	VMOVUPS     vectors32<>+320(SB), Y5
-	VMINPS      Y4, Y5, Y4
-	VANDPS      Y10, Y0, Y0
-	VORPS       Y4, Y0, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JGE         block
-
-rest:
-	ADDQ $0x00000010, CX
-	JZ   done
-
-single:
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors32<>+32(SB), R13
-	VMOVUPS     (R13)(AX*4), Y8
-	VMASKMOVPS  (SI)(R8*1), Y8, Y1
-	VMOVUPS     Y1, Y0
-	VANDPS      Y9, Y0, Y2
-	VMINPS      Y2, Y11, Y2
-	VMULPS      Y2, Y2, Y3
-	VMOVUPS     Y12, Y4
-	VFMADD213PS Y13, Y3, Y4
-	VFMADD213PS Y14, Y3, Y4
-	VFMADD213PS Y15, Y3, Y4
-	VFMADD213PS vectors32<>+1248(SB), Y3, Y4
-	VFMADD213PS vectors32<>+1280(SB), Y3, Y4
-	VMOVUPS     vectors32<>+1312(SB), Y5
-	VFMADD213PS vectors32<>+1344(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1376(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1408(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1440(SB), Y3, Y5
-	VFMADD213PS vectors32<>+320(SB), Y3, Y5
-	VMULPS      Y2, Y4, Y4
-	VDIVPS      Y5, Y4, Y4
-	VMOVUPS     vectors32<>+320(SB), Y5
-	VMINPS      Y4, Y5, Y4
-	VANDPS      Y10, Y0, Y0
-	VORPS       Y4, Y0, Y0
-	VMASKMOVPS  Y0, Y8, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JG          single
-
-done:
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
 // func sin32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·sin32AVX2(SB), NOSPLIT, $8-24
@@ -963,13 +841,13 @@ TEXT ·sin32AVX2(SB), NOSPLIT, $8-24
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
-	VBROADCASTSS vectors32<>+1472(SB), Y9
-	VBROADCASTSS vectors32<>+1504(SB), Y10
-	VBROADCASTSS vectors32<>+1536(SB), Y11
-	VBROADCASTSS vectors32<>+1568(SB), Y12
+	VBROADCASTSS vectors32<>+1088(SB), Y9
+	VBROADCASTSS vectors32<>+1120(SB), Y10
+	VBROADCASTSS vectors32<>+1152(SB), Y11
+	VBROADCASTSS vectors32<>+1184(SB), Y12
 	VBROADCASTSS vectors32<>+480(SB), Y13
 	VBROADCASTSS vectors32<>+320(SB), Y14
-	VBROADCASTSS vectors32<>+1600(SB), Y15
+	VBROADCASTSS vectors32<>+1216(SB), Y15
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -985,13 +863,13 @@ block:
 	VCVTPS2DQ    Y2, Y2
 	VMULPS       Y0, Y0, Y3
 	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1632(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+1664(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1248(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
 	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1696(SB), Y5
-	VFMADD213PS  vectors32<>+1728(SB), Y3, Y5
-	VFMADD213PS  vectors32<>+1760(SB), Y3, Y5
+	VMOVUPS      vectors32<>+1312(SB), Y5
+	VFMADD213PS  vectors32<>+1344(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
 	VMULPS       Y3, Y5, Y5
 	VSUBPS       Y13, Y5, Y5
 	VFMADD213PS  Y14, Y3, Y5
@@ -1011,13 +889,13 @@ block:
 	VCVTPS2DQ    Y2, Y2
 	VMULPS       Y0, Y0, Y3
 	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1632(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+1664(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1248(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
 	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1696(SB), Y5
-	VFMADD213PS  vectors32<>+1728(SB), Y3, Y5
-	VFMADD213PS  vectors32<>+1760(SB), Y3, Y5
+	VMOVUPS      vectors32<>+1312(SB), Y5
+	VFMADD213PS  vectors32<>+1344(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
 	VMULPS       Y3, Y5, Y5
 	VSUBPS       Y13, Y5, Y5
 	VFMADD213PS  Y14, Y3, Y5
@@ -1052,13 +930,13 @@ single:
 	VCVTPS2DQ    Y2, Y2
 	VMULPS       Y0, Y0, Y3
 	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1632(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+1664(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1248(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
 	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1696(SB), Y5
-	VFMADD213PS  vectors32<>+1728(SB), Y3, Y5
-	VFMADD213PS  vectors32<>+1760(SB), Y3, Y5
+	VMOVUPS      vectors32<>+1312(SB), Y5
+	VFMADD213PS  vectors32<>+1344(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
 	VMULPS       Y3, Y5, Y5
 	VSUBPS       Y13, Y5, Y5
 	VFMADD213PS  Y14, Y3, Y5
@@ -1088,13 +966,13 @@ TEXT ·cos32AVX2(SB), NOSPLIT, $8-24
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
-	VBROADCASTSS vectors32<>+1472(SB), Y9
-	VBROADCASTSS vectors32<>+1504(SB), Y10
-	VBROADCASTSS vectors32<>+1536(SB), Y11
-	VBROADCASTSS vectors32<>+1568(SB), Y12
+	VBROADCASTSS vectors32<>+1088(SB), Y9
+	VBROADCASTSS vectors32<>+1120(SB), Y10
+	VBROADCASTSS vectors32<>+1152(SB), Y11
+	VBROADCASTSS vectors32<>+1184(SB), Y12
 	VBROADCASTSS vectors32<>+480(SB), Y13
 	VBROADCASTSS vectors32<>+320(SB), Y14
-	VBROADCASTSS vectors32<>+1600(SB), Y15
+	VBROADCASTSS vectors32<>+1216(SB), Y15
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -1108,16 +986,16 @@ block:
 	VFNMADD231PS Y11, Y2, Y0
 	VFNMADD231PS Y12, Y2, Y0
 	VCVTPS2DQ    Y2, Y2
-	VPADDD       vectors32<>+1792(SB), Y2, Y2
+	VPADDD       vectors32<>+1408(SB), Y2, Y2
 	VMULPS       Y0, Y0, Y3
 	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1632(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+1664(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1248(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
 	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1696(SB), Y5
-	VFMADD213PS  vectors32<>+1728(SB), Y3, Y5
-	VFMADD213PS  vectors32<>+1760(SB), Y3, Y5
+	VMOVUPS      vectors32<>+1312(SB), Y5
+	VFMADD213PS  vectors32<>+1344(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
 	VMULPS       Y3, Y5, Y5
 	VSUBPS       Y13, Y5, Y5
 	VFMADD213PS  Y14, Y3, Y5
@@ -1135,16 +1013,16 @@ block:
 	VFNMADD231PS Y11, Y2, Y0
 	VFNMADD231PS Y12, Y2, Y0
 	VCVTPS2DQ    Y2, Y2
-	VPADDD       vectors32<>+1792(SB), Y2, Y2
+	VPADDD       vectors32<>+1408(SB), Y2, Y2
 	VMULPS       Y0, Y0, Y3
 	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1632(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+1664(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1248(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
 	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1696(SB), Y5
-	VFMADD213PS  vectors32<>+1728(SB), Y3, Y5
-	VFMADD213PS  vectors32<>+1760(SB), Y3, Y5
+	VMOVUPS      vectors32<>+1312(SB), Y5
+	VFMADD213PS  vectors32<>+1344(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
 	VMULPS       Y3, Y5, Y5
 	VSUBPS       Y13, Y5, Y5
 	VFMADD213PS  Y14, Y3, Y5
@@ -1177,16 +1055,16 @@ single:
 	VFNMADD231PS Y11, Y2, Y0
 	VFNMADD231PS Y12, Y2, Y0
 	VCVTPS2DQ    Y2, Y2
-	VPADDD       vectors32<>+1792(SB), Y2, Y2
+	VPADDD       vectors32<>+1408(SB), Y2, Y2
 	VMULPS       Y0, Y0, Y3
 	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1632(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+1664(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1248(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
 	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1696(SB), Y5
-	VFMADD213PS  vectors32<>+1728(SB), Y3, Y5
-	VFMADD213PS  vectors32<>+1760(SB), Y3, Y5
+	VMOVUPS      vectors32<>+1312(SB), Y5
+	VFMADD213PS  vectors32<>+1344(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
 	VMULPS       Y3, Y5, Y5
 	VSUBPS       Y13, Y5, Y5
 	VFMADD213PS  Y14, Y3, Y5
@@ -1636,6 +1514,400 @@ doneExp:
 	VZEROUPPER
 	RET
 
+// func erf32AVX2(dst *float32, src *float32, n int)
+// Requires: AVX, CMOV, FMA3, SSE
+TEXT ·erf32AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS vectors32<>+896(SB), Y9
+	VBROADCASTSS vectors32<>+992(SB), Y10
+	VBROADCASTSS vectors32<>+1440(SB), Y11
+	VBROADCASTSS vectors32<>+1472(SB), Y12
+	VBROADCASTSS vectors32<>+1504(SB), Y13
+	VBROADCASTSS vectors32<>+1536(SB), Y14
+	VBROADCASTSS vectors32<>+1568(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS     (SI)(R8*1), Y1
+	VMOVUPS     Y1, Y0
+	VANDPS      Y9, Y0, Y2
+	VMINPS      Y2, Y11, Y2
+	VMULPS      Y2, Y2, Y3
+	VMOVUPS     Y12, Y4
+	VFMADD213PS Y13, Y3, Y4
+	VFMADD213PS Y14, Y3, Y4
+	VFMADD213PS Y15, Y3, Y4
+	VFMADD213PS vectors32<>+1600(SB), Y3, Y4
+	VFMADD213PS vectors32<>+1632(SB), Y3, Y4
+	VMOVUPS     vectors32<>+1664(SB), Y5
+	VFMADD213PS vectors32<>+1696(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1728(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1760(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1792(SB), Y3, Y5
+	VFMADD213PS vectors32<>+320(SB), Y3, Y5
+	VMULPS      Y2, Y4, Y4
+	VDIVPS      Y5, Y4, Y4
+	VMOVUPS     vectors32<>+320(SB), Y5
+	VMINPS      Y4, Y5, Y4
+	VANDPS      Y10, Y0, Y0
+	VORPS       Y4, Y0, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	VMOVUPS     32(SI)(R8*1), Y1
+	VMOVUPS     Y1, Y0
+	VANDPS      Y9, Y0, Y2
+	VMINPS      Y2, Y11, Y2
+	VMULPS      Y2, Y2, Y3
+	VMOVUPS     Y12, Y4
+	VFMADD213PS Y13, Y3, Y4
+	VFMADD213PS Y14, Y3, Y4
+	VFMADD213PS Y15, Y3, Y4
+	VFMADD213PS vectors32<>+1600(SB), Y3, Y4
+	VFMADD213PS vectors32<>+1632(SB), Y3, Y4
+	VMOVUPS     vectors32<>+1664(SB), Y5
+	VFMADD213PS vectors32<>+1696(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1728(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1760(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1792(SB), Y3, Y5
+	VFMADD213PS vectors32<>+320(SB), Y3, Y5
+	VMULPS      Y2, Y4, Y4
+	VDIVPS      Y5, Y4, Y4
+	VMOVUPS     vectors32<>+320(SB), Y5
+	VMINPS      Y4, Y5, Y4
+	VANDPS      Y10, Y0, Y0
+	VORPS       Y4, Y0, Y0
+	VMOVUPS     Y0, 32(DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, CX
+	JGE         block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ        $0x00000008, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	NEGQ        AX
+	LEAQ        vectors32<>+32(SB), R13
+	VMOVUPS     (R13)(AX*4), Y8
+	VMASKMOVPS  (SI)(R8*1), Y8, Y1
+	VMOVUPS     Y1, Y0
+	VANDPS      Y9, Y0, Y2
+	VMINPS      Y2, Y11, Y2
+	VMULPS      Y2, Y2, Y3
+	VMOVUPS     Y12, Y4
+	VFMADD213PS Y13, Y3, Y4
+	VFMADD213PS Y14, Y3, Y4
+	VFMADD213PS Y15, Y3, Y4
+	VFMADD213PS vectors32<>+1600(SB), Y3, Y4
+	VFMADD213PS vectors32<>+1632(SB), Y3, Y4
+	VMOVUPS     vectors32<>+1664(SB), Y5
+	VFMADD213PS vectors32<>+1696(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1728(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1760(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1792(SB), Y3, Y5
+	VFMADD213PS vectors32<>+320(SB), Y3, Y5
+	VMULPS      Y2, Y4, Y4
+	VDIVPS      Y5, Y4, Y4
+	VMOVUPS     vectors32<>+320(SB), Y5
+	VMINPS      Y4, Y5, Y4
+	VANDPS      Y10, Y0, Y0
+	VORPS       Y4, Y0, Y0
+	VMASKMOVPS  Y0, Y8, (DI)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000008, CX
+	JG          single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func pow32AVX2(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·pow32AVX2(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSS vectors32<>+320(SB), Y12
+	VBROADCASTSS vectors32<>+32(SB), Y13
+	VBROADCASTSS vectors32<>+384(SB), Y14
+	VBROADCASTSS vectors32<>+800(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      (DX)(R8*1), Y2
+	VANDPS       vectors32<>+896(SB), Y1, Y3
+	VMOVUPS      vectors32<>+448(SB), Y4
+	VPSUBD       Y4, Y3, Y4
+	VPSRAD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y4, Y5
+	VPSUBD       Y5, Y3, Y5
+	VSUBPS       Y12, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VCMPPS       $0x00, Y13, Y3, Y7
+	VBLENDVPS    Y7, Y15, Y4, Y4
+	VCMPPS       $0x15, Y14, Y3, Y6
+	VBLENDVPS    Y6, Y3, Y4, Y4
+	VCVTPS2PD    X5, Y6
+	VCVTPS2PD    X4, Y9
+	VMOVUPS      vectors32<>+1824(SB), Y7
+	VFMADD213PD  vectors32<>+1856(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1888(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1920(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1952(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1984(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2016(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2048(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2080(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2112(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2144(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2176(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2208(SB), Y6, Y7
+	VFMADD213PD  Y9, Y6, Y7
+	VCVTPS2PD    X2, Y9
+	VMULPD       Y9, Y7, Y6
+	VMOVUPS      vectors32<>+2240(SB), Y8
+	VMINPD       Y6, Y8, Y6
+	VMOVUPS      vectors32<>+2272(SB), Y8
+	VMAXPD       Y6, Y8, Y6
+	VROUNDPD     $0x08, Y6, Y8
+	VSUBPD       Y8, Y6, Y6
+	VMOVUPS      vectors32<>+2304(SB), Y7
+	VFMADD213PD  vectors32<>+2336(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2368(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2400(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2432(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2464(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2496(SB), Y6, Y7
+	VMOVUPS      vectors32<>+2528(SB), Y9
+	VFMADD213PD  Y9, Y6, Y7
+	VADDPD       vectors32<>+2560(SB), Y8, Y8
+	VPSLLQ       $0x34, Y8, Y8
+	VPADDQ       Y8, Y7, Y7
+	VCVTPD2PSY   Y7, X0
+	VEXTRACTF128 $0x01, Y5, X6
+	VCVTPS2PD    X6, Y6
+	VEXTRACTF128 $0x01, Y4, X9
+	VCVTPS2PD    X9, Y9
+	VMOVUPS      vectors32<>+1824(SB), Y7
+	VFMADD213PD  vectors32<>+1856(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1888(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1920(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1952(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1984(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2016(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2048(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2080(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2112(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2144(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2176(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2208(SB), Y6, Y7
+	VFMADD213PD  Y9, Y6, Y7
+	VEXTRACTF128 $0x01, Y2, X9
+	VCVTPS2PD    X9, Y9
+	VMULPD       Y9, Y7, Y6
+	VMOVUPS      vectors32<>+2240(SB), Y8
+	VMINPD       Y6, Y8, Y6
+	VMOVUPS      vectors32<>+2272(SB), Y8
+	VMAXPD       Y6, Y8, Y6
+	VROUNDPD     $0x08, Y6, Y8
+	VSUBPD       Y8, Y6, Y6
+	VMOVUPS      vectors32<>+2304(SB), Y7
+	VFMADD213PD  vectors32<>+2336(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2368(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2400(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2432(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2464(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2496(SB), Y6, Y7
+	VMOVUPS      vectors32<>+2528(SB), Y9
+	VFMADD213PD  Y9, Y6, Y7
+	VADDPD       vectors32<>+2560(SB), Y8, Y8
+	VPSLLQ       $0x34, Y8, Y8
+	VPADDQ       Y8, Y7, Y7
+	VCVTPD2PSY   Y7, X7
+	VINSERTF128  $0x01, X7, Y0, Y0
+	VCMPPS       $0x00, Y12, Y3, Y4
+	VBLENDVPS    Y4, Y12, Y0, Y0
+	VCMPPS       $0x00, Y13, Y2, Y4
+	VBLENDVPS    Y4, Y12, Y0, Y0
+	VROUNDPS     $0x08, Y2, Y4
+	VMOVUPS      Y0, Y6
+	VMOVUPS      vectors32<>+768(SB), Y7
+	VCMPPS       $0x11, Y13, Y1, Y8
+	VBLENDVPS    Y8, Y7, Y6, Y6
+	VCMPPS       $0x00, Y15, Y1, Y8
+	VBLENDVPS    Y8, Y0, Y6, Y6
+	VCMPPS       $0x00, Y2, Y4, Y8
+	VBLENDVPS    Y8, Y0, Y6, Y6
+	VMOVUPS      Y6, Y0
+	VMULPS       vectors32<>+480(SB), Y2, Y5
+	VROUNDPS     $0x08, Y5, Y7
+	VANDPS       vectors32<>+992(SB), Y1, Y6
+	VCMPPS       $0x00, Y5, Y7, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VCMPPS       $0x04, Y2, Y4, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VXORPS       Y6, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000008, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors32<>+32(SB), R13
+	VMOVUPS      (R13)(AX*4), Y11
+	VMASKMOVPS   (SI)(R8*1), Y11, Y1
+	VMASKMOVPS   (DX)(R8*1), Y11, Y2
+	VANDPS       vectors32<>+896(SB), Y1, Y3
+	VMOVUPS      vectors32<>+448(SB), Y4
+	VPSUBD       Y4, Y3, Y4
+	VPSRAD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y4, Y5
+	VPSUBD       Y5, Y3, Y5
+	VSUBPS       Y12, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VCMPPS       $0x00, Y13, Y3, Y7
+	VBLENDVPS    Y7, Y15, Y4, Y4
+	VCMPPS       $0x15, Y14, Y3, Y6
+	VBLENDVPS    Y6, Y3, Y4, Y4
+	VCVTPS2PD    X5, Y6
+	VCVTPS2PD    X4, Y9
+	VMOVUPS      vectors32<>+1824(SB), Y7
+	VFMADD213PD  vectors32<>+1856(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1888(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1920(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1952(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1984(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2016(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2048(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2080(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2112(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2144(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2176(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2208(SB), Y6, Y7
+	VFMADD213PD  Y9, Y6, Y7
+	VCVTPS2PD    X2, Y9
+	VMULPD       Y9, Y7, Y6
+	VMOVUPS      vectors32<>+2240(SB), Y8
+	VMINPD       Y6, Y8, Y6
+	VMOVUPS      vectors32<>+2272(SB), Y8
+	VMAXPD       Y6, Y8, Y6
+	VROUNDPD     $0x08, Y6, Y8
+	VSUBPD       Y8, Y6, Y6
+	VMOVUPS      vectors32<>+2304(SB), Y7
+	VFMADD213PD  vectors32<>+2336(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2368(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2400(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2432(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2464(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2496(SB), Y6, Y7
+	VMOVUPS      vectors32<>+2528(SB), Y9
+	VFMADD213PD  Y9, Y6, Y7
+	VADDPD       vectors32<>+2560(SB), Y8, Y8
+	VPSLLQ       $0x34, Y8, Y8
+	VPADDQ       Y8, Y7, Y7
+	VCVTPD2PSY   Y7, X0
+	VEXTRACTF128 $0x01, Y5, X6
+	VCVTPS2PD    X6, Y6
+	VEXTRACTF128 $0x01, Y4, X9
+	VCVTPS2PD    X9, Y9
+	VMOVUPS      vectors32<>+1824(SB), Y7
+	VFMADD213PD  vectors32<>+1856(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1888(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1920(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1952(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+1984(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2016(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2048(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2080(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2112(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2144(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2176(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2208(SB), Y6, Y7
+	VFMADD213PD  Y9, Y6, Y7
+	VEXTRACTF128 $0x01, Y2, X9
+	VCVTPS2PD    X9, Y9
+	VMULPD       Y9, Y7, Y6
+	VMOVUPS      vectors32<>+2240(SB), Y8
+	VMINPD       Y6, Y8, Y6
+	VMOVUPS      vectors32<>+2272(SB), Y8
+	VMAXPD       Y6, Y8, Y6
+	VROUNDPD     $0x08, Y6, Y8
+	VSUBPD       Y8, Y6, Y6
+	VMOVUPS      vectors32<>+2304(SB), Y7
+	VFMADD213PD  vectors32<>+2336(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2368(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2400(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2432(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2464(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2496(SB), Y6, Y7
+	VMOVUPS      vectors32<>+2528(SB), Y9
+	VFMADD213PD  Y9, Y6, Y7
+	VADDPD       vectors32<>+2560(SB), Y8, Y8
+	VPSLLQ       $0x34, Y8, Y8
+	VPADDQ       Y8, Y7, Y7
+	VCVTPD2PSY   Y7, X7
+	VINSERTF128  $0x01, X7, Y0, Y0
+	VCMPPS       $0x00, Y12, Y3, Y4
+	VBLENDVPS    Y4, Y12, Y0, Y0
+	VCMPPS       $0x00, Y13, Y2, Y4
+	VBLENDVPS    Y4, Y12, Y0, Y0
+	VROUNDPS     $0x08, Y2, Y4
+	VMOVUPS      Y0, Y6
+	VMOVUPS      vectors32<>+768(SB), Y7
+	VCMPPS       $0x11, Y13, Y1, Y8
+	VBLENDVPS    Y8, Y7, Y6, Y6
+	VCMPPS       $0x00, Y15, Y1, Y8
+	VBLENDVPS    Y8, Y0, Y6, Y6
+	VCMPPS       $0x00, Y2, Y4, Y8
+	VBLENDVPS    Y8, Y0, Y6, Y6
+	VMOVUPS      Y6, Y0
+	VMULPS       vectors32<>+480(SB), Y2, Y5
+	VROUNDPS     $0x08, Y5, Y7
+	VANDPS       vectors32<>+992(SB), Y1, Y6
+	VCMPPS       $0x00, Y5, Y7, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VCMPPS       $0x04, Y2, Y4, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VXORPS       Y6, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+8(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+16(SB)/8, $0xffffffffffffffff
@@ -1772,96 +2044,2072 @@ DATA vectors32<>+1056(SB)/8, $0xc1900000c1900000
 DATA vectors32<>+1064(SB)/8, $0xc1900000c1900000
 DATA vectors32<>+1072(SB)/8, $0xc1900000c1900000
 DATA vectors32<>+1080(SB)/8, $0xc1900000c1900000
-DATA vectors32<>+1088(SB)/8, $0x407b851f407b851f
-DATA vectors32<>+1096(SB)/8, $0x407b851f407b851f
-DATA vectors32<>+1104(SB)/8, $0x407b851f407b851f
-DATA vectors32<>+1112(SB)/8, $0x407b851f407b851f
-DATA vectors32<>+1120(SB)/8, $0x3609088836090888
-DATA vectors32<>+1128(SB)/8, $0x3609088836090888
-DATA vectors32<>+1136(SB)/8, $0x3609088836090888
-DATA vectors32<>+1144(SB)/8, $0x3609088836090888
-DATA vectors32<>+1152(SB)/8, $0x3995526239955262
-DATA vectors32<>+1160(SB)/8, $0x3995526239955262
-DATA vectors32<>+1168(SB)/8, $0x3995526239955262
-DATA vectors32<>+1176(SB)/8, $0x3995526239955262
-DATA vectors32<>+1184(SB)/8, $0x3b77b3f03b77b3f0
-DATA vectors32<>+1192(SB)/8, $0x3b77b3f03b77b3f0
-DATA vectors32<>+1200(SB)/8, $0x3b77b3f03b77b3f0
-DATA vectors32<>+1208(SB)/8, $0x3b77b3f03b77b3f0
-DATA vectors32<>+1216(SB)/8, $0x3d583ac03d583ac0
-DATA vectors32<>+1224(SB)/8, $0x3d583ac03d583ac0
-DATA vectors32<>+1232(SB)/8, $0x3d583ac03d583ac0
-DATA vectors32<>+1240(SB)/8, $0x3d583ac03d583ac0
-DATA vectors32<>+1248(SB)/8, $0x3e435d163e435d16
-DATA vectors32<>+1256(SB)/8, $0x3e435d163e435d16
-DATA vectors32<>+1264(SB)/8, $0x3e435d163e435d16
-DATA vectors32<>+1272(SB)/8, $0x3e435d163e435d16
-DATA vectors32<>+1280(SB)/8, $0x3f906eba3f906eba
-DATA vectors32<>+1288(SB)/8, $0x3f906eba3f906eba
-DATA vectors32<>+1296(SB)/8, $0x3f906eba3f906eba
-DATA vectors32<>+1304(SB)/8, $0x3f906eba3f906eba
-DATA vectors32<>+1312(SB)/8, $0x381f6667381f6667
-DATA vectors32<>+1320(SB)/8, $0x381f6667381f6667
-DATA vectors32<>+1328(SB)/8, $0x381f6667381f6667
-DATA vectors32<>+1336(SB)/8, $0x381f6667381f6667
-DATA vectors32<>+1344(SB)/8, $0x3a98ba4e3a98ba4e
-DATA vectors32<>+1352(SB)/8, $0x3a98ba4e3a98ba4e
-DATA vectors32<>+1360(SB)/8, $0x3a98ba4e3a98ba4e
-DATA vectors32<>+1368(SB)/8, $0x3a98ba4e3a98ba4e
-DATA vectors32<>+1376(SB)/8, $0x3c75b8223c75b822
-DATA vectors32<>+1384(SB)/8, $0x3c75b8223c75b822
-DATA vectors32<>+1392(SB)/8, $0x3c75b8223c75b822
-DATA vectors32<>+1400(SB)/8, $0x3c75b8223c75b822
-DATA vectors32<>+1408(SB)/8, $0x3dea000d3dea000d
-DATA vectors32<>+1416(SB)/8, $0x3dea000d3dea000d
-DATA vectors32<>+1424(SB)/8, $0x3dea000d3dea000d
-DATA vectors32<>+1432(SB)/8, $0x3dea000d3dea000d
-DATA vectors32<>+1440(SB)/8, $0x3f009e073f009e07
-DATA vectors32<>+1448(SB)/8, $0x3f009e073f009e07
-DATA vectors32<>+1456(SB)/8, $0x3f009e073f009e07
-DATA vectors32<>+1464(SB)/8, $0x3f009e073f009e07
-DATA vectors32<>+1472(SB)/8, $0x3f22f9833f22f983
-DATA vectors32<>+1480(SB)/8, $0x3f22f9833f22f983
-DATA vectors32<>+1488(SB)/8, $0x3f22f9833f22f983
-DATA vectors32<>+1496(SB)/8, $0x3f22f9833f22f983
-DATA vectors32<>+1504(SB)/8, $0x3fc90fdb3fc90fdb
-DATA vectors32<>+1512(SB)/8, $0x3fc90fdb3fc90fdb
-DATA vectors32<>+1520(SB)/8, $0x3fc90fdb3fc90fdb
-DATA vectors32<>+1528(SB)/8, $0x3fc90fdb3fc90fdb
-DATA vectors32<>+1536(SB)/8, $0xb33bbd2eb33bbd2e
-DATA vectors32<>+1544(SB)/8, $0xb33bbd2eb33bbd2e
-DATA vectors32<>+1552(SB)/8, $0xb33bbd2eb33bbd2e
-DATA vectors32<>+1560(SB)/8, $0xb33bbd2eb33bbd2e
-DATA vectors32<>+1568(SB)/8, $0xa6f72ceda6f72ced
-DATA vectors32<>+1576(SB)/8, $0xa6f72ceda6f72ced
-DATA vectors32<>+1584(SB)/8, $0xa6f72ceda6f72ced
-DATA vectors32<>+1592(SB)/8, $0xa6f72ceda6f72ced
-DATA vectors32<>+1600(SB)/8, $0xb94ca02fb94ca02f
-DATA vectors32<>+1608(SB)/8, $0xb94ca02fb94ca02f
-DATA vectors32<>+1616(SB)/8, $0xb94ca02fb94ca02f
-DATA vectors32<>+1624(SB)/8, $0xb94ca02fb94ca02f
-DATA vectors32<>+1632(SB)/8, $0x3c0883983c088398
-DATA vectors32<>+1640(SB)/8, $0x3c0883983c088398
-DATA vectors32<>+1648(SB)/8, $0x3c0883983c088398
-DATA vectors32<>+1656(SB)/8, $0x3c0883983c088398
-DATA vectors32<>+1664(SB)/8, $0xbe2aaaa3be2aaaa3
-DATA vectors32<>+1672(SB)/8, $0xbe2aaaa3be2aaaa3
-DATA vectors32<>+1680(SB)/8, $0xbe2aaaa3be2aaaa3
-DATA vectors32<>+1688(SB)/8, $0xbe2aaaa3be2aaaa3
-DATA vectors32<>+1696(SB)/8, $0x37ccf43537ccf435
-DATA vectors32<>+1704(SB)/8, $0x37ccf43537ccf435
-DATA vectors32<>+1712(SB)/8, $0x37ccf43537ccf435
-DATA vectors32<>+1720(SB)/8, $0x37ccf43537ccf435
-DATA vectors32<>+1728(SB)/8, $0xbab60614bab60614
-DATA vectors32<>+1736(SB)/8, $0xbab60614bab60614
-DATA vectors32<>+1744(SB)/8, $0xbab60614bab60614
-DATA vectors32<>+1752(SB)/8, $0xbab60614bab60614
-DATA vectors32<>+1760(SB)/8, $0x3d2aaaa53d2aaaa5
-DATA vectors32<>+1768(SB)/8, $0x3d2aaaa53d2aaaa5
-DATA vectors32<>+1776(SB)/8, $0x3d2aaaa53d2aaaa5
-DATA vectors32<>+1784(SB)/8, $0x3d2aaaa53d2aaaa5
-DATA vectors32<>+1792(SB)/8, $0x0000000100000001
-DATA vectors32<>+1800(SB)/8, $0x0000000100000001
-DATA vectors32<>+1808(SB)/8, $0x0000000100000001
-DATA vectors32<>+1816(SB)/8, $0x0000000100000001
-GLOBL vectors32<>(SB), RODATA|NOPTR, $1824
+DATA vectors32<>+1088(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1096(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1104(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1112(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1120(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1128(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1136(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1144(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1152(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1160(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1168(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1176(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1184(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1192(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1200(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1208(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1216(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1224(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1232(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1240(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1248(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1256(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1264(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1272(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1280(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1288(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1296(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1304(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1312(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1320(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1328(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1336(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1344(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1352(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1360(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1368(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1376(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1384(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1392(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1400(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1408(SB)/8, $0x0000000100000001
+DATA vectors32<>+1416(SB)/8, $0x0000000100000001
+DATA vectors32<>+1424(SB)/8, $0x0000000100000001
+DATA vectors32<>+1432(SB)/8, $0x0000000100000001
+DATA vectors32<>+1440(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1448(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1456(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1464(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1472(SB)/8, $0x3609088836090888
+DATA vectors32<>+1480(SB)/8, $0x3609088836090888
+DATA vectors32<>+1488(SB)/8, $0x3609088836090888
+DATA vectors32<>+1496(SB)/8, $0x3609088836090888
+DATA vectors32<>+1504(SB)/8, $0x3995526239955262
+DATA vectors32<>+1512(SB)/8, $0x3995526239955262
+DATA vectors32<>+1520(SB)/8, $0x3995526239955262
+DATA vectors32<>+1528(SB)/8, $0x3995526239955262
+DATA vectors32<>+1536(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1544(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1552(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1560(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1568(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1576(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1584(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1592(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1600(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1608(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1616(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1624(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1632(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1640(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1648(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1656(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1664(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1672(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1680(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1688(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1696(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1704(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1712(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1720(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1728(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1736(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1744(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1752(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1760(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1768(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1776(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1784(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1792(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1800(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1808(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1816(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1824(SB)/8, $0x3fb3ce8dc92405d0
+DATA vectors32<>+1832(SB)/8, $0x3fb3ce8dc92405d0
+DATA vectors32<>+1840(SB)/8, $0x3fb3ce8dc92405d0
+DATA vectors32<>+1848(SB)/8, $0x3fb3ce8dc92405d0
+DATA vectors32<>+1856(SB)/8, $0xbfc2489061a36291
+DATA vectors32<>+1864(SB)/8, $0xbfc2489061a36291
+DATA vectors32<>+1872(SB)/8, $0xbfc2489061a36291
+DATA vectors32<>+1880(SB)/8, $0xbfc2489061a36291
+DATA vectors32<>+1888(SB)/8, $0x3fc2871e27b30385
+DATA vectors32<>+1896(SB)/8, $0x3fc2871e27b30385
+DATA vectors32<>+1904(SB)/8, $0x3fc2871e27b30385
+DATA vectors32<>+1912(SB)/8, $0x3fc2871e27b30385
+DATA vectors32<>+1920(SB)/8, $0xbfc252f33cf15ad7
+DATA vectors32<>+1928(SB)/8, $0xbfc252f33cf15ad7
+DATA vectors32<>+1936(SB)/8, $0xbfc252f33cf15ad7
+DATA vectors32<>+1944(SB)/8, $0xbfc252f33cf15ad7
+DATA vectors32<>+1952(SB)/8, $0x3fc45291941d6c8f
+DATA vectors32<>+1960(SB)/8, $0x3fc45291941d6c8f
+DATA vectors32<>+1968(SB)/8, $0x3fc45291941d6c8f
+DATA vectors32<>+1976(SB)/8, $0x3fc45291941d6c8f
+DATA vectors32<>+1984(SB)/8, $0xbfc7141711fd4061
+DATA vectors32<>+1992(SB)/8, $0xbfc7141711fd4061
+DATA vectors32<>+2000(SB)/8, $0xbfc7141711fd4061
+DATA vectors32<>+2008(SB)/8, $0xbfc7141711fd4061
+DATA vectors32<>+2016(SB)/8, $0x3fca63f44570c8d4
+DATA vectors32<>+2024(SB)/8, $0x3fca63f44570c8d4
+DATA vectors32<>+2032(SB)/8, $0x3fca63f44570c8d4
+DATA vectors32<>+2040(SB)/8, $0x3fca63f44570c8d4
+DATA vectors32<>+2048(SB)/8, $0xbfcec72b5960f09c
+DATA vectors32<>+2056(SB)/8, $0xbfcec72b5960f09c
+DATA vectors32<>+2064(SB)/8, $0xbfcec72b5960f09c
+DATA vectors32<>+2072(SB)/8, $0xbfcec72b5960f09c
+DATA vectors32<>+2080(SB)/8, $0x3fd277651fcd0af2
+DATA vectors32<>+2088(SB)/8, $0x3fd277651fcd0af2
+DATA vectors32<>+2096(SB)/8, $0x3fd277651fcd0af2
+DATA vectors32<>+2104(SB)/8, $0x3fd277651fcd0af2
+DATA vectors32<>+2112(SB)/8, $0xbfd7154709798653
+DATA vectors32<>+2120(SB)/8, $0xbfd7154709798653
+DATA vectors32<>+2128(SB)/8, $0xbfd7154709798653
+DATA vectors32<>+2136(SB)/8, $0xbfd7154709798653
+DATA vectors32<>+2144(SB)/8, $0x3fdec709ebb9038e
+DATA vectors32<>+2152(SB)/8, $0x3fdec709ebb9038e
+DATA vectors32<>+2160(SB)/8, $0x3fdec709ebb9038e
+DATA vectors32<>+2168(SB)/8, $0x3fdec709ebb9038e
+DATA vectors32<>+2176(SB)/8, $0xbfe7154765673054
+DATA vectors32<>+2184(SB)/8, $0xbfe7154765673054
+DATA vectors32<>+2192(SB)/8, $0xbfe7154765673054
+DATA vectors32<>+2200(SB)/8, $0xbfe7154765673054
+DATA vectors32<>+2208(SB)/8, $0x3ff71547652a1ea8
+DATA vectors32<>+2216(SB)/8, $0x3ff71547652a1ea8
+DATA vectors32<>+2224(SB)/8, $0x3ff71547652a1ea8
+DATA vectors32<>+2232(SB)/8, $0x3ff71547652a1ea8
+DATA vectors32<>+2240(SB)/8, $0x4064000000000000
+DATA vectors32<>+2248(SB)/8, $0x4064000000000000
+DATA vectors32<>+2256(SB)/8, $0x4064000000000000
+DATA vectors32<>+2264(SB)/8, $0x4064000000000000
+DATA vectors32<>+2272(SB)/8, $0xc064000000000000
+DATA vectors32<>+2280(SB)/8, $0xc064000000000000
+DATA vectors32<>+2288(SB)/8, $0xc064000000000000
+DATA vectors32<>+2296(SB)/8, $0xc064000000000000
+DATA vectors32<>+2304(SB)/8, $0x3eefde524b9ecee5
+DATA vectors32<>+2312(SB)/8, $0x3eefde524b9ecee5
+DATA vectors32<>+2320(SB)/8, $0x3eefde524b9ecee5
+DATA vectors32<>+2328(SB)/8, $0x3eefde524b9ecee5
+DATA vectors32<>+2336(SB)/8, $0x3f2445d2f8ccd860
+DATA vectors32<>+2344(SB)/8, $0x3f2445d2f8ccd860
+DATA vectors32<>+2352(SB)/8, $0x3f2445d2f8ccd860
+DATA vectors32<>+2360(SB)/8, $0x3f2445d2f8ccd860
+DATA vectors32<>+2368(SB)/8, $0x3f55d8a886de7280
+DATA vectors32<>+2376(SB)/8, $0x3f55d8a886de7280
+DATA vectors32<>+2384(SB)/8, $0x3f55d8a886de7280
+DATA vectors32<>+2392(SB)/8, $0x3f55d8a886de7280
+DATA vectors32<>+2400(SB)/8, $0x3f83b29f2d886360
+DATA vectors32<>+2408(SB)/8, $0x3f83b29f2d886360
+DATA vectors32<>+2416(SB)/8, $0x3f83b29f2d886360
+DATA vectors32<>+2424(SB)/8, $0x3f83b29f2d886360
+DATA vectors32<>+2432(SB)/8, $0x3fac6b08abc87d90
+DATA vectors32<>+2440(SB)/8, $0x3fac6b08abc87d90
+DATA vectors32<>+2448(SB)/8, $0x3fac6b08abc87d90
+DATA vectors32<>+2456(SB)/8, $0x3fac6b08abc87d90
+DATA vectors32<>+2464(SB)/8, $0x3fcebfbe078467de
+DATA vectors32<>+2472(SB)/8, $0x3fcebfbe078467de
+DATA vectors32<>+2480(SB)/8, $0x3fcebfbe078467de
+DATA vectors32<>+2488(SB)/8, $0x3fcebfbe078467de
+DATA vectors32<>+2496(SB)/8, $0x3fe62e42ff0e3e95
+DATA vectors32<>+2504(SB)/8, $0x3fe62e42ff0e3e95
+DATA vectors32<>+2512(SB)/8, $0x3fe62e42ff0e3e95
+DATA vectors32<>+2520(SB)/8, $0x3fe62e42ff0e3e95
+DATA vectors32<>+2528(SB)/8, $0x3ff0000000000000
+DATA vectors32<>+2536(SB)/8, $0x3ff0000000000000
+DATA vectors32<>+2544(SB)/8, $0x3ff0000000000000
+DATA vectors32<>+2552(SB)/8, $0x3ff0000000000000
+DATA vectors32<>+2560(SB)/8, $0x4338000000000000
+DATA vectors32<>+2568(SB)/8, $0x4338000000000000
+DATA vectors32<>+2576(SB)/8, $0x4338000000000000
+DATA vectors32<>+2584(SB)/8, $0x4338000000000000
+GLOBL vectors32<>(SB), RODATA|NOPTR, $2592
+
+// func exp64AVX2(dst *float64, src *float64, n int)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·exp64AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD vectors64<>+64(SB), Y11
+	VBROADCASTSD vectors64<>+96(SB), Y12
+	VBROADCASTSD vectors64<>+128(SB), Y13
+	VBROADCASTSD vectors64<>+160(SB), Y14
+	VBROADCASTSD vectors64<>+192(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMOVUPS      Y0, Y4
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y0, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
+	VMULPD       Y0, Y3, Y3
+	VFMADD213PD  Y0, Y0, Y3
+	VADDPD       vectors64<>+480(SB), Y3, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       Y2, Y3, Y0
+	VMOVUPS      vectors64<>+576(SB), Y3
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMOVUPS      Y0, Y4
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y0, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
+	VMULPD       Y0, Y3, Y3
+	VFMADD213PD  Y0, Y0, Y3
+	VADDPD       vectors64<>+480(SB), Y3, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       Y2, Y3, Y0
+	VMOVUPS      vectors64<>+576(SB), Y3
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VMOVUPS      Y0, 32(DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000004, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors64<>+32(SB), R13
+	VMOVUPS      (R13)(AX*8), Y10
+	VMASKMOVPD   (SI)(R8*1), Y10, Y1
+	VMOVUPS      Y1, Y0
+	VMOVUPS      Y0, Y4
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y0, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
+	VMULPD       Y0, Y3, Y3
+	VFMADD213PD  Y0, Y0, Y3
+	VADDPD       vectors64<>+480(SB), Y3, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       Y2, Y3, Y0
+	VMOVUPS      vectors64<>+576(SB), Y3
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func log64AVX2(dst *float64, src *float64, n int)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·log64AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD vectors64<>+480(SB), Y11
+	VBROADCASTSD vectors64<>+96(SB), Y12
+	VBROADCASTSD vectors64<>+128(SB), Y13
+	VBROADCASTSD vectors64<>+640(SB), Y14
+	VBROADCASTSD vectors64<>+672(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           rest
+
+block:
+	VMOVUPS     (SI)(R8*1), Y1
+	VMOVUPS     Y1, Y0
+	VMOVUPS     vectors64<>+704(SB), Y2
+	VPADDQ      Y2, Y0, Y2
+	VANDPS      vectors64<>+736(SB), Y2, Y3
+	VPSUBQ      Y3, Y0, Y3
+	VPADDQ      Y11, Y3, Y3
+	VPSRLQ      $0x34, Y2, Y2
+	VORPS       vectors64<>+768(SB), Y2, Y2
+	VSUBPD      vectors64<>+800(SB), Y2, Y2
+	VSUBPD      Y11, Y3, Y3
+	VADDPD      vectors64<>+832(SB), Y3, Y8
+	VDIVPD      Y8, Y3, Y8
+	VMULPD      Y8, Y8, Y5
+	VMOVUPS     Y15, Y4
+	VFMADD213PD vectors64<>+864(SB), Y5, Y4
+	VFMADD213PD vectors64<>+896(SB), Y5, Y4
+	VFMADD213PD vectors64<>+928(SB), Y5, Y4
+	VFMADD213PD vectors64<>+960(SB), Y5, Y4
+	VFMADD213PD vectors64<>+992(SB), Y5, Y4
+	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
+	VMULPD      Y14, Y3, Y9
+	VMULPD      Y3, Y9, Y9
+	VFMADD213PD Y9, Y5, Y4
+	VMULPD      Y8, Y4, Y4
+	VFMADD231PD Y13, Y2, Y4
+	VSUBPD      Y4, Y9, Y4
+	VSUBPD      Y4, Y3, Y3
+	VFMADD231PD Y12, Y2, Y3
+	VMOVUPS     vectors64<>+1056(SB), Y4
+	VCMPPD      $0x11, vectors64<>+32(SB), Y0, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VMOVUPS     vectors64<>+736(SB), Y4
+	VCMPPD      $0x00, vectors64<>+32(SB), Y0, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VCMPPD      $0x15, vectors64<>+576(SB), Y0, Y5
+	VBLENDVPD   Y5, Y0, Y3, Y3
+	VMOVUPS     Y3, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	VMOVUPS     32(SI)(R8*1), Y1
+	VMOVUPS     Y1, Y0
+	VMOVUPS     vectors64<>+704(SB), Y2
+	VPADDQ      Y2, Y0, Y2
+	VANDPS      vectors64<>+736(SB), Y2, Y3
+	VPSUBQ      Y3, Y0, Y3
+	VPADDQ      Y11, Y3, Y3
+	VPSRLQ      $0x34, Y2, Y2
+	VORPS       vectors64<>+768(SB), Y2, Y2
+	VSUBPD      vectors64<>+800(SB), Y2, Y2
+	VSUBPD      Y11, Y3, Y3
+	VADDPD      vectors64<>+832(SB), Y3, Y8
+	VDIVPD      Y8, Y3, Y8
+	VMULPD      Y8, Y8, Y5
+	VMOVUPS     Y15, Y4
+	VFMADD213PD vectors64<>+864(SB), Y5, Y4
+	VFMADD213PD vectors64<>+896(SB), Y5, Y4
+	VFMADD213PD vectors64<>+928(SB), Y5, Y4
+	VFMADD213PD vectors64<>+960(SB), Y5, Y4
+	VFMADD213PD vectors64<>+992(SB), Y5, Y4
+	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
+	VMULPD      Y14, Y3, Y9
+	VMULPD      Y3, Y9, Y9
+	VFMADD213PD Y9, Y5, Y4
+	VMULPD      Y8, Y4, Y4
+	VFMADD231PD Y13, Y2, Y4
+	VSUBPD      Y4, Y9, Y4
+	VSUBPD      Y4, Y3, Y3
+	VFMADD231PD Y12, Y2, Y3
+	VMOVUPS     vectors64<>+1056(SB), Y4
+	VCMPPD      $0x11, vectors64<>+32(SB), Y0, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VMOVUPS     vectors64<>+736(SB), Y4
+	VCMPPD      $0x00, vectors64<>+32(SB), Y0, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VCMPPD      $0x15, vectors64<>+576(SB), Y0, Y5
+	VBLENDVPD   Y5, Y0, Y3, Y3
+	VMOVUPS     Y3, Y0
+	VMOVUPS     Y0, 32(DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JGE         block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+
+single:
+	MOVQ        $0x00000004, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	NEGQ        AX
+	LEAQ        vectors64<>+32(SB), R13
+	VMOVUPS     (R13)(AX*8), Y10
+	VMASKMOVPD  (SI)(R8*1), Y10, Y1
+	VMOVUPS     Y1, Y0
+	VMOVUPS     vectors64<>+704(SB), Y2
+	VPADDQ      Y2, Y0, Y2
+	VANDPS      vectors64<>+736(SB), Y2, Y3
+	VPSUBQ      Y3, Y0, Y3
+	VPADDQ      Y11, Y3, Y3
+	VPSRLQ      $0x34, Y2, Y2
+	VORPS       vectors64<>+768(SB), Y2, Y2
+	VSUBPD      vectors64<>+800(SB), Y2, Y2
+	VSUBPD      Y11, Y3, Y3
+	VADDPD      vectors64<>+832(SB), Y3, Y8
+	VDIVPD      Y8, Y3, Y8
+	VMULPD      Y8, Y8, Y5
+	VMOVUPS     Y15, Y4
+	VFMADD213PD vectors64<>+864(SB), Y5, Y4
+	VFMADD213PD vectors64<>+896(SB), Y5, Y4
+	VFMADD213PD vectors64<>+928(SB), Y5, Y4
+	VFMADD213PD vectors64<>+960(SB), Y5, Y4
+	VFMADD213PD vectors64<>+992(SB), Y5, Y4
+	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
+	VMULPD      Y14, Y3, Y9
+	VMULPD      Y3, Y9, Y9
+	VFMADD213PD Y9, Y5, Y4
+	VMULPD      Y8, Y4, Y4
+	VFMADD231PD Y13, Y2, Y4
+	VSUBPD      Y4, Y9, Y4
+	VSUBPD      Y4, Y3, Y3
+	VFMADD231PD Y12, Y2, Y3
+	VMOVUPS     vectors64<>+1056(SB), Y4
+	VCMPPD      $0x11, vectors64<>+32(SB), Y0, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VMOVUPS     vectors64<>+736(SB), Y4
+	VCMPPD      $0x00, vectors64<>+32(SB), Y0, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VCMPPD      $0x15, vectors64<>+576(SB), Y0, Y5
+	VBLENDVPD   Y5, Y0, Y3, Y3
+	VMOVUPS     Y3, Y0
+	VMASKMOVPD  Y0, Y10, (DI)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000004, CX
+	JG          single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tanh64AVX2(dst *float64, src *float64, n int)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·tanh64AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD vectors64<>+512(SB), Y11
+	VBROADCASTSD vectors64<>+1088(SB), Y12
+	VBROADCASTSD vectors64<>+96(SB), Y13
+	VBROADCASTSD vectors64<>+128(SB), Y14
+	VBROADCASTSD vectors64<>+160(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VANDPS       vectors64<>+1120(SB), Y0, Y4
+	VMOVUPS      vectors64<>+1152(SB), Y2
+	VMINPD       Y4, Y2, Y4
+	VMOVUPS      Y11, Y2
+	VFMADD231PD  Y12, Y4, Y2
+	VPSLLQ       $0x34, Y2, Y5
+	VPADDQ       vectors64<>+480(SB), Y5, Y5
+	VSUBPD       Y11, Y2, Y2
+	VADDPD       Y4, Y4, Y4
+	VFNMADD231PD Y13, Y2, Y4
+	VFNMADD231PD Y14, Y2, Y4
+	VMOVUPS      Y15, Y3
+	VFMADD213PD  vectors64<>+192(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y4, Y3
+	VMULPD       Y4, Y3, Y3
+	VFMADD213PD  Y4, Y4, Y3
+	VSUBPD       vectors64<>+480(SB), Y5, Y4
+	VFMADD213PD  Y4, Y5, Y3
+	VADDPD       vectors64<>+832(SB), Y3, Y4
+	VDIVPD       Y4, Y3, Y3
+	VANDPS       vectors64<>+1184(SB), Y0, Y0
+	VORPS        Y3, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VANDPS       vectors64<>+1120(SB), Y0, Y4
+	VMOVUPS      vectors64<>+1152(SB), Y2
+	VMINPD       Y4, Y2, Y4
+	VMOVUPS      Y11, Y2
+	VFMADD231PD  Y12, Y4, Y2
+	VPSLLQ       $0x34, Y2, Y5
+	VPADDQ       vectors64<>+480(SB), Y5, Y5
+	VSUBPD       Y11, Y2, Y2
+	VADDPD       Y4, Y4, Y4
+	VFNMADD231PD Y13, Y2, Y4
+	VFNMADD231PD Y14, Y2, Y4
+	VMOVUPS      Y15, Y3
+	VFMADD213PD  vectors64<>+192(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y4, Y3
+	VMULPD       Y4, Y3, Y3
+	VFMADD213PD  Y4, Y4, Y3
+	VSUBPD       vectors64<>+480(SB), Y5, Y4
+	VFMADD213PD  Y4, Y5, Y3
+	VADDPD       vectors64<>+832(SB), Y3, Y4
+	VDIVPD       Y4, Y3, Y3
+	VANDPS       vectors64<>+1184(SB), Y0, Y0
+	VORPS        Y3, Y0, Y0
+	VMOVUPS      Y0, 32(DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000004, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors64<>+32(SB), R13
+	VMOVUPS      (R13)(AX*8), Y10
+	VMASKMOVPD   (SI)(R8*1), Y10, Y1
+	VMOVUPS      Y1, Y0
+	VANDPS       vectors64<>+1120(SB), Y0, Y4
+	VMOVUPS      vectors64<>+1152(SB), Y2
+	VMINPD       Y4, Y2, Y4
+	VMOVUPS      Y11, Y2
+	VFMADD231PD  Y12, Y4, Y2
+	VPSLLQ       $0x34, Y2, Y5
+	VPADDQ       vectors64<>+480(SB), Y5, Y5
+	VSUBPD       Y11, Y2, Y2
+	VADDPD       Y4, Y4, Y4
+	VFNMADD231PD Y13, Y2, Y4
+	VFNMADD231PD Y14, Y2, Y4
+	VMOVUPS      Y15, Y3
+	VFMADD213PD  vectors64<>+192(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y4, Y3
+	VMULPD       Y4, Y3, Y3
+	VFMADD213PD  Y4, Y4, Y3
+	VSUBPD       vectors64<>+480(SB), Y5, Y4
+	VFMADD213PD  Y4, Y5, Y3
+	VADDPD       vectors64<>+832(SB), Y3, Y4
+	VDIVPD       Y4, Y3, Y3
+	VANDPS       vectors64<>+1184(SB), Y0, Y0
+	VORPS        Y3, Y0, Y0
+	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func sigmoid64AVX2(dst *float64, src *float64, n int)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·sigmoid64AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD vectors64<>+64(SB), Y11
+	VBROADCASTSD vectors64<>+96(SB), Y12
+	VBROADCASTSD vectors64<>+128(SB), Y13
+	VBROADCASTSD vectors64<>+160(SB), Y14
+	VBROADCASTSD vectors64<>+192(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VXORPS       vectors64<>+1184(SB), Y0, Y0
+	VMOVUPS      Y0, Y4
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y0, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
+	VMULPD       Y0, Y3, Y3
+	VFMADD213PD  Y0, Y0, Y3
+	VADDPD       vectors64<>+480(SB), Y3, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       Y2, Y3, Y0
+	VMOVUPS      vectors64<>+576(SB), Y3
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VADDPD       vectors64<>+480(SB), Y0, Y0
+	VMOVUPS      vectors64<>+480(SB), Y2
+	VDIVPD       Y0, Y2, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VXORPS       vectors64<>+1184(SB), Y0, Y0
+	VMOVUPS      Y0, Y4
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y0, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
+	VMULPD       Y0, Y3, Y3
+	VFMADD213PD  Y0, Y0, Y3
+	VADDPD       vectors64<>+480(SB), Y3, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       Y2, Y3, Y0
+	VMOVUPS      vectors64<>+576(SB), Y3
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VADDPD       vectors64<>+480(SB), Y0, Y0
+	VMOVUPS      vectors64<>+480(SB), Y2
+	VDIVPD       Y0, Y2, Y0
+	VMOVUPS      Y0, 32(DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000004, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors64<>+32(SB), R13
+	VMOVUPS      (R13)(AX*8), Y10
+	VMASKMOVPD   (SI)(R8*1), Y10, Y1
+	VMOVUPS      Y1, Y0
+	VXORPS       vectors64<>+1184(SB), Y0, Y0
+	VMOVUPS      Y0, Y4
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y0, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
+	VMULPD       Y0, Y3, Y3
+	VFMADD213PD  Y0, Y0, Y3
+	VADDPD       vectors64<>+480(SB), Y3, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       Y2, Y3, Y0
+	VMOVUPS      vectors64<>+576(SB), Y3
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VADDPD       vectors64<>+480(SB), Y0, Y0
+	VMOVUPS      vectors64<>+480(SB), Y2
+	VDIVPD       Y0, Y2, Y0
+	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func log1p64AVX2(dst *float64, src *float64, n int)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·log1p64AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD vectors64<>+480(SB), Y11
+	VBROADCASTSD vectors64<>+96(SB), Y12
+	VBROADCASTSD vectors64<>+128(SB), Y13
+	VBROADCASTSD vectors64<>+640(SB), Y14
+	VBROADCASTSD vectors64<>+672(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           rest
+
+block:
+	VMOVUPS     (SI)(R8*1), Y1
+	VMOVUPS     Y1, Y0
+	VADDPD      Y11, Y0, Y6
+	VSUBPD      Y11, Y6, Y7
+	VDIVPD      Y7, Y0, Y7
+	VMOVUPS     vectors64<>+704(SB), Y2
+	VPADDQ      Y2, Y6, Y2
+	VANDPS      vectors64<>+736(SB), Y2, Y3
+	VPSUBQ      Y3, Y6, Y3
+	VPADDQ      Y11, Y3, Y3
+	VPSRLQ      $0x34, Y2, Y2
+	VORPS       vectors64<>+768(SB), Y2, Y2
+	VSUBPD      vectors64<>+800(SB), Y2, Y2
+	VSUBPD      Y11, Y3, Y3
+	VADDPD      vectors64<>+832(SB), Y3, Y8
+	VDIVPD      Y8, Y3, Y8
+	VMULPD      Y8, Y8, Y5
+	VMOVUPS     Y15, Y4
+	VFMADD213PD vectors64<>+864(SB), Y5, Y4
+	VFMADD213PD vectors64<>+896(SB), Y5, Y4
+	VFMADD213PD vectors64<>+928(SB), Y5, Y4
+	VFMADD213PD vectors64<>+960(SB), Y5, Y4
+	VFMADD213PD vectors64<>+992(SB), Y5, Y4
+	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
+	VMULPD      Y14, Y3, Y9
+	VMULPD      Y3, Y9, Y9
+	VFMADD213PD Y9, Y5, Y4
+	VMULPD      Y8, Y4, Y4
+	VFMADD231PD Y13, Y2, Y4
+	VSUBPD      Y4, Y9, Y4
+	VSUBPD      Y4, Y3, Y3
+	VFMADD231PD Y12, Y2, Y3
+	VMOVUPS     vectors64<>+1056(SB), Y4
+	VCMPPD      $0x11, vectors64<>+32(SB), Y6, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VMOVUPS     vectors64<>+736(SB), Y4
+	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VCMPPD      $0x15, vectors64<>+576(SB), Y6, Y5
+	VBLENDVPD   Y5, Y6, Y3, Y3
+	VMOVUPS     Y3, Y6
+	VMULPD      Y6, Y7, Y7
+	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y2
+	VBLENDVPD   Y2, Y0, Y7, Y7
+	VCMPPD      $0x00, vectors64<>+576(SB), Y0, Y2
+	VBLENDVPD   Y2, Y0, Y7, Y7
+	VMOVUPS     Y7, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	VMOVUPS     32(SI)(R8*1), Y1
+	VMOVUPS     Y1, Y0
+	VADDPD      Y11, Y0, Y6
+	VSUBPD      Y11, Y6, Y7
+	VDIVPD      Y7, Y0, Y7
+	VMOVUPS     vectors64<>+704(SB), Y2
+	VPADDQ      Y2, Y6, Y2
+	VANDPS      vectors64<>+736(SB), Y2, Y3
+	VPSUBQ      Y3, Y6, Y3
+	VPADDQ      Y11, Y3, Y3
+	VPSRLQ      $0x34, Y2, Y2
+	VORPS       vectors64<>+768(SB), Y2, Y2
+	VSUBPD      vectors64<>+800(SB), Y2, Y2
+	VSUBPD      Y11, Y3, Y3
+	VADDPD      vectors64<>+832(SB), Y3, Y8
+	VDIVPD      Y8, Y3, Y8
+	VMULPD      Y8, Y8, Y5
+	VMOVUPS     Y15, Y4
+	VFMADD213PD vectors64<>+864(SB), Y5, Y4
+	VFMADD213PD vectors64<>+896(SB), Y5, Y4
+	VFMADD213PD vectors64<>+928(SB), Y5, Y4
+	VFMADD213PD vectors64<>+960(SB), Y5, Y4
+	VFMADD213PD vectors64<>+992(SB), Y5, Y4
+	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
+	VMULPD      Y14, Y3, Y9
+	VMULPD      Y3, Y9, Y9
+	VFMADD213PD Y9, Y5, Y4
+	VMULPD      Y8, Y4, Y4
+	VFMADD231PD Y13, Y2, Y4
+	VSUBPD      Y4, Y9, Y4
+	VSUBPD      Y4, Y3, Y3
+	VFMADD231PD Y12, Y2, Y3
+	VMOVUPS     vectors64<>+1056(SB), Y4
+	VCMPPD      $0x11, vectors64<>+32(SB), Y6, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VMOVUPS     vectors64<>+736(SB), Y4
+	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VCMPPD      $0x15, vectors64<>+576(SB), Y6, Y5
+	VBLENDVPD   Y5, Y6, Y3, Y3
+	VMOVUPS     Y3, Y6
+	VMULPD      Y6, Y7, Y7
+	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y2
+	VBLENDVPD   Y2, Y0, Y7, Y7
+	VCMPPD      $0x00, vectors64<>+576(SB), Y0, Y2
+	VBLENDVPD   Y2, Y0, Y7, Y7
+	VMOVUPS     Y7, Y0
+	VMOVUPS     Y0, 32(DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JGE         block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+
+single:
+	MOVQ        $0x00000004, AX
+	CMPQ        CX, AX
+	CMOVQLT     CX, AX
+	NEGQ        AX
+	LEAQ        vectors64<>+32(SB), R13
+	VMOVUPS     (R13)(AX*8), Y10
+	VMASKMOVPD  (SI)(R8*1), Y10, Y1
+	VMOVUPS     Y1, Y0
+	VADDPD      Y11, Y0, Y6
+	VSUBPD      Y11, Y6, Y7
+	VDIVPD      Y7, Y0, Y7
+	VMOVUPS     vectors64<>+704(SB), Y2
+	VPADDQ      Y2, Y6, Y2
+	VANDPS      vectors64<>+736(SB), Y2, Y3
+	VPSUBQ      Y3, Y6, Y3
+	VPADDQ      Y11, Y3, Y3
+	VPSRLQ      $0x34, Y2, Y2
+	VORPS       vectors64<>+768(SB), Y2, Y2
+	VSUBPD      vectors64<>+800(SB), Y2, Y2
+	VSUBPD      Y11, Y3, Y3
+	VADDPD      vectors64<>+832(SB), Y3, Y8
+	VDIVPD      Y8, Y3, Y8
+	VMULPD      Y8, Y8, Y5
+	VMOVUPS     Y15, Y4
+	VFMADD213PD vectors64<>+864(SB), Y5, Y4
+	VFMADD213PD vectors64<>+896(SB), Y5, Y4
+	VFMADD213PD vectors64<>+928(SB), Y5, Y4
+	VFMADD213PD vectors64<>+960(SB), Y5, Y4
+	VFMADD213PD vectors64<>+992(SB), Y5, Y4
+	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
+	VMULPD      Y14, Y3, Y9
+	VMULPD      Y3, Y9, Y9
+	VFMADD213PD Y9, Y5, Y4
+	VMULPD      Y8, Y4, Y4
+	VFMADD231PD Y13, Y2, Y4
+	VSUBPD      Y4, Y9, Y4
+	VSUBPD      Y4, Y3, Y3
+	VFMADD231PD Y12, Y2, Y3
+	VMOVUPS     vectors64<>+1056(SB), Y4
+	VCMPPD      $0x11, vectors64<>+32(SB), Y6, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VMOVUPS     vectors64<>+736(SB), Y4
+	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VCMPPD      $0x15, vectors64<>+576(SB), Y6, Y5
+	VBLENDVPD   Y5, Y6, Y3, Y3
+	VMOVUPS     Y3, Y6
+	VMULPD      Y6, Y7, Y7
+	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y2
+	VBLENDVPD   Y2, Y0, Y7, Y7
+	VCMPPD      $0x00, vectors64<>+576(SB), Y0, Y2
+	VBLENDVPD   Y2, Y0, Y7, Y7
+	VMOVUPS     Y7, Y0
+	VMASKMOVPD  Y0, Y10, (DI)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000004, CX
+	JG          single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func expm164AVX2(dst *float64, src *float64, n int)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·expm164AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD vectors64<>+64(SB), Y11
+	VBROADCASTSD vectors64<>+96(SB), Y12
+	VBROADCASTSD vectors64<>+128(SB), Y13
+	VBROADCASTSD vectors64<>+160(SB), Y14
+	VBROADCASTSD vectors64<>+192(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMOVUPS      vectors64<>+1216(SB), Y3
+	VMINPD       Y0, Y3, Y0
+	VMOVUPS      vectors64<>+1248(SB), Y3
+	VMAXPD       Y0, Y3, Y0
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y0, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
+	VMULPD       Y0, Y3, Y3
+	VFMADD213PD  Y0, Y0, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       vectors64<>+640(SB), Y2, Y4
+	VSUBPD       vectors64<>+640(SB), Y4, Y0
+	VFMADD231PD  Y4, Y3, Y0
+	VADDPD       Y0, Y0, Y0
+	VCMPPD       $0x00, vectors64<>+640(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMOVUPS      vectors64<>+1216(SB), Y3
+	VMINPD       Y0, Y3, Y0
+	VMOVUPS      vectors64<>+1248(SB), Y3
+	VMAXPD       Y0, Y3, Y0
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y0, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
+	VMULPD       Y0, Y3, Y3
+	VFMADD213PD  Y0, Y0, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       vectors64<>+640(SB), Y2, Y4
+	VSUBPD       vectors64<>+640(SB), Y4, Y0
+	VFMADD231PD  Y4, Y3, Y0
+	VADDPD       Y0, Y0, Y0
+	VCMPPD       $0x00, vectors64<>+640(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VMOVUPS      Y0, 32(DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000004, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors64<>+32(SB), R13
+	VMOVUPS      (R13)(AX*8), Y10
+	VMASKMOVPD   (SI)(R8*1), Y10, Y1
+	VMOVUPS      Y1, Y0
+	VMOVUPS      vectors64<>+1216(SB), Y3
+	VMINPD       Y0, Y3, Y0
+	VMOVUPS      vectors64<>+1248(SB), Y3
+	VMAXPD       Y0, Y3, Y0
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y0, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
+	VMULPD       Y0, Y3, Y3
+	VFMADD213PD  Y0, Y0, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       vectors64<>+640(SB), Y2, Y4
+	VSUBPD       vectors64<>+640(SB), Y4, Y0
+	VFMADD231PD  Y4, Y3, Y0
+	VADDPD       Y0, Y0, Y0
+	VCMPPD       $0x00, vectors64<>+640(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func sin64AVX2(dst *float64, src *float64, n int)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·sin64AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD vectors64<>+1280(SB), Y11
+	VBROADCASTSD vectors64<>+1312(SB), Y12
+	VBROADCASTSD vectors64<>+1344(SB), Y13
+	VBROADCASTSD vectors64<>+1376(SB), Y14
+	VBROADCASTSD vectors64<>+640(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VFNMADD231PD Y14, Y2, Y0
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VMULPD       Y0, Y0, Y3
+	VMOVUPS      vectors64<>+1408(SB), Y4
+	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
+	VMULPD       Y3, Y4, Y4
+	VFMADD213PD  Y0, Y0, Y4
+	VMOVUPS      vectors64<>+1600(SB), Y5
+	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
+	VMULPD       Y3, Y5, Y5
+	VSUBPD       Y15, Y5, Y5
+	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
+	VPSLLQ       $0x3f, Y2, Y0
+	VBLENDVPD    Y0, Y5, Y4, Y4
+	VPSRLQ       $0x01, Y2, Y2
+	VPSLLQ       $0x3f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VFNMADD231PD Y14, Y2, Y0
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VMULPD       Y0, Y0, Y3
+	VMOVUPS      vectors64<>+1408(SB), Y4
+	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
+	VMULPD       Y3, Y4, Y4
+	VFMADD213PD  Y0, Y0, Y4
+	VMOVUPS      vectors64<>+1600(SB), Y5
+	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
+	VMULPD       Y3, Y5, Y5
+	VSUBPD       Y15, Y5, Y5
+	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
+	VPSLLQ       $0x3f, Y2, Y0
+	VBLENDVPD    Y0, Y5, Y4, Y4
+	VPSRLQ       $0x01, Y2, Y2
+	VPSLLQ       $0x3f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMOVUPS      Y0, 32(DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000004, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors64<>+32(SB), R13
+	VMOVUPS      (R13)(AX*8), Y10
+	VMASKMOVPD   (SI)(R8*1), Y10, Y1
+	VMOVUPS      Y1, Y0
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VFNMADD231PD Y14, Y2, Y0
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VMULPD       Y0, Y0, Y3
+	VMOVUPS      vectors64<>+1408(SB), Y4
+	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
+	VMULPD       Y3, Y4, Y4
+	VFMADD213PD  Y0, Y0, Y4
+	VMOVUPS      vectors64<>+1600(SB), Y5
+	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
+	VMULPD       Y3, Y5, Y5
+	VSUBPD       Y15, Y5, Y5
+	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
+	VPSLLQ       $0x3f, Y2, Y0
+	VBLENDVPD    Y0, Y5, Y4, Y4
+	VPSRLQ       $0x01, Y2, Y2
+	VPSLLQ       $0x3f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func cos64AVX2(dst *float64, src *float64, n int)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·cos64AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD vectors64<>+1280(SB), Y11
+	VBROADCASTSD vectors64<>+1312(SB), Y12
+	VBROADCASTSD vectors64<>+1344(SB), Y13
+	VBROADCASTSD vectors64<>+1376(SB), Y14
+	VBROADCASTSD vectors64<>+640(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VFNMADD231PD Y14, Y2, Y0
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPADDQ       vectors64<>+1792(SB), Y2, Y2
+	VMULPD       Y0, Y0, Y3
+	VMOVUPS      vectors64<>+1408(SB), Y4
+	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
+	VMULPD       Y3, Y4, Y4
+	VFMADD213PD  Y0, Y0, Y4
+	VMOVUPS      vectors64<>+1600(SB), Y5
+	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
+	VMULPD       Y3, Y5, Y5
+	VSUBPD       Y15, Y5, Y5
+	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
+	VPSLLQ       $0x3f, Y2, Y0
+	VBLENDVPD    Y0, Y5, Y4, Y4
+	VPSRLQ       $0x01, Y2, Y2
+	VPSLLQ       $0x3f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VFNMADD231PD Y14, Y2, Y0
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPADDQ       vectors64<>+1792(SB), Y2, Y2
+	VMULPD       Y0, Y0, Y3
+	VMOVUPS      vectors64<>+1408(SB), Y4
+	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
+	VMULPD       Y3, Y4, Y4
+	VFMADD213PD  Y0, Y0, Y4
+	VMOVUPS      vectors64<>+1600(SB), Y5
+	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
+	VMULPD       Y3, Y5, Y5
+	VSUBPD       Y15, Y5, Y5
+	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
+	VPSLLQ       $0x3f, Y2, Y0
+	VBLENDVPD    Y0, Y5, Y4, Y4
+	VPSRLQ       $0x01, Y2, Y2
+	VPSLLQ       $0x3f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMOVUPS      Y0, 32(DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000004, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors64<>+32(SB), R13
+	VMOVUPS      (R13)(AX*8), Y10
+	VMASKMOVPD   (SI)(R8*1), Y10, Y1
+	VMOVUPS      Y1, Y0
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VFNMADD231PD Y14, Y2, Y0
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPADDQ       vectors64<>+1792(SB), Y2, Y2
+	VMULPD       Y0, Y0, Y3
+	VMOVUPS      vectors64<>+1408(SB), Y4
+	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
+	VMULPD       Y3, Y4, Y4
+	VFMADD213PD  Y0, Y0, Y4
+	VMOVUPS      vectors64<>+1600(SB), Y5
+	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
+	VMULPD       Y3, Y5, Y5
+	VSUBPD       Y15, Y5, Y5
+	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
+	VPSLLQ       $0x3f, Y2, Y0
+	VBLENDVPD    Y0, Y5, Y4, Y4
+	VPSRLQ       $0x01, Y2, Y2
+	VPSLLQ       $0x3f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func softmaxRows64AVX2(dst *float64, src *float64, rows int, cols int, largest *float64, sum *float64)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·softmaxRows64AVX2(SB), NOSPLIT, $8-48
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	MOVQ         largest+32(FP), R9
+	MOVQ         sum+40(FP), R10
+	VBROADCASTSD vectors64<>+64(SB), Y7
+	VBROADCASTSD vectors64<>+96(SB), Y8
+	VBROADCASTSD vectors64<>+128(SB), Y9
+	VBROADCASTSD vectors64<>+160(SB), Y10
+	VBROADCASTSD vectors64<>+192(SB), Y11
+	VBROADCASTSD vectors64<>+224(SB), Y12
+	VBROADCASTSD vectors64<>+256(SB), Y13
+	VBROADCASTSD vectors64<>+288(SB), Y14
+
+row:
+	VBROADCASTSD vectors64<>+736(SB), Y5
+	VMOVUPS      Y5, Y0
+	VMOVUPS      Y5, Y1
+	VMOVUPS      Y5, Y2
+	VMOVUPS      Y5, Y3
+	MOVQ         BX, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           restMax
+
+blockMax:
+	VMAXPD (SI)(R8*1), Y0, Y0
+	VMAXPD 32(SI)(R8*1), Y1, Y1
+	VMAXPD 64(SI)(R8*1), Y2, Y2
+	VMAXPD 96(SI)(R8*1), Y3, Y3
+	ADDQ   $0x00000080, R8
+	SUBQ   $0x00000010, CX
+	JGE    blockMax
+
+restMax:
+	ADDQ $0x00000010, CX
+	JZ   doneMax
+
+singleMax:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y6
+	VMASKMOVPD (SI)(R8*1), Y6, Y4
+	VBLENDVPD  Y6, Y4, Y5, Y4
+	VMAXPD     Y4, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         singleMax
+
+doneMax:
+	VMAXPD       Y2, Y0, Y0
+	VMAXPD       Y3, Y1, Y1
+	VMAXPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X15
+	VMAXPD       X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VMAXPD       X15, X0, X0
+	VMOVSD       X0, (R9)
+	VBROADCASTSD X0, Y1
+	VXORPS       Y0, Y0, Y0
+	MOVQ         BX, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           restExp
+
+blockExp:
+	VMOVUPS      (SI)(R8*1), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPD       Y7, Y2, Y3
+	VROUNDPD     $0x08, Y3, Y3
+	VFNMADD231PD Y8, Y3, Y2
+	VFNMADD231PD Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PD  Y11, Y2, Y4
+	VFMADD213PD  Y12, Y2, Y4
+	VFMADD213PD  Y13, Y2, Y4
+	VFMADD213PD  Y14, Y2, Y4
+	VFMADD213PD  vectors64<>+320(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+352(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+384(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+416(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+448(SB), Y2, Y4
+	VMULPD       Y2, Y4, Y4
+	VFMADD213PD  Y2, Y2, Y4
+	VADDPD       vectors64<>+480(SB), Y4, Y4
+	VADDPD       vectors64<>+512(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VPADDQ       Y3, Y4, Y2
+	VMOVUPS      vectors64<>+576(SB), Y4
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VMOVUPS      Y2, (DI)(R8*1)
+	VADDPD       Y2, Y0, Y0
+	VMOVUPS      32(SI)(R8*1), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPD       Y7, Y2, Y3
+	VROUNDPD     $0x08, Y3, Y3
+	VFNMADD231PD Y8, Y3, Y2
+	VFNMADD231PD Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PD  Y11, Y2, Y4
+	VFMADD213PD  Y12, Y2, Y4
+	VFMADD213PD  Y13, Y2, Y4
+	VFMADD213PD  Y14, Y2, Y4
+	VFMADD213PD  vectors64<>+320(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+352(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+384(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+416(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+448(SB), Y2, Y4
+	VMULPD       Y2, Y4, Y4
+	VFMADD213PD  Y2, Y2, Y4
+	VADDPD       vectors64<>+480(SB), Y4, Y4
+	VADDPD       vectors64<>+512(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VPADDQ       Y3, Y4, Y2
+	VMOVUPS      vectors64<>+576(SB), Y4
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VMOVUPS      Y2, 32(DI)(R8*1)
+	VADDPD       Y2, Y0, Y0
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          blockExp
+
+restExp:
+	ADDQ $0x00000008, CX
+	JZ   doneExp
+
+singleExp:
+	MOVQ         $0x00000004, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors64<>+32(SB), R13
+	VMOVUPS      (R13)(AX*8), Y6
+	VMASKMOVPD   (SI)(R8*1), Y6, Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPD       Y7, Y2, Y3
+	VROUNDPD     $0x08, Y3, Y3
+	VFNMADD231PD Y8, Y3, Y2
+	VFNMADD231PD Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PD  Y11, Y2, Y4
+	VFMADD213PD  Y12, Y2, Y4
+	VFMADD213PD  Y13, Y2, Y4
+	VFMADD213PD  Y14, Y2, Y4
+	VFMADD213PD  vectors64<>+320(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+352(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+384(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+416(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+448(SB), Y2, Y4
+	VMULPD       Y2, Y4, Y4
+	VFMADD213PD  Y2, Y2, Y4
+	VADDPD       vectors64<>+480(SB), Y4, Y4
+	VADDPD       vectors64<>+512(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VPADDQ       Y3, Y4, Y2
+	VMOVUPS      vectors64<>+576(SB), Y4
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VMASKMOVPD   Y2, Y6, (DI)(R8*1)
+	VANDPS       Y2, Y6, Y2
+	VADDPD       Y2, Y0, Y0
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JG           singleExp
+
+doneExp:
+	VEXTRACTF128 $0x01, Y0, X15
+	VADDPD       X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VADDPD       X15, X0, X0
+	VMOVSD       X0, (R10)
+	VBROADCASTSD X0, Y0
+	VMOVUPS      vectors64<>+480(SB), Y1
+	VDIVPD       Y0, Y1, Y1
+	MOVQ         BX, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           restScale
+
+blockScale:
+	VMOVUPS (DI)(R8*1), Y2
+	VMULPD  Y1, Y2, Y2
+	VMOVUPS Y2, (DI)(R8*1)
+	VMOVUPS 32(DI)(R8*1), Y2
+	VMULPD  Y1, Y2, Y2
+	VMOVUPS Y2, 32(DI)(R8*1)
+	VMOVUPS 64(DI)(R8*1), Y2
+	VMULPD  Y1, Y2, Y2
+	VMOVUPS Y2, 64(DI)(R8*1)
+	VMOVUPS 96(DI)(R8*1), Y2
+	VMULPD  Y1, Y2, Y2
+	VMOVUPS Y2, 96(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000010, CX
+	JGE     blockScale
+
+restScale:
+	ADDQ $0x00000010, CX
+	JZ   doneScale
+
+singleScale:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y6
+	VMASKMOVPD (DI)(R8*1), Y6, Y2
+	VMULPD     Y1, Y2, Y2
+	VMASKMOVPD Y2, Y6, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         singleScale
+
+doneScale:
+	LEAQ    (SI)(BX*8), SI
+	LEAQ    (DI)(BX*8), DI
+	ADDQ    $0x00000008, R9
+	ADDQ    $0x00000008, R10
+	DECQ    DX
+	JNZ     row
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func expSumRows64AVX2(src *float64, rows int, cols int, largest *float64, sum *float64)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·expSumRows64AVX2(SB), NOSPLIT, $8-40
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         src+0(FP), SI
+	MOVQ         rows+8(FP), DX
+	MOVQ         cols+16(FP), BX
+	MOVQ         largest+24(FP), R9
+	MOVQ         sum+32(FP), R10
+	VBROADCASTSD vectors64<>+64(SB), Y7
+	VBROADCASTSD vectors64<>+96(SB), Y8
+	VBROADCASTSD vectors64<>+128(SB), Y9
+	VBROADCASTSD vectors64<>+160(SB), Y10
+	VBROADCASTSD vectors64<>+192(SB), Y11
+	VBROADCASTSD vectors64<>+224(SB), Y12
+	VBROADCASTSD vectors64<>+256(SB), Y13
+	VBROADCASTSD vectors64<>+288(SB), Y14
+
+row:
+	VBROADCASTSD vectors64<>+736(SB), Y5
+	VMOVUPS      Y5, Y0
+	VMOVUPS      Y5, Y1
+	VMOVUPS      Y5, Y2
+	VMOVUPS      Y5, Y3
+	MOVQ         BX, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           restMax
+
+blockMax:
+	VMAXPD (SI)(R8*1), Y0, Y0
+	VMAXPD 32(SI)(R8*1), Y1, Y1
+	VMAXPD 64(SI)(R8*1), Y2, Y2
+	VMAXPD 96(SI)(R8*1), Y3, Y3
+	ADDQ   $0x00000080, R8
+	SUBQ   $0x00000010, CX
+	JGE    blockMax
+
+restMax:
+	ADDQ $0x00000010, CX
+	JZ   doneMax
+
+singleMax:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y6
+	VMASKMOVPD (SI)(R8*1), Y6, Y4
+	VBLENDVPD  Y6, Y4, Y5, Y4
+	VMAXPD     Y4, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         singleMax
+
+doneMax:
+	VMAXPD       Y2, Y0, Y0
+	VMAXPD       Y3, Y1, Y1
+	VMAXPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X15
+	VMAXPD       X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VMAXPD       X15, X0, X0
+	VMOVSD       X0, (R9)
+	VBROADCASTSD X0, Y1
+	VXORPS       Y0, Y0, Y0
+	MOVQ         BX, CX
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           restExp
+
+blockExp:
+	VMOVUPS      (SI)(R8*1), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPD       Y7, Y2, Y3
+	VROUNDPD     $0x08, Y3, Y3
+	VFNMADD231PD Y8, Y3, Y2
+	VFNMADD231PD Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PD  Y11, Y2, Y4
+	VFMADD213PD  Y12, Y2, Y4
+	VFMADD213PD  Y13, Y2, Y4
+	VFMADD213PD  Y14, Y2, Y4
+	VFMADD213PD  vectors64<>+320(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+352(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+384(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+416(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+448(SB), Y2, Y4
+	VMULPD       Y2, Y4, Y4
+	VFMADD213PD  Y2, Y2, Y4
+	VADDPD       vectors64<>+480(SB), Y4, Y4
+	VADDPD       vectors64<>+512(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VPADDQ       Y3, Y4, Y2
+	VMOVUPS      vectors64<>+576(SB), Y4
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VADDPD       Y2, Y0, Y0
+	VMOVUPS      32(SI)(R8*1), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPD       Y7, Y2, Y3
+	VROUNDPD     $0x08, Y3, Y3
+	VFNMADD231PD Y8, Y3, Y2
+	VFNMADD231PD Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PD  Y11, Y2, Y4
+	VFMADD213PD  Y12, Y2, Y4
+	VFMADD213PD  Y13, Y2, Y4
+	VFMADD213PD  Y14, Y2, Y4
+	VFMADD213PD  vectors64<>+320(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+352(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+384(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+416(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+448(SB), Y2, Y4
+	VMULPD       Y2, Y4, Y4
+	VFMADD213PD  Y2, Y2, Y4
+	VADDPD       vectors64<>+480(SB), Y4, Y4
+	VADDPD       vectors64<>+512(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VPADDQ       Y3, Y4, Y2
+	VMOVUPS      vectors64<>+576(SB), Y4
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VADDPD       Y2, Y0, Y0
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          blockExp
+
+restExp:
+	ADDQ $0x00000008, CX
+	JZ   doneExp
+
+singleExp:
+	MOVQ         $0x00000004, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors64<>+32(SB), R13
+	VMOVUPS      (R13)(AX*8), Y6
+	VMASKMOVPD   (SI)(R8*1), Y6, Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPD       Y7, Y2, Y3
+	VROUNDPD     $0x08, Y3, Y3
+	VFNMADD231PD Y8, Y3, Y2
+	VFNMADD231PD Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PD  Y11, Y2, Y4
+	VFMADD213PD  Y12, Y2, Y4
+	VFMADD213PD  Y13, Y2, Y4
+	VFMADD213PD  Y14, Y2, Y4
+	VFMADD213PD  vectors64<>+320(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+352(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+384(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+416(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+448(SB), Y2, Y4
+	VMULPD       Y2, Y4, Y4
+	VFMADD213PD  Y2, Y2, Y4
+	VADDPD       vectors64<>+480(SB), Y4, Y4
+	VADDPD       vectors64<>+512(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VPADDQ       Y3, Y4, Y2
+	VMOVUPS      vectors64<>+576(SB), Y4
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VANDPS       Y2, Y6, Y2
+	VADDPD       Y2, Y0, Y0
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JG           singleExp
+
+doneExp:
+	VEXTRACTF128 $0x01, Y0, X15
+	VADDPD       X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VADDPD       X15, X0, X0
+	VMOVSD       X0, (R10)
+	LEAQ         (SI)(BX*8), SI
+	ADDQ         $0x00000008, R9
+	ADDQ         $0x00000008, R10
+	DECQ         DX
+	JNZ          row
+	LDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+DATA vectors64<>+0(SB)/8, $0xffffffffffffffff
+DATA vectors64<>+8(SB)/8, $0xffffffffffffffff
+DATA vectors64<>+16(SB)/8, $0xffffffffffffffff
+DATA vectors64<>+24(SB)/8, $0xffffffffffffffff
+DATA vectors64<>+32(SB)/8, $0x0000000000000000
+DATA vectors64<>+40(SB)/8, $0x0000000000000000
+DATA vectors64<>+48(SB)/8, $0x0000000000000000
+DATA vectors64<>+56(SB)/8, $0x0000000000000000
+DATA vectors64<>+64(SB)/8, $0x3ff71547652b82fe
+DATA vectors64<>+72(SB)/8, $0x3ff71547652b82fe
+DATA vectors64<>+80(SB)/8, $0x3ff71547652b82fe
+DATA vectors64<>+88(SB)/8, $0x3ff71547652b82fe
+DATA vectors64<>+96(SB)/8, $0x3fe62e42fefa3800
+DATA vectors64<>+104(SB)/8, $0x3fe62e42fefa3800
+DATA vectors64<>+112(SB)/8, $0x3fe62e42fefa3800
+DATA vectors64<>+120(SB)/8, $0x3fe62e42fefa3800
+DATA vectors64<>+128(SB)/8, $0x3d2ef35793c76730
+DATA vectors64<>+136(SB)/8, $0x3d2ef35793c76730
+DATA vectors64<>+144(SB)/8, $0x3d2ef35793c76730
+DATA vectors64<>+152(SB)/8, $0x3d2ef35793c76730
+DATA vectors64<>+160(SB)/8, $0x3e5af8626f11478d
+DATA vectors64<>+168(SB)/8, $0x3e5af8626f11478d
+DATA vectors64<>+176(SB)/8, $0x3e5af8626f11478d
+DATA vectors64<>+184(SB)/8, $0x3e5af8626f11478d
+DATA vectors64<>+192(SB)/8, $0x3e928b0a20cf0c07
+DATA vectors64<>+200(SB)/8, $0x3e928b0a20cf0c07
+DATA vectors64<>+208(SB)/8, $0x3e928b0a20cf0c07
+DATA vectors64<>+216(SB)/8, $0x3e928b0a20cf0c07
+DATA vectors64<>+224(SB)/8, $0x3ec71dddf679a7e0
+DATA vectors64<>+232(SB)/8, $0x3ec71dddf679a7e0
+DATA vectors64<>+240(SB)/8, $0x3ec71dddf679a7e0
+DATA vectors64<>+248(SB)/8, $0x3ec71dddf679a7e0
+DATA vectors64<>+256(SB)/8, $0x3efa0199636fa47b
+DATA vectors64<>+264(SB)/8, $0x3efa0199636fa47b
+DATA vectors64<>+272(SB)/8, $0x3efa0199636fa47b
+DATA vectors64<>+280(SB)/8, $0x3efa0199636fa47b
+DATA vectors64<>+288(SB)/8, $0x3f2a01a01bb0e7ea
+DATA vectors64<>+296(SB)/8, $0x3f2a01a01bb0e7ea
+DATA vectors64<>+304(SB)/8, $0x3f2a01a01bb0e7ea
+DATA vectors64<>+312(SB)/8, $0x3f2a01a01bb0e7ea
+DATA vectors64<>+320(SB)/8, $0x3f56c16c185c8342
+DATA vectors64<>+328(SB)/8, $0x3f56c16c185c8342
+DATA vectors64<>+336(SB)/8, $0x3f56c16c185c8342
+DATA vectors64<>+344(SB)/8, $0x3f56c16c185c8342
+DATA vectors64<>+352(SB)/8, $0x3f8111111110d5bc
+DATA vectors64<>+360(SB)/8, $0x3f8111111110d5bc
+DATA vectors64<>+368(SB)/8, $0x3f8111111110d5bc
+DATA vectors64<>+376(SB)/8, $0x3f8111111110d5bc
+DATA vectors64<>+384(SB)/8, $0x3fa555555554ff9f
+DATA vectors64<>+392(SB)/8, $0x3fa555555554ff9f
+DATA vectors64<>+400(SB)/8, $0x3fa555555554ff9f
+DATA vectors64<>+408(SB)/8, $0x3fa555555554ff9f
+DATA vectors64<>+416(SB)/8, $0x3fc5555555555561
+DATA vectors64<>+424(SB)/8, $0x3fc5555555555561
+DATA vectors64<>+432(SB)/8, $0x3fc5555555555561
+DATA vectors64<>+440(SB)/8, $0x3fc5555555555561
+DATA vectors64<>+448(SB)/8, $0x3fe000000000000c
+DATA vectors64<>+456(SB)/8, $0x3fe000000000000c
+DATA vectors64<>+464(SB)/8, $0x3fe000000000000c
+DATA vectors64<>+472(SB)/8, $0x3fe000000000000c
+DATA vectors64<>+480(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+488(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+496(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+504(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+512(SB)/8, $0x4338000000000000
+DATA vectors64<>+520(SB)/8, $0x4338000000000000
+DATA vectors64<>+528(SB)/8, $0x4338000000000000
+DATA vectors64<>+536(SB)/8, $0x4338000000000000
+DATA vectors64<>+544(SB)/8, $0x40862e42fefa39ef
+DATA vectors64<>+552(SB)/8, $0x40862e42fefa39ef
+DATA vectors64<>+560(SB)/8, $0x40862e42fefa39ef
+DATA vectors64<>+568(SB)/8, $0x40862e42fefa39ef
+DATA vectors64<>+576(SB)/8, $0x7ff0000000000000
+DATA vectors64<>+584(SB)/8, $0x7ff0000000000000
+DATA vectors64<>+592(SB)/8, $0x7ff0000000000000
+DATA vectors64<>+600(SB)/8, $0x7ff0000000000000
+DATA vectors64<>+608(SB)/8, $0xc086232bdd7abcd2
+DATA vectors64<>+616(SB)/8, $0xc086232bdd7abcd2
+DATA vectors64<>+624(SB)/8, $0xc086232bdd7abcd2
+DATA vectors64<>+632(SB)/8, $0xc086232bdd7abcd2
+DATA vectors64<>+640(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+648(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+656(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+664(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+672(SB)/8, $0x3fc2f0d27bc094f9
+DATA vectors64<>+680(SB)/8, $0x3fc2f0d27bc094f9
+DATA vectors64<>+688(SB)/8, $0x3fc2f0d27bc094f9
+DATA vectors64<>+696(SB)/8, $0x3fc2f0d27bc094f9
+DATA vectors64<>+704(SB)/8, $0x00095f619980c433
+DATA vectors64<>+712(SB)/8, $0x00095f619980c433
+DATA vectors64<>+720(SB)/8, $0x00095f619980c433
+DATA vectors64<>+728(SB)/8, $0x00095f619980c433
+DATA vectors64<>+736(SB)/8, $0xfff0000000000000
+DATA vectors64<>+744(SB)/8, $0xfff0000000000000
+DATA vectors64<>+752(SB)/8, $0xfff0000000000000
+DATA vectors64<>+760(SB)/8, $0xfff0000000000000
+DATA vectors64<>+768(SB)/8, $0x4330000000000000
+DATA vectors64<>+776(SB)/8, $0x4330000000000000
+DATA vectors64<>+784(SB)/8, $0x4330000000000000
+DATA vectors64<>+792(SB)/8, $0x4330000000000000
+DATA vectors64<>+800(SB)/8, $0x43300000000003ff
+DATA vectors64<>+808(SB)/8, $0x43300000000003ff
+DATA vectors64<>+816(SB)/8, $0x43300000000003ff
+DATA vectors64<>+824(SB)/8, $0x43300000000003ff
+DATA vectors64<>+832(SB)/8, $0x4000000000000000
+DATA vectors64<>+840(SB)/8, $0x4000000000000000
+DATA vectors64<>+848(SB)/8, $0x4000000000000000
+DATA vectors64<>+856(SB)/8, $0x4000000000000000
+DATA vectors64<>+864(SB)/8, $0x3fc39a1000b4c1c5
+DATA vectors64<>+872(SB)/8, $0x3fc39a1000b4c1c5
+DATA vectors64<>+880(SB)/8, $0x3fc39a1000b4c1c5
+DATA vectors64<>+888(SB)/8, $0x3fc39a1000b4c1c5
+DATA vectors64<>+896(SB)/8, $0x3fc746645b486b3a
+DATA vectors64<>+904(SB)/8, $0x3fc746645b486b3a
+DATA vectors64<>+912(SB)/8, $0x3fc746645b486b3a
+DATA vectors64<>+920(SB)/8, $0x3fc746645b486b3a
+DATA vectors64<>+928(SB)/8, $0x3fcc71c51ea85780
+DATA vectors64<>+936(SB)/8, $0x3fcc71c51ea85780
+DATA vectors64<>+944(SB)/8, $0x3fcc71c51ea85780
+DATA vectors64<>+952(SB)/8, $0x3fcc71c51ea85780
+DATA vectors64<>+960(SB)/8, $0x3fd249249421402c
+DATA vectors64<>+968(SB)/8, $0x3fd249249421402c
+DATA vectors64<>+976(SB)/8, $0x3fd249249421402c
+DATA vectors64<>+984(SB)/8, $0x3fd249249421402c
+DATA vectors64<>+992(SB)/8, $0x3fd999999997fb80
+DATA vectors64<>+1000(SB)/8, $0x3fd999999997fb80
+DATA vectors64<>+1008(SB)/8, $0x3fd999999997fb80
+DATA vectors64<>+1016(SB)/8, $0x3fd999999997fb80
+DATA vectors64<>+1024(SB)/8, $0x3fe5555555555593
+DATA vectors64<>+1032(SB)/8, $0x3fe5555555555593
+DATA vectors64<>+1040(SB)/8, $0x3fe5555555555593
+DATA vectors64<>+1048(SB)/8, $0x3fe5555555555593
+DATA vectors64<>+1056(SB)/8, $0x7ff8000000000000
+DATA vectors64<>+1064(SB)/8, $0x7ff8000000000000
+DATA vectors64<>+1072(SB)/8, $0x7ff8000000000000
+DATA vectors64<>+1080(SB)/8, $0x7ff8000000000000
+DATA vectors64<>+1088(SB)/8, $0x40071547652b82fe
+DATA vectors64<>+1096(SB)/8, $0x40071547652b82fe
+DATA vectors64<>+1104(SB)/8, $0x40071547652b82fe
+DATA vectors64<>+1112(SB)/8, $0x40071547652b82fe
+DATA vectors64<>+1120(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+1128(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+1136(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+1144(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+1152(SB)/8, $0x4036000000000000
+DATA vectors64<>+1160(SB)/8, $0x4036000000000000
+DATA vectors64<>+1168(SB)/8, $0x4036000000000000
+DATA vectors64<>+1176(SB)/8, $0x4036000000000000
+DATA vectors64<>+1184(SB)/8, $0x8000000000000000
+DATA vectors64<>+1192(SB)/8, $0x8000000000000000
+DATA vectors64<>+1200(SB)/8, $0x8000000000000000
+DATA vectors64<>+1208(SB)/8, $0x8000000000000000
+DATA vectors64<>+1216(SB)/8, $0x4086300000000000
+DATA vectors64<>+1224(SB)/8, $0x4086300000000000
+DATA vectors64<>+1232(SB)/8, $0x4086300000000000
+DATA vectors64<>+1240(SB)/8, $0x4086300000000000
+DATA vectors64<>+1248(SB)/8, $0xc043000000000000
+DATA vectors64<>+1256(SB)/8, $0xc043000000000000
+DATA vectors64<>+1264(SB)/8, $0xc043000000000000
+DATA vectors64<>+1272(SB)/8, $0xc043000000000000
+DATA vectors64<>+1280(SB)/8, $0x3fe45f306dc9c883
+DATA vectors64<>+1288(SB)/8, $0x3fe45f306dc9c883
+DATA vectors64<>+1296(SB)/8, $0x3fe45f306dc9c883
+DATA vectors64<>+1304(SB)/8, $0x3fe45f306dc9c883
+DATA vectors64<>+1312(SB)/8, $0x3ff921fb54400000
+DATA vectors64<>+1320(SB)/8, $0x3ff921fb54400000
+DATA vectors64<>+1328(SB)/8, $0x3ff921fb54400000
+DATA vectors64<>+1336(SB)/8, $0x3ff921fb54400000
+DATA vectors64<>+1344(SB)/8, $0x3dd0b4611a600000
+DATA vectors64<>+1352(SB)/8, $0x3dd0b4611a600000
+DATA vectors64<>+1360(SB)/8, $0x3dd0b4611a600000
+DATA vectors64<>+1368(SB)/8, $0x3dd0b4611a600000
+DATA vectors64<>+1376(SB)/8, $0x3ba3198a2e037073
+DATA vectors64<>+1384(SB)/8, $0x3ba3198a2e037073
+DATA vectors64<>+1392(SB)/8, $0x3ba3198a2e037073
+DATA vectors64<>+1400(SB)/8, $0x3ba3198a2e037073
+DATA vectors64<>+1408(SB)/8, $0x3de5d93014241222
+DATA vectors64<>+1416(SB)/8, $0x3de5d93014241222
+DATA vectors64<>+1424(SB)/8, $0x3de5d93014241222
+DATA vectors64<>+1432(SB)/8, $0x3de5d93014241222
+DATA vectors64<>+1440(SB)/8, $0xbe5ae5e663b844c3
+DATA vectors64<>+1448(SB)/8, $0xbe5ae5e663b844c3
+DATA vectors64<>+1456(SB)/8, $0xbe5ae5e663b844c3
+DATA vectors64<>+1464(SB)/8, $0xbe5ae5e663b844c3
+DATA vectors64<>+1472(SB)/8, $0x3ec71de3577b7e34
+DATA vectors64<>+1480(SB)/8, $0x3ec71de3577b7e34
+DATA vectors64<>+1488(SB)/8, $0x3ec71de3577b7e34
+DATA vectors64<>+1496(SB)/8, $0x3ec71de3577b7e34
+DATA vectors64<>+1504(SB)/8, $0xbf2a01a019c119b1
+DATA vectors64<>+1512(SB)/8, $0xbf2a01a019c119b1
+DATA vectors64<>+1520(SB)/8, $0xbf2a01a019c119b1
+DATA vectors64<>+1528(SB)/8, $0xbf2a01a019c119b1
+DATA vectors64<>+1536(SB)/8, $0x3f8111111110f87a
+DATA vectors64<>+1544(SB)/8, $0x3f8111111110f87a
+DATA vectors64<>+1552(SB)/8, $0x3f8111111110f87a
+DATA vectors64<>+1560(SB)/8, $0x3f8111111110f87a
+DATA vectors64<>+1568(SB)/8, $0xbfc5555555555549
+DATA vectors64<>+1576(SB)/8, $0xbfc5555555555549
+DATA vectors64<>+1584(SB)/8, $0xbfc5555555555549
+DATA vectors64<>+1592(SB)/8, $0xbfc5555555555549
+DATA vectors64<>+1600(SB)/8, $0xbda8fae9eb07db07
+DATA vectors64<>+1608(SB)/8, $0xbda8fae9eb07db07
+DATA vectors64<>+1616(SB)/8, $0xbda8fae9eb07db07
+DATA vectors64<>+1624(SB)/8, $0xbda8fae9eb07db07
+DATA vectors64<>+1632(SB)/8, $0x3e21ee9ebedec31c
+DATA vectors64<>+1640(SB)/8, $0x3e21ee9ebedec31c
+DATA vectors64<>+1648(SB)/8, $0x3e21ee9ebedec31c
+DATA vectors64<>+1656(SB)/8, $0x3e21ee9ebedec31c
+DATA vectors64<>+1664(SB)/8, $0xbe927e4f809f86ee
+DATA vectors64<>+1672(SB)/8, $0xbe927e4f809f86ee
+DATA vectors64<>+1680(SB)/8, $0xbe927e4f809f86ee
+DATA vectors64<>+1688(SB)/8, $0xbe927e4f809f86ee
+DATA vectors64<>+1696(SB)/8, $0x3efa01a019cb1ca0
+DATA vectors64<>+1704(SB)/8, $0x3efa01a019cb1ca0
+DATA vectors64<>+1712(SB)/8, $0x3efa01a019cb1ca0
+DATA vectors64<>+1720(SB)/8, $0x3efa01a019cb1ca0
+DATA vectors64<>+1728(SB)/8, $0xbf56c16c16c1517e
+DATA vectors64<>+1736(SB)/8, $0xbf56c16c16c1517e
+DATA vectors64<>+1744(SB)/8, $0xbf56c16c16c1517e
+DATA vectors64<>+1752(SB)/8, $0xbf56c16c16c1517e
+DATA vectors64<>+1760(SB)/8, $0x3fa555555555554c
+DATA vectors64<>+1768(SB)/8, $0x3fa555555555554c
+DATA vectors64<>+1776(SB)/8, $0x3fa555555555554c
+DATA vectors64<>+1784(SB)/8, $0x3fa555555555554c
+DATA vectors64<>+1792(SB)/8, $0x0000000000000001
+DATA vectors64<>+1800(SB)/8, $0x0000000000000001
+DATA vectors64<>+1808(SB)/8, $0x0000000000000001
+DATA vectors64<>+1816(SB)/8, $0x0000000000000001
+GLOBL vectors64<>(SB), RODATA|NOPTR, $1824

@@ -32,11 +32,6 @@ func log1p32AVX512(dst *float32, src *float32, n int)
 //go:noescape
 func expm132AVX512(dst *float32, src *float32, n int)
 
-// erf32AVX512: dst = the error function of src.
-//
-//go:noescape
-func erf32AVX512(dst *float32, src *float32, n int)
-
 // sin32AVX512: dst = sin(src), for arguments up to a million.
 //
 //go:noescape
@@ -56,3 +51,63 @@ func softmaxRows32AVX512(dst *float32, src *float32, rows int, cols int, largest
 //
 //go:noescape
 func expSumRows32AVX512(src *float32, rows int, cols int, largest *float32, sum *float32)
+
+// erf32AVX512: dst = the error function of src.
+//
+//go:noescape
+func erf32AVX512(dst *float32, src *float32, n int)
+
+// pow32AVX512: dst = a^b.
+//
+//go:noescape
+func pow32AVX512(dst *float32, a *float32, b *float32, n int)
+
+// exp64AVX512: dst = e^src.
+//
+//go:noescape
+func exp64AVX512(dst *float64, src *float64, n int)
+
+// log64AVX512: dst = ln(src).
+//
+//go:noescape
+func log64AVX512(dst *float64, src *float64, n int)
+
+// tanh64AVX512: dst = tanh(src).
+//
+//go:noescape
+func tanh64AVX512(dst *float64, src *float64, n int)
+
+// sigmoid64AVX512: dst = 1/(1 + e^-src).
+//
+//go:noescape
+func sigmoid64AVX512(dst *float64, src *float64, n int)
+
+// log1p64AVX512: dst = ln(1 + src).
+//
+//go:noescape
+func log1p64AVX512(dst *float64, src *float64, n int)
+
+// expm164AVX512: dst = e^src - 1.
+//
+//go:noescape
+func expm164AVX512(dst *float64, src *float64, n int)
+
+// sin64AVX512: dst = sin(src), for arguments up to a million.
+//
+//go:noescape
+func sin64AVX512(dst *float64, src *float64, n int)
+
+// cos64AVX512: dst = cos(src), for arguments up to a million.
+//
+//go:noescape
+func cos64AVX512(dst *float64, src *float64, n int)
+
+// softmaxRows64AVX512: for each row of src, its largest element, the sum of e^(src-largest), and dst = e^(src-largest)/sum.
+//
+//go:noescape
+func softmaxRows64AVX512(dst *float64, src *float64, rows int, cols int, largest *float64, sum *float64)
+
+// expSumRows64AVX512: for each row of src, its largest element and the sum of e^(src-largest).
+//
+//go:noescape
+func expSumRows64AVX512(src *float64, rows int, cols int, largest *float64, sum *float64)

@@ -11,6 +11,7 @@ func SGD[T Float](w, g []T, rate T) { Axpy(w, -rate, g) }
 type updateKernels[T Float] struct {
 	momentum, momentumNesterov levels[func(w, acc, g *T, n int, p *[2]T)]
 	adagrad                    levels[func(w, acc, g *T, n int, p *[3]T)]
+	ftrl                       levels[func(w, acc, linear, g *T, n int, p *[5]T)]
 	adam, adamNesterov         levels[func(w, m, v, g *T, n int, p *[4]T)]
 	rmsProp                    levels[func(w, ms, mom, g *T, n int, p *[4]T)]
 	rmsPropCentered            levels[func(w, ms, mom, mg, g *T, n int, p *[4]T)]
@@ -111,6 +112,39 @@ func RMSProp[T Float](w, ms, mom, mg, g []T, r RMSPropRates[T]) {
 		f := updateOf[T]().rmsPropCentered[l-1]
 		for i := 0; i < len(w); i += piece {
 			f(&w[i], &ms[i], &mom[i], &mg[i], &g[i], min(piece, len(w)-i), &p)
+		}
+	}
+}
+
+// FTRLRates are the factors of a step of FTRL. Scale multiplies the gradient and the penalties, Divisor divides the roots:
+// the rate stands in either.
+type FTRLRates[T Float] struct{ Scale, Divisor, L1, L2, Shrinkage T }
+
+// FTRL: next = acc + g²; linear += scale*(g + 2*shrinkage*w) - (√next - √acc)/divisor*w; acc = next; then
+// w = (sign(linear)*l1*scale - linear)/(√next/divisor + 2*l2*scale) where |linear| > l1*scale and is
+// not 0, and 0 elsewhere.
+func FTRL[T Float](w, acc, linear, g []T, r FTRLRates[T]) {
+	acc, linear, g = acc[:len(w)], linear[:len(w)], g[:len(w)]
+	p := [5]T{r.Scale, 1 / r.Divisor, r.L1 * r.Scale, 2 * r.L2 * r.Scale, 2 * r.Shrinkage}
+	l := Current()
+	if l == Generic {
+		ftrlGo(w, acc, linear, g, &p)
+		return
+	}
+	f := updateOf[T]().ftrl[l-1]
+	for i := 0; i < len(w); i += piece {
+		f(&w[i], &acc[i], &linear[i], &g[i], min(piece, len(w)-i), &p)
+	}
+}
+
+func ftrlGo[T Float](w, acc, linear, g []T, p *[5]T) {
+	for i, x := range g {
+		next := acc[i] + x*x
+		root := T(math.Sqrt(float64(next)))
+		linear[i] += (x+p[4]*w[i])*p[0] - (root-T(math.Sqrt(float64(acc[i]))))*p[1]*w[i]
+		w[i], acc[i] = 0, next
+		if y := linear[i]; max(y, -y) > p[2] && y != 0 {
+			w[i] = (p[2]*T(math.Copysign(1, float64(y))) - y) / (root*p[1] + p[3])
 		}
 	}
 }

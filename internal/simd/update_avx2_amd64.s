@@ -546,6 +546,108 @@ done:
 	VZEROUPPER
 	RET
 
+// func ftrl32AVX2(w *float32, acc *float32, linear *float32, grad *float32, n int, p *[5]float32)
+// Requires: AVX, CMOV, FMA3, SSE
+TEXT ·ftrl32AVX2(SB), NOSPLIT, $8-48
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         w+0(FP), DI
+	MOVQ         acc+8(FP), SI
+	MOVQ         linear+16(FP), DX
+	MOVQ         grad+24(FP), BX
+	MOVQ         n+32(FP), CX
+	MOVQ         p+40(FP), R11
+	VBROADCASTSS (R11), Y8
+	VBROADCASTSS 4(R11), Y9
+	VBROADCASTSS 8(R11), Y10
+	VBROADCASTSS 12(R11), Y11
+	VBROADCASTSS 16(R11), Y12
+	VBROADCASTSS vectors32<>+64(SB), Y14
+	VBROADCASTSS vectors32<>+32(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           rest
+
+block:
+	VMOVUPS      (DI)(R8*1), Y0
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      (DX)(R8*1), Y2
+	VMOVUPS      (BX)(R8*1), Y3
+	VSQRTPS      Y1, Y5
+	VFMADD231PS  Y3, Y3, Y1
+	VSQRTPS      Y1, Y4
+	VSUBPS       Y5, Y4, Y5
+	VMULPS       Y9, Y5, Y5
+	VFMADD231PS  Y0, Y12, Y3
+	VFMADD231PS  Y8, Y3, Y2
+	VFNMADD231PS Y0, Y5, Y2
+	VFMADD213PS  Y11, Y9, Y4
+	VANDPS       Y14, Y2, Y7
+	VXORPS       Y10, Y7, Y7
+	VSUBPS       Y2, Y7, Y7
+	VDIVPS       Y4, Y7, Y7
+	VCMPPS       $0x04, Y15, Y2, Y6
+	VANDPS       Y7, Y6, Y7
+	VXORPS       Y14, Y2, Y5
+	VMAXPS       Y2, Y5, Y5
+	VCMPPS       $0x1e, Y10, Y5, Y6
+	VANDPS       Y7, Y6, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      Y1, (SI)(R8*1)
+	VMOVUPS      Y2, (DX)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000008, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors32<>+32(SB), R13
+	VMOVUPS      (R13)(AX*4), Y13
+	VMASKMOVPS   (DI)(R8*1), Y13, Y0
+	VMASKMOVPS   (SI)(R8*1), Y13, Y1
+	VMASKMOVPS   (DX)(R8*1), Y13, Y2
+	VMASKMOVPS   (BX)(R8*1), Y13, Y3
+	VSQRTPS      Y1, Y5
+	VFMADD231PS  Y3, Y3, Y1
+	VSQRTPS      Y1, Y4
+	VSUBPS       Y5, Y4, Y5
+	VMULPS       Y9, Y5, Y5
+	VFMADD231PS  Y0, Y12, Y3
+	VFMADD231PS  Y8, Y3, Y2
+	VFNMADD231PS Y0, Y5, Y2
+	VFMADD213PS  Y11, Y9, Y4
+	VANDPS       Y14, Y2, Y7
+	VXORPS       Y10, Y7, Y7
+	VSUBPS       Y2, Y7, Y7
+	VDIVPS       Y4, Y7, Y7
+	VCMPPS       $0x04, Y15, Y2, Y6
+	VANDPS       Y7, Y6, Y7
+	VXORPS       Y14, Y2, Y5
+	VMAXPS       Y2, Y5, Y5
+	VCMPPS       $0x1e, Y10, Y5, Y6
+	VANDPS       Y7, Y6, Y0
+	VMASKMOVPS   Y0, Y13, (DI)(R8*1)
+	VMASKMOVPS   Y1, Y13, (SI)(R8*1)
+	VMASKMOVPS   Y2, Y13, (DX)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func adagrad32AVX2(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adagrad32AVX2(SB), NOSPLIT, $8-40
@@ -635,7 +737,11 @@ DATA vectors32<>+32(SB)/8, $0x0000000000000000
 DATA vectors32<>+40(SB)/8, $0x0000000000000000
 DATA vectors32<>+48(SB)/8, $0x0000000000000000
 DATA vectors32<>+56(SB)/8, $0x0000000000000000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $64
+DATA vectors32<>+64(SB)/8, $0x8000000080000000
+DATA vectors32<>+72(SB)/8, $0x8000000080000000
+DATA vectors32<>+80(SB)/8, $0x8000000080000000
+DATA vectors32<>+88(SB)/8, $0x8000000080000000
+GLOBL vectors32<>(SB), RODATA|NOPTR, $96
 
 // func momentum64AVX2(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
 // Requires: AVX, CMOV, FMA3, SSE
@@ -1181,6 +1287,108 @@ done:
 	VZEROUPPER
 	RET
 
+// func ftrl64AVX2(w *float64, acc *float64, linear *float64, grad *float64, n int, p *[5]float64)
+// Requires: AVX, CMOV, FMA3, SSE
+TEXT ·ftrl64AVX2(SB), NOSPLIT, $8-48
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         w+0(FP), DI
+	MOVQ         acc+8(FP), SI
+	MOVQ         linear+16(FP), DX
+	MOVQ         grad+24(FP), BX
+	MOVQ         n+32(FP), CX
+	MOVQ         p+40(FP), R11
+	VBROADCASTSD (R11), Y8
+	VBROADCASTSD 8(R11), Y9
+	VBROADCASTSD 16(R11), Y10
+	VBROADCASTSD 24(R11), Y11
+	VBROADCASTSD 32(R11), Y12
+	VBROADCASTSD vectors64<>+64(SB), Y14
+	VBROADCASTSD vectors64<>+32(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000004, CX
+	JL           rest
+
+block:
+	VMOVUPS      (DI)(R8*1), Y0
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      (DX)(R8*1), Y2
+	VMOVUPS      (BX)(R8*1), Y3
+	VSQRTPD      Y1, Y5
+	VFMADD231PD  Y3, Y3, Y1
+	VSQRTPD      Y1, Y4
+	VSUBPD       Y5, Y4, Y5
+	VMULPD       Y9, Y5, Y5
+	VFMADD231PD  Y0, Y12, Y3
+	VFMADD231PD  Y8, Y3, Y2
+	VFNMADD231PD Y0, Y5, Y2
+	VFMADD213PD  Y11, Y9, Y4
+	VANDPS       Y14, Y2, Y7
+	VXORPS       Y10, Y7, Y7
+	VSUBPD       Y2, Y7, Y7
+	VDIVPD       Y4, Y7, Y7
+	VCMPPD       $0x04, Y15, Y2, Y6
+	VANDPS       Y7, Y6, Y7
+	VXORPS       Y14, Y2, Y5
+	VMAXPD       Y2, Y5, Y5
+	VCMPPD       $0x1e, Y10, Y5, Y6
+	VANDPS       Y7, Y6, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      Y1, (SI)(R8*1)
+	VMOVUPS      Y2, (DX)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000004, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000004, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors64<>+32(SB), R13
+	VMOVUPS      (R13)(AX*8), Y13
+	VMASKMOVPD   (DI)(R8*1), Y13, Y0
+	VMASKMOVPD   (SI)(R8*1), Y13, Y1
+	VMASKMOVPD   (DX)(R8*1), Y13, Y2
+	VMASKMOVPD   (BX)(R8*1), Y13, Y3
+	VSQRTPD      Y1, Y5
+	VFMADD231PD  Y3, Y3, Y1
+	VSQRTPD      Y1, Y4
+	VSUBPD       Y5, Y4, Y5
+	VMULPD       Y9, Y5, Y5
+	VFMADD231PD  Y0, Y12, Y3
+	VFMADD231PD  Y8, Y3, Y2
+	VFNMADD231PD Y0, Y5, Y2
+	VFMADD213PD  Y11, Y9, Y4
+	VANDPS       Y14, Y2, Y7
+	VXORPS       Y10, Y7, Y7
+	VSUBPD       Y2, Y7, Y7
+	VDIVPD       Y4, Y7, Y7
+	VCMPPD       $0x04, Y15, Y2, Y6
+	VANDPS       Y7, Y6, Y7
+	VXORPS       Y14, Y2, Y5
+	VMAXPD       Y2, Y5, Y5
+	VCMPPD       $0x1e, Y10, Y5, Y6
+	VANDPS       Y7, Y6, Y0
+	VMASKMOVPD   Y0, Y13, (DI)(R8*1)
+	VMASKMOVPD   Y1, Y13, (SI)(R8*1)
+	VMASKMOVPD   Y2, Y13, (DX)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func adagrad64AVX2(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adagrad64AVX2(SB), NOSPLIT, $8-40
@@ -1270,4 +1478,8 @@ DATA vectors64<>+32(SB)/8, $0x0000000000000000
 DATA vectors64<>+40(SB)/8, $0x0000000000000000
 DATA vectors64<>+48(SB)/8, $0x0000000000000000
 DATA vectors64<>+56(SB)/8, $0x0000000000000000
-GLOBL vectors64<>(SB), RODATA|NOPTR, $64
+DATA vectors64<>+64(SB)/8, $0x8000000000000000
+DATA vectors64<>+72(SB)/8, $0x8000000000000000
+DATA vectors64<>+80(SB)/8, $0x8000000000000000
+DATA vectors64<>+88(SB)/8, $0x8000000000000000
+GLOBL vectors64<>(SB), RODATA|NOPTR, $96

@@ -32,6 +32,11 @@ func rmsProp32AVX512(w *float32, ms *float32, mom *float32, grad *float32, n int
 //go:noescape
 func rmsPropCentered32AVX512(w *float32, ms *float32, mom *float32, mg *float32, grad *float32, n int, p *[4]float32)
 
+// ftrl32AVX512: p: scale, 1/divisor, l1*scale, 2*l2*scale, 2*shrinkage.
+//
+//go:noescape
+func ftrl32AVX512(w *float32, acc *float32, linear *float32, grad *float32, n int, p *[5]float32)
+
 // adagrad32AVX512: p: rate, epsilon, share of g^2 that acc takes up (1 or 0).
 //
 //go:noescape
@@ -66,6 +71,11 @@ func rmsProp64AVX512(w *float64, ms *float64, mom *float64, grad *float64, n int
 //
 //go:noescape
 func rmsPropCentered64AVX512(w *float64, ms *float64, mom *float64, mg *float64, grad *float64, n int, p *[4]float64)
+
+// ftrl64AVX512: p: scale, 1/divisor, l1*scale, 2*l2*scale, 2*shrinkage.
+//
+//go:noescape
+func ftrl64AVX512(w *float64, acc *float64, linear *float64, grad *float64, n int, p *[5]float64)
 
 // adagrad64AVX512: p: rate, epsilon, share of g^2 that acc takes up (1 or 0).
 //

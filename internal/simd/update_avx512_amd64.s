@@ -546,6 +546,108 @@ done:
 	VZEROUPPER
 	RET
 
+// func ftrl32AVX512(w *float32, acc *float32, linear *float32, grad *float32, n int, p *[5]float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+TEXT ·ftrl32AVX512(SB), NOSPLIT, $8-48
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         w+0(FP), DI
+	MOVQ         acc+8(FP), SI
+	MOVQ         linear+16(FP), DX
+	MOVQ         grad+24(FP), BX
+	MOVQ         n+32(FP), CX
+	MOVQ         p+40(FP), R11
+	VBROADCASTSS (R11), Z8
+	VBROADCASTSS 4(R11), Z9
+	VBROADCASTSS 8(R11), Z10
+	VBROADCASTSS 12(R11), Z11
+	VBROADCASTSS 16(R11), Z12
+	VBROADCASTSS vectors32<>+64(SB), Z13
+	VBROADCASTSS vectors32<>+32(SB), Z14
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS      (DI)(R8*1), Z0
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      (DX)(R8*1), Z2
+	VMOVUPS      (BX)(R8*1), Z3
+	VSQRTPS      Z1, Z5
+	VFMADD231PS  Z3, Z3, Z1
+	VSQRTPS      Z1, Z4
+	VSUBPS       Z5, Z4, Z5
+	VMULPS       Z9, Z5, Z5
+	VFMADD231PS  Z0, Z12, Z3
+	VFMADD231PS  Z8, Z3, Z2
+	VFNMADD231PS Z0, Z5, Z2
+	VFMADD213PS  Z11, Z9, Z4
+	VANDPS       Z13, Z2, Z7
+	VXORPS       Z10, Z7, Z7
+	VSUBPS       Z2, Z7, Z7
+	VDIVPS       Z4, Z7, Z7
+	VCMPPS       $0x04, Z14, Z2, K2
+	VMOVAPS.Z    Z7, K2, Z7
+	VXORPS       Z13, Z2, Z5
+	VMAXPS       Z2, Z5, Z5
+	VCMPPS       $0x1e, Z10, Z5, K2
+	VMOVAPS.Z    Z7, K2, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	VMOVUPS      Z2, (DX)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
+	KMOVW        AX, K1
+	VMOVUPS.Z    (DI)(R8*1), K1, Z0
+	VMOVUPS.Z    (SI)(R8*1), K1, Z1
+	VMOVUPS.Z    (DX)(R8*1), K1, Z2
+	VMOVUPS.Z    (BX)(R8*1), K1, Z3
+	VSQRTPS      Z1, Z5
+	VFMADD231PS  Z3, Z3, Z1
+	VSQRTPS      Z1, Z4
+	VSUBPS       Z5, Z4, Z5
+	VMULPS       Z9, Z5, Z5
+	VFMADD231PS  Z0, Z12, Z3
+	VFMADD231PS  Z8, Z3, Z2
+	VFNMADD231PS Z0, Z5, Z2
+	VFMADD213PS  Z11, Z9, Z4
+	VANDPS       Z13, Z2, Z7
+	VXORPS       Z10, Z7, Z7
+	VSUBPS       Z2, Z7, Z7
+	VDIVPS       Z4, Z7, Z7
+	VCMPPS       $0x04, Z14, Z2, K2
+	VMOVAPS.Z    Z7, K2, Z7
+	VXORPS       Z13, Z2, Z5
+	VMAXPS       Z2, Z5, Z5
+	VCMPPS       $0x1e, Z10, Z5, K2
+	VMOVAPS.Z    Z7, K2, Z0
+	VMOVUPS      Z0, K1, (DI)(R8*1)
+	VMOVUPS      Z1, K1, (SI)(R8*1)
+	VMOVUPS      Z2, K1, (DX)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func adagrad32AVX512(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagrad32AVX512(SB), NOSPLIT, $8-40
@@ -635,7 +737,11 @@ DATA vectors32<>+32(SB)/8, $0x0000000000000000
 DATA vectors32<>+40(SB)/8, $0x0000000000000000
 DATA vectors32<>+48(SB)/8, $0x0000000000000000
 DATA vectors32<>+56(SB)/8, $0x0000000000000000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $64
+DATA vectors32<>+64(SB)/8, $0x8000000080000000
+DATA vectors32<>+72(SB)/8, $0x8000000080000000
+DATA vectors32<>+80(SB)/8, $0x8000000080000000
+DATA vectors32<>+88(SB)/8, $0x8000000080000000
+GLOBL vectors32<>(SB), RODATA|NOPTR, $96
 
 // func momentum64AVX512(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
@@ -1181,6 +1287,108 @@ done:
 	VZEROUPPER
 	RET
 
+// func ftrl64AVX512(w *float64, acc *float64, linear *float64, grad *float64, n int, p *[5]float64)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+TEXT ·ftrl64AVX512(SB), NOSPLIT, $8-48
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         w+0(FP), DI
+	MOVQ         acc+8(FP), SI
+	MOVQ         linear+16(FP), DX
+	MOVQ         grad+24(FP), BX
+	MOVQ         n+32(FP), CX
+	MOVQ         p+40(FP), R11
+	VBROADCASTSD (R11), Z8
+	VBROADCASTSD 8(R11), Z9
+	VBROADCASTSD 16(R11), Z10
+	VBROADCASTSD 24(R11), Z11
+	VBROADCASTSD 32(R11), Z12
+	VBROADCASTSD vectors64<>+64(SB), Z13
+	VBROADCASTSD vectors64<>+32(SB), Z14
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           rest
+
+block:
+	VMOVUPS      (DI)(R8*1), Z0
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      (DX)(R8*1), Z2
+	VMOVUPS      (BX)(R8*1), Z3
+	VSQRTPD      Z1, Z5
+	VFMADD231PD  Z3, Z3, Z1
+	VSQRTPD      Z1, Z4
+	VSUBPD       Z5, Z4, Z5
+	VMULPD       Z9, Z5, Z5
+	VFMADD231PD  Z0, Z12, Z3
+	VFMADD231PD  Z8, Z3, Z2
+	VFNMADD231PD Z0, Z5, Z2
+	VFMADD213PD  Z11, Z9, Z4
+	VANDPS       Z13, Z2, Z7
+	VXORPS       Z10, Z7, Z7
+	VSUBPD       Z2, Z7, Z7
+	VDIVPD       Z4, Z7, Z7
+	VCMPPD       $0x04, Z14, Z2, K2
+	VMOVAPD.Z    Z7, K2, Z7
+	VXORPS       Z13, Z2, Z5
+	VMAXPD       Z2, Z5, Z5
+	VCMPPD       $0x1e, Z10, Z5, K2
+	VMOVAPD.Z    Z7, K2, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	VMOVUPS      Z2, (DX)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000008, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
+	KMOVW        AX, K1
+	VMOVUPD.Z    (DI)(R8*1), K1, Z0
+	VMOVUPD.Z    (SI)(R8*1), K1, Z1
+	VMOVUPD.Z    (DX)(R8*1), K1, Z2
+	VMOVUPD.Z    (BX)(R8*1), K1, Z3
+	VSQRTPD      Z1, Z5
+	VFMADD231PD  Z3, Z3, Z1
+	VSQRTPD      Z1, Z4
+	VSUBPD       Z5, Z4, Z5
+	VMULPD       Z9, Z5, Z5
+	VFMADD231PD  Z0, Z12, Z3
+	VFMADD231PD  Z8, Z3, Z2
+	VFNMADD231PD Z0, Z5, Z2
+	VFMADD213PD  Z11, Z9, Z4
+	VANDPS       Z13, Z2, Z7
+	VXORPS       Z10, Z7, Z7
+	VSUBPD       Z2, Z7, Z7
+	VDIVPD       Z4, Z7, Z7
+	VCMPPD       $0x04, Z14, Z2, K2
+	VMOVAPD.Z    Z7, K2, Z7
+	VXORPS       Z13, Z2, Z5
+	VMAXPD       Z2, Z5, Z5
+	VCMPPD       $0x1e, Z10, Z5, K2
+	VMOVAPD.Z    Z7, K2, Z0
+	VMOVUPD      Z0, K1, (DI)(R8*1)
+	VMOVUPD      Z1, K1, (SI)(R8*1)
+	VMOVUPD      Z2, K1, (DX)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func adagrad64AVX512(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagrad64AVX512(SB), NOSPLIT, $8-40
@@ -1270,4 +1478,8 @@ DATA vectors64<>+32(SB)/8, $0x0000000000000000
 DATA vectors64<>+40(SB)/8, $0x0000000000000000
 DATA vectors64<>+48(SB)/8, $0x0000000000000000
 DATA vectors64<>+56(SB)/8, $0x0000000000000000
-GLOBL vectors64<>(SB), RODATA|NOPTR, $64
+DATA vectors64<>+64(SB)/8, $0x8000000000000000
+DATA vectors64<>+72(SB)/8, $0x8000000000000000
+DATA vectors64<>+80(SB)/8, $0x8000000000000000
+DATA vectors64<>+88(SB)/8, $0x8000000000000000
+GLOBL vectors64<>(SB), RODATA|NOPTR, $96

@@ -71,6 +71,16 @@ func updateCases[T Float]() []updateCase[T] {
 				s[2] = mom*s[2] + rate*s[4]/math.Sqrt(s[1]-s[3]*s[3]+1)
 				s[0] -= s[2]
 			}},
+		{"FTRL", 4,
+			func(s [][]T) { FTRL(s[0], s[1], s[2], s[3], FTRLRates[T]{0.5, 2, 0.3, 0.1, 0.2}) },
+			func(s []float64) {
+				next := s[1] + s[3]*s[3]
+				s[2] += 0.5*(s[3]+0.4*s[0]) - (math.Sqrt(next)-math.Sqrt(s[1]))/2*s[0]
+				s[0], s[1] = 0, next
+				if math.Abs(s[2]) > 0.15 {
+					s[0] = (math.Copysign(0.15, s[2]) - s[2]) / (math.Sqrt(next)/2 + 0.1)
+				}
+			}},
 		{"Axpby", 3, func(s [][]T) { Axpby(s[0], 2, s[1], -3, s[2]) }, func(s []float64) { s[0] = 2*s[1] - 3*s[2] }},
 	}
 }

@@ -23,6 +23,26 @@ func arithmetic(t *target) {
 		})
 	}
 	t.stream(stream{
+		name: "fill", doc: "dst = v", out: []string{"dst"}, scalars: []string{"v"}, unroll: 4,
+		body: func(t *target, x vars) { t.mov(x.v["dst"], x.v["v"]) },
+	})
+	t.stream(stream{
+		name: "clamp", doc: "dst = src, at most high and then at least low; a bound that is no number bounds nothing",
+		in: []string{"src"}, out: []string{"dst"}, scalars: []string{"low", "high"}, unroll: 4,
+		body: func(t *target, x vars) {
+			t.min(x.v["dst"], x.v["high"], x.v["src"])
+			t.max(x.v["dst"], x.v["low"], x.v["dst"])
+		},
+	})
+	t.stream(stream{
+		name: "add4", doc: "dst = a + b + c + d", in: []string{"a", "b", "c", "d"}, out: []string{"dst"}, unroll: 2,
+		body: func(t *target, x vars) {
+			t.add(x.v["a"], x.v["a"], x.v["b"])
+			t.add(x.v["a"], x.v["a"], x.v["c"])
+			t.add(x.v["dst"], x.v["a"], x.v["d"])
+		},
+	})
+	t.stream(stream{
 		name: "axpy", doc: "y += a*x", in: []string{"y", "x"}, out: []string{"y"}, scalars: []string{"a"}, unroll: 4,
 		body: func(t *target, x vars) { t.fma(x.v["y"], x.v["a"], x.v["x"]) },
 	})
@@ -44,6 +64,7 @@ type binary struct {
 }
 
 func none(*target) []uint64  { return nil }
+func zero(*target) []uint64  { return []uint64{0} }
 func one(t *target) []uint64 { return []uint64{t.float(1)} }
 
 var binaries = []binary{
@@ -60,6 +81,14 @@ var binaries = []binary{
 	{"reluGrad", "a where b > 0, else 0*a", zeroOne, func(t *target, dst, a, b vec, temp []vec) {
 		t.keep(dst, greater, b, t.krf(0, temp[0]), t.krf(1, temp[1]), temp[0])
 		t.mul(dst, dst, a)
+	}},
+	{"divNoNaN", "a / b, or 0 where b is", zero, func(t *target, dst, a, b vec, temp []vec) {
+		t.div(temp[0], a, b)
+		t.keep(dst, notEqual, b, t.kf(0), temp[0], temp[1])
+	}},
+	{"mulNoNaN", "a * b, or 0 where b is", zero, func(t *target, dst, a, b vec, temp []vec) {
+		t.mul(temp[0], a, b)
+		t.keep(dst, notEqual, b, t.kf(0), temp[0], temp[1])
 	}},
 	{"tanhGrad", "a * (1 - b*b)", one, func(t *target, dst, a, b vec, temp []vec) {
 		t.mov(temp[0], t.kf(1))

@@ -8,7 +8,10 @@ import (
 // columns emits kernels over the rows of a matrix x, row-major with stride bytes from row to row, that combine each
 // row with a vector of cols elements. They go down panels of a few vectors, so that the vector stays in registers.
 func columns(t *target) {
-	t.panels("sumColumns", "acc[j] += the sum of column j of x", "func(acc, x *%[1]s, stride, rows, cols int)", "acc", sumPanel)
+	fold := "func(acc, x *%[1]s, stride, rows, cols int)"
+	t.panels("sumColumns", "acc[j] += the sum of column j of x", fold, "acc", foldPanel(0, (*target).add))
+	t.panels("maxColumns", "acc[j] = the largest of itself and column j of x", fold, "acc", foldPanel(negInf(t), largest))
+	t.panels("minColumns", "acc[j] = the smallest of itself and column j of x", fold, "acc", foldPanel(posInf(t), smallest))
 	combine := "func(dst, x, v *%[1]s, stride, rows, cols int)"
 	t.panels("addRow", "dst[i][j] = x[i][j] + v[j]", combine, "v", mapPanel((*target).add))
 	t.panels("mulRow", "dst[i][j] = x[i][j] * v[j]", combine, "v", mapPanel((*target).mul))
@@ -88,53 +91,61 @@ func (t *target) at(base reg.Register, i int) operand.Mem {
 	return operand.Mem{Base: base, Disp: i * t.bytes()}
 }
 
-// sumPanel adds up width vectors down the rows, several rows at a time into accumulators of their own.
-func sumPanel(t *target, width int, masked bool) {
-	rows := 8 / width
-	label := func(s string) string { return s + map[int]string{1: "1", 4: "4"}[width] }
-	acc := func(r, i int) vec { return t.regs[r*width+i] }
-	x := t.regs[8]
-	row := func(r int) {
-		for i := range width {
-			t.load(x, t.at(reg.R10, i), masked)
-			t.add(acc(r, i), acc(r, i), x)
-		}
-		t.ADDQ(reg.RDX, reg.R10)
-	}
-	t.MOVQ(reg.RSI, reg.R10)
-	t.MOVQ(reg.RBX, reg.R11)
-	for r := range rows {
-		for i := range width {
-			t.zero(acc(r, i))
-		}
-	}
-	t.SUBQ(operand.U32(uint32(rows)), reg.R11)
-	t.JL(operand.LabelRef(label("rest")))
-	t.Label(label("rows"))
-	for r := range rows {
-		row(r)
-	}
-	t.SUBQ(operand.U32(uint32(rows)), reg.R11)
-	t.JGE(operand.LabelRef(label("rows")))
-	t.Label(label("rest"))
-	t.ADDQ(operand.U32(uint32(rows)), reg.R11)
-	t.JZ(operand.LabelRef(label("end")))
-	t.Label(label("row"))
-	row(0)
-	t.DECQ(reg.R11)
-	t.JNZ(operand.LabelRef(label("row")))
-	t.Label(label("end"))
-	for n := rows / 2; n > 0; n /= 2 {
-		for r := range n {
+// largest and smallest overwrite the two last registers but two.
+func largest(t *target, dst, a vec, b operand.Op)  { maximum(t, dst, a, b.(vec), t.regs[12:14]) }
+func smallest(t *target, dst, a vec, b operand.Op) { minimum(t, dst, a, b.(vec), t.regs[12:14]) }
+
+// foldPanel combines width vectors down the rows, several rows at a time into accumulators of their own that begin with
+// start.
+func foldPanel(start uint64, op func(t *target, dst, a vec, b operand.Op)) func(t *target, width int, masked bool) {
+	return func(t *target, width int, masked bool) {
+		rows := 8 / width
+		label := func(s string) string { return s + map[int]string{1: "1", 4: "4"}[width] }
+		acc := func(r, i int) vec { return t.regs[r*width+i] }
+		x := t.regs[8]
+		row := func(r int) {
 			for i := range width {
-				t.add(acc(r, i), acc(r, i), acc(r+n, i))
+				t.load(x, t.at(reg.R10, i), masked)
+				op(t, acc(r, i), acc(r, i), x)
+			}
+			t.ADDQ(reg.RDX, reg.R10)
+		}
+		t.MOVQ(reg.RSI, reg.R10)
+		t.MOVQ(reg.RBX, reg.R11)
+		t.broadcast(x, t.constant(start))
+		for r := range rows {
+			for i := range width {
+				t.mov(acc(r, i), x)
 			}
 		}
-	}
-	for i := range width {
-		t.load(x, t.at(reg.RDI, i), masked)
-		t.add(x, x, acc(0, i))
-		t.store(t.at(reg.RDI, i), x, masked)
+		t.SUBQ(operand.U32(uint32(rows)), reg.R11)
+		t.JL(operand.LabelRef(label("rest")))
+		t.Label(label("rows"))
+		for r := range rows {
+			row(r)
+		}
+		t.SUBQ(operand.U32(uint32(rows)), reg.R11)
+		t.JGE(operand.LabelRef(label("rows")))
+		t.Label(label("rest"))
+		t.ADDQ(operand.U32(uint32(rows)), reg.R11)
+		t.JZ(operand.LabelRef(label("end")))
+		t.Label(label("row"))
+		row(0)
+		t.DECQ(reg.R11)
+		t.JNZ(operand.LabelRef(label("row")))
+		t.Label(label("end"))
+		for n := rows / 2; n > 0; n /= 2 {
+			for r := range n {
+				for i := range width {
+					op(t, acc(r, i), acc(r, i), acc(r+n, i))
+				}
+			}
+		}
+		for i := range width {
+			t.load(x, t.at(reg.RDI, i), masked)
+			op(t, x, x, acc(0, i))
+			t.store(t.at(reg.RDI, i), x, masked)
+		}
 	}
 }
 

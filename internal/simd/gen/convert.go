@@ -72,8 +72,18 @@ func conversions(t *target) {
 			consts: []uint64{1, 0x7fff, quietBit}, body: toBFloat,
 		},
 		{name: "toDouble", doc: "dst = src", dst: "float64", to: 8, src: "%[1]s", from: 4, body: toDouble},
+		{name: "longFromInt", doc: "dst = src", dst: "int64", to: 8, src: "int32", from: 4, body: longFromInt},
+		{name: "intFromLong", doc: "dst = the low half of src", dst: "int32", to: 4, src: "int64", from: 8, body: intFromLong},
+		{name: "fromLong", doc: "dst = src rounded to even", dst: "%[1]s", to: 4, src: "int64", from: 8, body: fromLong},
+		{
+			name: "toLong", doc: "dst = src truncated, or the smallest integer if it does not fit",
+			dst: "int64", to: 8, src: "%[1]s", from: 4, body: toLong,
+		},
 		{name: "fromDouble", doc: "dst = src rounded to even", dst: "%[1]s", to: 4, src: "float64", from: 8, body: fromDouble},
 	} {
+		if t.isa == avx2 && (c.name == "fromLong" || c.name == "toLong") {
+			continue // no such instruction
+		}
 		t.plainFunction(c.name, "func(dst *"+c.dst+", src *"+c.src+", n int)", c.doc)
 		t.Load(t.Param("dst"), reg.RDI)
 		t.Load(t.Param("src"), reg.RSI)
@@ -157,6 +167,50 @@ func toDouble(t *target, r []vec, dst, src place) {
 	}
 }
 
+func longFromInt(t *target, r []vec, dst, src place) {
+	n := t.lanes() / 2
+	for i, v := range r[:2] {
+		t.VPMOVSXDQ(src(i*n), v)
+	}
+	for i, v := range r[:2] {
+		t.VMOVUPS(v, dst(i*n))
+	}
+}
+
+func intFromLong(t *target, r []vec, dst, src place) {
+	n := t.lanes() / 2
+	t.VMOVUPS(src(0), r[0])
+	t.VMOVUPS(src(n), r[1])
+	if t.isa == avx512 {
+		t.VPMOVQD(r[0], dst(0))
+		t.VPMOVQD(r[1], dst(n))
+		return
+	}
+	t.VSHUFPS(operand.U8(0x88), r[1], r[0], r[0])
+	t.VPERMQ(operand.U8(0xd8), r[0], r[0])
+	t.VMOVUPS(r[0], dst(0))
+}
+
+func fromLong(t *target, r []vec, dst, src place) {
+	n := t.lanes() / 2
+	for i, v := range r[:2] {
+		t.VCVTQQ2PS(src(i*n), t.half(v))
+	}
+	for i, v := range r[:2] {
+		t.VMOVUPS(t.half(v), dst(i*n))
+	}
+}
+
+func toLong(t *target, r []vec, dst, src place) {
+	n := t.lanes() / 2
+	for i, v := range r[:2] {
+		t.VCVTTPS2QQ(src(i*n), v)
+	}
+	for i, v := range r[:2] {
+		t.VMOVUPS(v, dst(i*n))
+	}
+}
+
 func fromDouble(t *target, r []vec, dst, src place) {
 	n := t.lanes() / 2
 	for i, v := range r[:2] {
@@ -192,21 +246,31 @@ func comparisons(t *target) {
 		{"greater", "a > b", greater},
 		{"greaterEqual", "a >= b", greaterEqual},
 	}
-	for _, p := range preds[:4] {
-		t.comparison(p.name, p.doc, p.pred, false)
-	}
-	for _, p := range preds {
-		t.comparison(p.name+"Scalar", p.doc, p.pred, true)
+	for i, p := range preds {
+		floats := func(v vec, other operand.Op) bool {
+			if t.isa == avx512 {
+				t.pick(t.VCMPPS, t.VCMPPD, operand.U8(p.pred), other, v, reg.K2)
+			} else {
+				t.pick(t.VCMPPS, t.VCMPPD, operand.U8(p.pred), other, v, v)
+			}
+			return false
+		}
+		if i < 4 {
+			t.comparison(p.name, p.doc, t.elem(), false, floats)
+		}
+		t.comparison(p.name+"Scalar", p.doc, t.elem(), true, floats)
 	}
 	t.blend()
 }
 
 const ones = 0x0101010101010101
 
-func (t *target) comparison(name, doc string, pred int, scalar bool) {
-	params := "func(dst *bool, a, b *%[1]s, n int)"
+// comparison emits a map to booleans. compare leaves the truth of each element in K2, or with AVX2 in all bits of the
+// element of v, where it may be negated.
+func (t *target) comparison(name, doc, elem string, scalar bool, compare func(v vec, other operand.Op) (negated bool)) {
+	params := "func(dst *bool, a, b *" + elem + ", n int)"
 	if scalar {
-		params = "func(dst *bool, a *%[1]s, n int, b %[1]s)"
+		params = "func(dst *bool, a *" + elem + ", n int, b " + elem + ")"
 	}
 	t.plainFunction(name, params, "dst = "+doc)
 	t.Load(t.Param("dst"), reg.RDI)
@@ -226,8 +290,8 @@ func (t *target) comparison(name, doc string, pred int, scalar bool) {
 			other = t.nth(reg.RDX, size, u, 0)
 		}
 		t.VMOVUPS(t.nth(reg.RSI, size, u, 0), v)
+		negated := compare(v, other)
 		if t.isa == avx512 {
-			t.pick(t.VCMPPS, t.VCMPPD, operand.U8(pred), other, v, reg.K2)
 			t.VMOVDQU8_Z(t.regs[15].AsX(), reg.K2, v.AsX())
 			if t.bits == 32 {
 				t.VMOVDQU(v.AsX(), dst)
@@ -237,14 +301,17 @@ func (t *target) comparison(name, doc string, pred int, scalar bool) {
 			return
 		}
 		x, high := v.AsX(), t.regs[2*u+1].AsX()
-		t.pick(t.VCMPPS, t.VCMPPD, operand.U8(pred), other, v, v)
 		t.VEXTRACTF128(operand.U8(1), v, high)
 		t.VPACKSSDW(high, x, x)
 		t.VPACKSSWB(x, x, x)
 		if t.bits == 64 {
 			t.VPACKSSWB(x, x, x)
 		}
-		t.VPAND(t.regs[15].AsX(), x, x)
+		if negated {
+			t.VPANDN(t.regs[15].AsX(), x, x)
+		} else {
+			t.VPAND(t.regs[15].AsX(), x, x)
+		}
 		if t.bits == 32 {
 			t.VMOVQ(x, dst)
 		} else {

@@ -36,14 +36,19 @@ func sources() []source {
 			source{"simd", "columns_" + isa.String(), isa, columns, both},
 			source{"simd", "update_" + isa.String(), isa, updates, both},
 			source{"simd", "matvec_" + isa.String(), isa, matrixVector, both},
-			source{"simd", "transcend_" + isa.String(), isa, transcendental, single},
+			source{"simd", "transcend_" + isa.String(), isa, transcendental, both},
 			source{"simd", "convert_" + isa.String(), isa, conversions, single},
 			source{"simd", "compare_" + isa.String(), isa, comparisons, both},
-			source{"conv", "pool_" + isa.String(), isa, windows, both},
+			source{"simd", "integers_" + isa.String(), isa, integers, both},
+			source{"simd", "gather_" + isa.String(), isa, gathers, single},
+			source{"simd", "normalize_" + isa.String(), isa, normalization, single},
+			source{"channelwise", "pool_" + isa.String(), isa, windows, both},
+			source{"channelwise", "depthwise_" + isa.String(), isa, depthwise, both},
 			source{"tile", "tile_" + isa.String(), isa, tiles, both},
 			source{"tile", "pack_" + isa.String(), isa, packs, both},
 		)
 	}
+	s = append(s, source{"tile", "pairs_avx512", avx512, pairs, []int{32}})
 	return append(s, source{"simd", "transpose_avx2", avx2, transposition, []int{32}})
 }
 

@@ -1,86 +1,88 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// reductions emits functions from slices to one number.
+// reductions emits functions from slices to numbers.
 func reductions(t *target) {
-	t.sum("sum", "returns the sum of a", "a")
-	t.sum("dot", "returns the sum of a*b", "a", "b")
-	t.extreme("maxOf", "returns the largest element, not a number if any is", negInf(t), (*target).max)
-	t.extreme("minOf", "returns the smallest element, not a number if any is", posInf(t), (*target).min)
+	t.dot()
+	t.rows("sumRows", "the sum of row i of a", 0, false, (*target).add)
+	t.rows("prodRows", "the product of row i of a", t.float(1), false, (*target).mul)
+	t.rows("maxRows", "the largest element of row i of a, not a number if any is", negInf(t), true, (*target).max)
+	t.rows("minRows", "the smallest element of row i of a, not a number if any is", posInf(t), true, (*target).min)
 }
 
 func negInf(t *target) uint64 { return posInf(t) | signBit(t) }
 func posInf(t *target) uint64 { return map[int]uint64{32: 0xff << 23, 64: 0x7ff << 52}[t.bits] }
 func nan(t *target) uint64    { return posInf(t) | 1<<map[int]int{32: 22, 64: 51}[t.bits] }
 
-// sum emits a sum of elements or of products, in eight independent parts.
-func (t *target) sum(name, doc string, in ...string) {
-	params := in[0]
-	for _, p := range in[1:] {
-		params += ", " + p
-	}
-	t.function(name, fmt.Sprintf("func(%s *%%[1]s, n int) %%[1]s", params), doc)
-	for i, p := range in {
-		t.Load(t.Param(p), pointers[i])
-	}
+// dot emits a sum of products, in eight independent parts.
+func (t *target) dot() {
+	t.function("dot", "func(a, b *%[1]s, n int) %[1]s", "returns the sum of a*b")
+	t.Load(t.Param("a"), reg.RDI)
+	t.Load(t.Param("b"), reg.RSI)
 	t.Load(t.Param("n"), reg.RCX)
 	const parts = 8
-	acc, x, mask := t.regs[:parts], t.regs[parts:parts+2], t.regs[parts+2]
-	for _, a := range acc {
-		t.zero(a)
+	acc, a, b, mask := t.regs[:parts], t.regs[parts], t.regs[parts+1], t.regs[parts+2]
+	for _, v := range acc {
+		t.zero(v)
 	}
 	t.loop(parts, mask, func(disp int, masked bool) {
-		a := acc[disp/t.bytes()]
-		for i := range in {
-			t.load(x[i], operand.Mem{Base: pointers[i], Index: reg.R8, Scale: 1, Disp: disp}, masked)
-		}
-		if len(in) == 1 {
-			t.add(a, a, x[0])
-		} else {
-			t.fma(a, x[0], x[1])
-		}
+		t.load(a, operand.Mem{Base: reg.RDI, Index: reg.R8, Scale: 1, Disp: disp}, masked)
+		t.load(b, operand.Mem{Base: reg.RSI, Index: reg.R8, Scale: 1, Disp: disp}, masked)
+		t.fma(acc[disp/t.bytes()], a, b)
 	})
 	t.merge(acc, t.add)
 	t.horizontal(acc[0], t.add)
 	t.retScalar(acc[0])
 }
 
-// extreme emits max or min. The instruction loses elements that are not numbers; a second accumulator finds them.
-func (t *target) extreme(name, doc string, start uint64, op func(*target, vec, vec, operand.Op)) {
-	t.function(name, "func(a *%[1]s, n int) %[1]s", doc)
+// rows emits a function that folds each row of a matrix, in eight independent parts that begin with start. With findNaN,
+// what op loses of elements that are not numbers is found besides.
+func (t *target) rows(name, doc string, start uint64, findNaN bool, op func(*target, vec, vec, operand.Op)) {
+	t.function(name, "func(dst, a *%[1]s, rows, cols int)", "dst[i] = "+doc)
+	t.Load(t.Param("dst"), reg.RDI)
 	t.Load(t.Param("a"), reg.RSI)
-	t.Load(t.Param("n"), reg.RCX)
-	const parts = 4
+	t.Load(t.Param("rows"), reg.RDX)
+	t.Load(t.Param("cols"), reg.RBX)
+	const parts = 8
 	fold := func(dst, a vec, b operand.Op) { op(t, dst, a, b) }
-	acc, odd, x, tmp, first, mask := t.regs[:parts], t.regs[4], t.regs[5], t.regs[6], t.regs[7], t.regs[8]
+	acc, odd, x, tmp, first, mask := t.regs[:parts], t.regs[parts], t.regs[parts+1], t.regs[parts+2], t.regs[parts+3], t.regs[parts+4]
 	t.broadcast(first, t.constant(start))
+	t.Label("row")
 	for _, a := range acc {
 		t.mov(a, first)
 	}
 	t.zero(odd)
+	t.MOVQ(reg.RBX, reg.RCX)
 	t.loop(parts, mask, func(disp int, masked bool) {
-		m := operand.Mem{Base: reg.RSI, Index: reg.R8, Scale: 1, Disp: disp}
-		t.load(x, m, masked)
-		if masked {
+		t.load(x, operand.Mem{Base: reg.RSI, Index: reg.R8, Scale: 1, Disp: disp}, masked)
+		if masked && start != 0 {
 			t.fillRest(x, first)
 		}
 		a := acc[disp/t.bytes()]
 		fold(a, a, x)
-		t.choose(odd, unordered, x, x, x, tmp)
+		if findNaN {
+			t.choose(odd, unordered, x, x, x, tmp)
+		}
 	})
 	t.merge(acc, fold)
 	t.horizontal(acc[0], fold)
-	// odd holds zeros unless something was not a number; its sum then is not a number, nor is the result plus that.
-	t.horizontal(odd, t.add)
-	t.pick(t.VADDSS, t.VADDSD, xmm[t.index(odd)], xmm[t.index(acc[0])], xmm[t.index(acc[0])])
-	t.retScalar(acc[0])
+	if findNaN {
+		// odd holds zeros unless something was not a number; its sum then is not a number, nor is the result plus that.
+		t.horizontal(odd, t.add)
+		t.pick(t.VADDSS, t.VADDSD, xmm[t.index(odd)], xmm[t.index(acc[0])], xmm[t.index(acc[0])])
+	}
+	t.pick(t.VMOVSS, t.VMOVSD, xmm[t.index(acc[0])], operand.Mem{Base: reg.RDI})
+	t.ADDQ(operand.U32(uint32(t.bits/8)), reg.RDI)
+	t.LEAQ(operand.Mem{Base: reg.RSI, Index: reg.RBX, Scale: uint8(t.bits / 8)}, reg.RSI)
+	t.DECQ(reg.RDX)
+	t.JNZ(operand.LabelRef("row"))
+	t.ret()
 }
 
 // merge folds the registers into the first of them.

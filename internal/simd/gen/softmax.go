@@ -50,9 +50,9 @@ func (t *target) softmax(store bool) {
 	})
 	t.merge(acc, t.max)
 	t.horizontal(acc[0], t.max)
-	t.VMOVSS(xmm[0], operand.Mem{Base: reg.R9})
+	t.pick(t.VMOVSS, t.VMOVSD, xmm[0], operand.Mem{Base: reg.R9})
 	largest := t.regs[1]
-	t.VBROADCASTSS(xmm[0], largest)
+	t.broadcast(largest, xmm[0])
 
 	sum, x, temp := t.regs[0], t.regs[2], t.regs[3:6]
 	t.zero(sum)
@@ -70,11 +70,11 @@ func (t *target) softmax(store bool) {
 		t.add(sum, sum, x)
 	})
 	t.horizontal(sum, t.add)
-	t.VMOVSS(xmm[0], operand.Mem{Base: reg.R10})
+	t.pick(t.VMOVSS, t.VMOVSD, xmm[0], operand.Mem{Base: reg.R10})
 
 	if store {
 		factor := t.regs[1]
-		t.VBROADCASTSS(xmm[0], sum)
+		t.broadcast(sum, xmm[0])
 		t.div(factor, t.krf(1, factor), sum)
 		t.MOVQ(reg.RBX, reg.RCX)
 		t.namedLoop("Scale", 4, mask, func(disp int, masked bool) {

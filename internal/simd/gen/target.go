@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
@@ -32,15 +34,20 @@ type target struct {
 	bits  int // of an element
 	regs  []vec
 	mask  reg.Register // AVX2: the register that holds the mask of the last vector
-	table operand.Mem  // constants, each a vector of 32 bytes
-	slot  map[uint64]int
-	order []uint64
+	table *constants
 	held  map[uint64]vec // constants that the current function keeps in registers
 	mxcsr operand.Mem
 }
 
+// constants is a table of vectors of 32 bytes, each one element repeated, given as 64 bits.
+type constants struct {
+	mem   operand.Mem
+	slot  map[uint64]int
+	order []uint64
+}
+
 func newTarget(ctx *build.Context, isa isa, bits int) *target {
-	t := &target{Context: ctx, isa: isa, bits: bits, slot: map[uint64]int{}}
+	t := &target{Context: ctx, isa: isa, bits: bits, table: &constants{slot: map[uint64]int{}}}
 	n := 16
 	if isa == avx512 {
 		n = 32
@@ -53,20 +60,24 @@ func newTarget(ctx *build.Context, isa isa, bits int) *target {
 		}
 	}
 	name := fmt.Sprintf("vectors%d", bits)
-	t.table = operand.Mem{Symbol: operand.Symbol{Name: name, Static: true}, Base: reg.StaticBase}
+	t.table.mem = operand.Mem{Symbol: operand.Symbol{Name: name, Static: true}, Base: reg.StaticBase}
 	t.constant(^uint64(0)) // the first two entries are the window that AVX2 takes its masks from
 	t.constant(0)
 	return t
 }
 
+// double is the target for the parts of a float32 kernel that compute in float64. It holds no constants.
+func (t *target) double() *target {
+	d := *t
+	d.bits, d.held = 64, map[uint64]vec{}
+	return &d
+}
+
 // finish writes the table of constants.
 func (t *target) finish() {
-	t.StaticGlobal(t.table.Symbol.Name)
+	t.StaticGlobal(t.table.mem.Symbol.Name)
 	t.DataAttributes(attr.RODATA | attr.NOPTR)
-	for _, v := range t.order {
-		if t.bits == 32 {
-			v |= v << 32
-		}
+	for _, v := range t.table.order {
 		for range 4 {
 			t.AppendDatum(operand.U64(v))
 		}
@@ -76,15 +87,15 @@ func (t *target) finish() {
 // constant returns the place of a vector of v, the bits of an element.
 func (t *target) constant(v uint64) operand.Mem {
 	if t.bits == 32 {
-		v &= math.MaxUint32
+		v = v&math.MaxUint32 | v<<32
 	}
-	i, ok := t.slot[v]
+	i, ok := t.table.slot[v]
 	if !ok {
-		i = len(t.order)
-		t.slot[v] = i
-		t.order = append(t.order, v)
+		i = len(t.table.order)
+		t.table.slot[v] = i
+		t.table.order = append(t.table.order, v)
 	}
-	return t.table.Offset(32 * i)
+	return t.table.mem.Offset(32 * i)
 }
 
 // float returns the bits of v as an element.
@@ -110,7 +121,7 @@ func (t *target) function(name, params string, doc string) {
 func (t *target) plainFunction(name, params string, doc string) {
 	t.Function(fmt.Sprintf("%s%d%s", name, t.bits, t.isa.suffix()))
 	t.Attributes(attr.NOSPLIT)
-	t.SignatureExpr(fmt.Sprintf(params, t.elem()))
+	t.SignatureExpr(strings.ReplaceAll(params, "%[1]s", t.elem()))
 	t.Doc(fmt.Sprintf("%s%d%s: %s.", name, t.bits, t.isa.suffix(), doc))
 	t.Pragma("noescape")
 	t.held = map[uint64]vec{}
@@ -148,15 +159,19 @@ func (t *target) hold(regs []vec, values ...uint64) {
 	}
 }
 
-// k is a constant as the last source of an operation: its register, or else its place in memory.
+// k is a constant as the last source of an operation: its register, or else its place in memory, from where AVX-512 takes
+// it for add, sub, mul, mov and the products with sums alone.
 func (t *target) k(v uint64) operand.Op {
 	if r, ok := t.held[v]; ok {
 		return r
 	}
-	if t.isa == avx512 {
-		panic("AVX-512 functions hold all their constants")
-	}
 	return t.constant(v)
+}
+
+// inTable reports whether an operand is a constant in memory, of which AVX-512 has half a vector only.
+func (t *target) inTable(m operand.Op) bool {
+	mem, ok := m.(operand.Mem)
+	return ok && mem.Symbol == t.table.mem.Symbol
 }
 
 // kf is k of a number.
@@ -167,7 +182,7 @@ func (t *target) kr(v uint64, tmp vec) vec {
 	if r, ok := t.held[v]; ok {
 		return r
 	}
-	t.VMOVUPS(t.k(v), tmp)
+	t.mov(tmp, t.k(v))
 	return tmp
 }
 
@@ -192,6 +207,9 @@ func (t *target) broadcastParam(dst vec, name string) {
 
 // pick calls the operation for the element type.
 func (t *target) pick(single, double func(...operand.Op), ops ...operand.Op) {
+	if t.isa == avx512 && slices.ContainsFunc(ops, t.inTable) {
+		panic("AVX-512 operations hold their constants in registers")
+	}
 	if t.bits == 32 {
 		single(ops...)
 	} else {
@@ -199,9 +217,31 @@ func (t *target) pick(single, double func(...operand.Op), ops ...operand.Op) {
 	}
 }
 
-func (t *target) add(dst, a vec, b operand.Op) { t.pick(t.VADDPS, t.VADDPD, b, a, dst) }
-func (t *target) sub(dst, a vec, b operand.Op) { t.pick(t.VSUBPS, t.VSUBPD, b, a, dst) }
-func (t *target) mul(dst, a vec, b operand.Op) { t.pick(t.VMULPS, t.VMULPD, b, a, dst) }
+// spread is pick for operations that AVX-512 also has with one element of memory as the first of ops.
+func (t *target) spread(single, double, single1, double1 func(...operand.Op), ops ...operand.Op) {
+	if t.isa == avx512 && t.inTable(ops[0]) {
+		if t.bits == 32 {
+			single1(ops...)
+		} else {
+			double1(ops...)
+		}
+		return
+	}
+	t.pick(single, double, ops...)
+}
+
+func (t *target) add(dst, a vec, b operand.Op) {
+	t.spread(t.VADDPS, t.VADDPD, t.VADDPS_BCST, t.VADDPD_BCST, b, a, dst)
+}
+
+func (t *target) sub(dst, a vec, b operand.Op) {
+	t.spread(t.VSUBPS, t.VSUBPD, t.VSUBPS_BCST, t.VSUBPD_BCST, b, a, dst)
+}
+
+func (t *target) mul(dst, a vec, b operand.Op) {
+	t.spread(t.VMULPS, t.VMULPD, t.VMULPS_BCST, t.VMULPD_BCST, b, a, dst)
+}
+
 func (t *target) div(dst, a vec, b operand.Op) { t.pick(t.VDIVPS, t.VDIVPD, b, a, dst) }
 func (t *target) sqrt(dst vec, a operand.Op)   { t.pick(t.VSQRTPS, t.VSQRTPD, a, dst) }
 
@@ -210,15 +250,38 @@ func (t *target) max(dst, a vec, b operand.Op) { t.pick(t.VMAXPS, t.VMAXPD, b, a
 func (t *target) min(dst, a vec, b operand.Op) { t.pick(t.VMINPS, t.VMINPD, b, a, dst) }
 
 // fma: dst += a*b. fnma: dst -= a*b. horner: dst = dst*a + b.
-func (t *target) fma(dst, a vec, b operand.Op)  { t.pick(t.VFMADD231PS, t.VFMADD231PD, b, a, dst) }
-func (t *target) fnma(dst, a vec, b operand.Op) { t.pick(t.VFNMADD231PS, t.VFNMADD231PD, b, a, dst) }
-func (t *target) horner(dst, a vec, b operand.Op) {
-	t.pick(t.VFMADD213PS, t.VFMADD213PD, b, a, dst)
+func (t *target) fma(dst, a vec, b operand.Op) {
+	t.spread(t.VFMADD231PS, t.VFMADD231PD, t.VFMADD231PS_BCST, t.VFMADD231PD_BCST, b, a, dst)
 }
 
-func (t *target) and(dst, a vec, b operand.Op) { t.VANDPS(b, a, dst) }
-func (t *target) or(dst, a vec, b operand.Op)  { t.VORPS(b, a, dst) }
-func (t *target) xor(dst, a vec, b operand.Op) { t.VXORPS(b, a, dst) }
+func (t *target) fnma(dst, a vec, b operand.Op) {
+	t.spread(t.VFNMADD231PS, t.VFNMADD231PD, t.VFNMADD231PS_BCST, t.VFNMADD231PD_BCST, b, a, dst)
+}
+
+func (t *target) horner(dst, a vec, b operand.Op) {
+	t.spread(t.VFMADD213PS, t.VFMADD213PD, t.VFMADD213PS_BCST, t.VFMADD213PD_BCST, b, a, dst)
+}
+
+func (t *target) and(dst, a vec, b operand.Op) { t.pick(t.VANDPS, t.VANDPS, b, a, dst) }
+func (t *target) or(dst, a vec, b operand.Op)  { t.pick(t.VORPS, t.VORPS, b, a, dst) }
+func (t *target) xor(dst, a vec, b operand.Op) { t.pick(t.VXORPS, t.VXORPS, b, a, dst) }
+
+// plus, minus and the shifts take elements as integers.
+func (t *target) plus(dst, a vec, b operand.Op)  { t.pick(t.VPADDD, t.VPADDQ, b, a, dst) }
+func (t *target) minus(dst, a vec, b operand.Op) { t.pick(t.VPSUBD, t.VPSUBQ, b, a, dst) }
+func (t *target) left(dst, a vec, n int)         { t.pick(t.VPSLLD, t.VPSLLQ, operand.U8(n), a, dst) }
+func (t *target) right(dst, a vec, n int)        { t.pick(t.VPSRLD, t.VPSRLQ, operand.U8(n), a, dst) }
+
+// mantissa is the number of bits after the point, below those of the exponent.
+func (t *target) mantissa() int { return by(t, 23, 52) }
+
+// by returns the value for the target's element type.
+func by[V any](t *target, single, double V) V {
+	if t.bits == 32 {
+		return single
+	}
+	return double
+}
 
 // round rounds to an integer.
 func (t *target) round(mode uint8, dst, a vec) {
@@ -236,8 +299,15 @@ const (
 	up      = 10
 )
 
-func (t *target) zero(dst vec)              { t.VXORPS(dst, dst, dst) }
-func (t *target) mov(dst vec, a operand.Op) { t.VMOVUPS(a, dst) }
+func (t *target) zero(dst vec) { t.VXORPS(dst, dst, dst) }
+
+func (t *target) mov(dst vec, a operand.Op) {
+	if t.isa == avx512 && t.inTable(a) {
+		t.broadcast(dst, a)
+		return
+	}
+	t.VMOVUPS(a, dst)
+}
 
 // Comparison predicates, false if a source is not a number except for unordered.
 const (
@@ -320,7 +390,7 @@ func (t *target) lastMask(n reg.Register, r vec, scratch reg.Register) {
 	}
 	t.mask = r
 	t.NEGQ(scratch)
-	t.LEAQ(t.table.Offset(32), reg.R13)
+	t.LEAQ(t.table.mem.Offset(32), reg.R13)
 	t.VMOVUPS(operand.Mem{Base: reg.R13, Index: scratch, Scale: uint8(t.bits / 8)}, r)
 }
 

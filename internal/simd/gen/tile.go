@@ -53,15 +53,14 @@ func (t *target) tileShapes() []tileShape {
 func tiles(t *target) {
 	for _, s := range t.tileShapes() {
 		for rows := 1; rows <= s.rows; rows++ {
-			t.tile(rows, s.vecs)
+			t.tile(fmt.Sprintf("tile%dx%dx%d%s", rows, s.vecs, t.bits, t.isa.suffix()), rows, s.vecs, t.fma)
 		}
 	}
 }
 
-// tile emits one micro-kernel, which computes tiles one after another. AX points into A, BX into B, DI to the
-// arguments; the stack has the number of tiles left and their places.
-func (t *target) tile(rows, vecs int) {
-	name := fmt.Sprintf("tile%dx%dx%d%s", rows, vecs, t.bits, t.isa.suffix())
+// tile emits one micro-kernel, which computes tiles one after another; step is what it does with elements of A and B. AX
+// points into A, BX into B, DI to the arguments; the stack has the number of tiles left and their places.
+func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b operand.Op)) {
 	t.Function(name)
 	t.Attributes(attr.NOSPLIT)
 	t.SignatureExpr("func(args *byte)")
@@ -101,7 +100,7 @@ func (t *target) tile(rows, vecs int) {
 	for i := range rows {
 		t.broadcast(a[i%2], rowOf(i))
 		for j := range vecs {
-			t.fma(acc(i, j), a[i%2], b[j])
+			step(acc(i, j), a[i%2], b[j])
 		}
 	}
 	t.ADDQ(reg.RDX, reg.RAX)

@@ -9,6 +9,7 @@ func updates(t *target) {
 	for _, centered := range []bool{false, true} {
 		t.stream(rmsProp(centered))
 	}
+	t.stream(ftrl(t))
 	t.stream(stream{
 		name: "adagrad", doc: "p: rate, epsilon, share of g^2 that acc takes up (1 or 0)",
 		in: []string{"w", "acc", "grad"}, out: []string{"w", "acc"}, array: 3, temps: 2, unroll: 2,
@@ -23,6 +24,38 @@ func updates(t *target) {
 			t.sub(w, w, g)
 		},
 	})
+}
+
+// ftrl is a step of Ftrl whose rates go down with the root of the sum of squares.
+func ftrl(t *target) stream {
+	return stream{
+		name: "ftrl", doc: "p: scale, 1/divisor, l1*scale, 2*l2*scale, 2*shrinkage",
+		in: []string{"w", "acc", "linear", "grad"}, out: []string{"w", "acc", "linear"}, array: 5, temps: 4, unroll: 1,
+		consts: []uint64{signBit(t), 0},
+		body: func(t *target, x vars) {
+			w, acc, linear, g := x.v["w"], x.v["acc"], x.v["linear"], x.v["grad"]
+			scale, inverse, bound, l2, shrink := x.p[0], x.p[1], x.p[2], x.p[3], x.p[4]
+			root, old, a, b := x.temp[0], x.temp[1], x.temp[2], x.temp[3]
+			t.sqrt(old, acc)
+			t.fma(acc, g, g)
+			t.sqrt(root, acc)
+			t.sub(old, root, old)
+			t.mul(old, old, inverse)
+			t.fma(g, shrink, w)
+			t.fma(linear, g, scale)
+			t.fnma(linear, old, w)
+			// w = (sign(linear)*bound - linear) / (root/divisor + l2) where |linear| > bound and is not 0, or else 0.
+			t.horner(root, inverse, l2)
+			t.and(b, linear, t.k(signBit(t)))
+			t.xor(b, b, bound)
+			t.sub(b, b, linear)
+			t.div(b, b, root)
+			t.keep(b, notEqual, linear, t.kf(0), b, a)
+			t.xor(old, linear, t.k(signBit(t)))
+			t.max(old, old, linear) // |linear|
+			t.keep(w, greater, old, bound, b, a)
+		},
+	}
 }
 
 func pickName(base string, variant string, on bool) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/mmcloughlin/avo/attr"
@@ -8,20 +9,26 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Byte offsets in conv.windowArgs.
+// Byte offsets in poolArgs of package channelwise.
 const (
 	winX = 8 * iota
 	winDX
 	winY
 	winDY
 	winPixels
+	winLines
 	winStepX
 	winStepY
+	winSkipX
+	winSkipY
 	winRow
+	winPlane
+	winDepth
 	winHeight
 	winWidth
 	winChannels
 	winScale
+	winLeft
 )
 
 // window is a kernel of pooling. It goes over pixels of y, the vectors of their channels, and the elements of the
@@ -57,7 +64,11 @@ func windows(t *target) {
 		name: "avgPool", doc: "y = the sum of each window divided by the scale.", vecs: 4,
 		start: func(t *target, v int, _, _ operand.Mem, _ bool) { t.zero(acc[v]) },
 		each: func(t *target, v int, m, _ operand.Mem, masked bool) {
-			t.load(x, m, masked)
+			if !masked {
+				t.add(acc[v], acc[v], m)
+				return
+			}
+			t.load(x, m, true)
 			t.add(acc[v], acc[v], x)
 		},
 		end: func(t *target, v int, y, _ operand.Mem, masked bool) {
@@ -109,6 +120,36 @@ func windows(t *target) {
 			t.addWhere(grad, dy, x, open, reg.K3, masked)
 		},
 	})
+	t.nearPoolGrad()
+}
+
+// nearness is what nearPoolGrad takes for the same.
+const nearness = 1e-5
+
+// nearPoolGrad emits the gradient of max pooling in three dimensions.
+func (t *target) nearPoolGrad() {
+	x, tmp, y, dy := t.regs[0], t.regs[1], t.regs[2], t.regs[3]
+	absolute := signBit(t) - 1
+	t.window(window{
+		name: "nearPoolGrad", doc: "dx += dy wherever x differs from y by less than a constant.",
+		vecs: 1, consts: []uint64{absolute, t.float(nearness)},
+		start: func(t *target, _ int, m, grad operand.Mem, masked bool) {
+			t.load(y, m, masked)
+			t.load(dy, grad, masked)
+		},
+		each: func(t *target, _ int, m, grad operand.Mem, masked bool) {
+			t.load(x, m, masked)
+			t.sub(x, x, y)
+			t.and(x, x, t.k(absolute))
+			if t.isa == avx512 {
+				t.pick(t.VCMPPS, t.VCMPPD, operand.U8(less), t.kf(nearness), x, reg.K2)
+			} else {
+				t.pick(t.VCMPPS, t.VCMPPD, operand.U8(less), t.kf(nearness), x, tmp)
+			}
+			t.addWhere(grad, dy, x, tmp, reg.K2, masked)
+		},
+		end: func(*target, int, operand.Mem, operand.Mem, bool) {},
+	})
 }
 
 // addWhere adds a to the memory at m in the lanes that k (AVX-512) or bits (AVX2) selects. x and bits are overwritten.
@@ -123,8 +164,8 @@ func (t *target) addWhere(m operand.Mem, a, x, bits vec, k reg.Register, masked 
 	t.store(m, x, masked)
 }
 
-// window emits the loops around a kernel. SI is the pixel's window in x, BX the pixel in y; R14 leads from x to dx. The
-// arguments count the pixels and hold the place in dy.
+// window emits the loops around a kernel. SI is the pixel's window in x, BX the pixel in y; R14 leads from x to dx,
+// R15 from y to dy. The arguments count lines and pixels; their pointers stay, for the garbage collector may see them.
 func (t *target) window(w window) {
 	name := w.name + map[int]string{32: "32", 64: "64"}[t.bits] + t.isa.suffix()
 	t.Function(name)
@@ -141,31 +182,42 @@ func (t *target) window(w window) {
 	t.MOVQ(t.arg(winY), reg.RBX)
 	t.MOVQ(t.arg(winDX), reg.R14)
 	t.SUBQ(reg.RSI, reg.R14)
+	t.MOVQ(t.arg(winDY), reg.R15)
+	t.SUBQ(reg.RBX, reg.R15)
 
+	t.Label("line")
+	t.MOVQ(t.arg(winPixels), reg.RAX)
+	t.MOVQ(reg.RAX, t.arg(winLeft))
 	t.Label("pixel")
 	t.XORQ(reg.R8, reg.R8)
 	t.MOVQ(t.arg(winChannels), reg.RCX)
-	if w.vecs > 1 {
-		t.Label("wide")
-		t.CMPQ(reg.RCX, operand.U32(uint32(w.vecs*t.lanes())))
-		t.JL(operand.LabelRef("narrow"))
-		t.windowChannels(w, "Wide", w.vecs, false)
-		t.JMP(operand.LabelRef("wide"))
-		t.Label("narrow")
-		t.TESTQ(reg.RCX, reg.RCX)
-		t.JZ(operand.LabelRef("next"))
+	for vecs := w.vecs; vecs > 0; vecs /= 2 {
+		if vecs == 1 && w.vecs > 1 {
+			break // as well masked
+		}
+		label := fmt.Sprint(vecs)
+		t.Label("channels" + label)
+		t.CMPQ(reg.RCX, operand.U32(uint32(vecs*t.lanes())))
+		t.JL(operand.LabelRef("fewer" + label))
+		t.windowChannels(w, label, vecs, false)
+		t.JMP(operand.LabelRef("channels" + label))
+		t.Label("fewer" + label)
 	}
+	t.TESTQ(reg.RCX, reg.RCX)
+	t.JZ(operand.LabelRef("next"))
 	t.Label("single")
 	t.lastMask(reg.RCX, t.regs[10], reg.RAX)
 	t.windowChannels(w, "Single", 1, true)
 	t.JG(operand.LabelRef("single"))
 	t.Label("next")
 	t.ADDQ(t.arg(winStepX), reg.RSI)
-	t.MOVQ(t.arg(winStepY), reg.RAX)
-	t.ADDQ(reg.RAX, reg.RBX)
-	t.ADDQ(reg.RAX, t.arg(winDY))
-	t.DECQ(t.arg(winPixels))
+	t.ADDQ(t.arg(winStepY), reg.RBX)
+	t.DECQ(t.arg(winLeft))
 	t.JNZ(operand.LabelRef("pixel"))
+	t.ADDQ(t.arg(winSkipX), reg.RSI)
+	t.ADDQ(t.arg(winSkipY), reg.RBX)
+	t.DECQ(t.arg(winLines))
+	t.JNZ(operand.LabelRef("line"))
 	t.ret()
 }
 
@@ -178,13 +230,15 @@ func (t *target) windowChannels(w window, label string, vecs int, masked bool) {
 	}
 	at := func(base, index reg.Register) operand.Mem { return operand.Mem{Base: base, Index: index, Scale: 1} }
 	y := at(reg.RBX, reg.R8)
-	t.MOVQ(t.arg(winDY), reg.RAX)
+	t.LEAQ(at(reg.RBX, reg.R15), reg.RAX)
 	each(w.start, y, at(reg.RAX, reg.R8))
 	t.LEAQ(at(reg.RSI, reg.R8), reg.R9)
 	t.MOVQ(reg.R9, reg.R12)
-	t.MOVQ(t.arg(winHeight), reg.RDX)
+	t.MOVQ(t.arg(winDepth), reg.R13)
 	t.MOVQ(t.arg(winChannels), reg.RAX)
 	t.SHLQ(operand.U8(map[int]uint8{32: 2, 64: 3}[t.bits]), reg.RAX)
+	t.Label("plane" + label)
+	t.MOVQ(t.arg(winHeight), reg.RDX)
 	t.Label("row" + label)
 	t.MOVQ(reg.R9, reg.R10)
 	t.MOVQ(t.arg(winWidth), reg.R11)
@@ -196,6 +250,9 @@ func (t *target) windowChannels(w window, label string, vecs int, masked bool) {
 	t.ADDQ(t.arg(winRow), reg.R9)
 	t.DECQ(reg.RDX)
 	t.JNZ(operand.LabelRef("row" + label))
+	t.ADDQ(t.arg(winPlane), reg.R9)
+	t.DECQ(reg.R13)
+	t.JNZ(operand.LabelRef("plane" + label))
 	each(w.end, y, at(reg.R12, reg.R14))
 	t.ADDQ(operand.U32(uint32(vecs*t.bytes())), reg.R8)
 	t.SUBQ(operand.U32(uint32(vecs*t.lanes())), reg.RCX)

@@ -1,0 +1,401 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Byte offsets in tapArgs of package channelwise.
+const (
+	tapX = 8 * iota
+	tapF
+	tapY
+	tapPixels
+	tapLines
+	tapStepX
+	tapStepY
+	tapSkipX
+	tapSkipY
+	tapRowX
+	tapColX
+	tapRowF
+	tapColF
+	tapHeight
+	tapWidth
+	tapChannels
+	tapLeft
+)
+
+// depthwise emits the kernels of depthwise convolution.
+func depthwise(t *target) {
+	t.correlation()
+	for _, width := range slidWidths {
+		t.slidCorrelation(width)
+	}
+	t.tapProducts()
+	t.slidProducts()
+}
+
+// tapVecs is the number of vectors of channels that are taken at a time where there are so many.
+func (t *target) tapVecs() int { return map[isa]int{avx512: 4, avx2: 2}[t.isa] }
+
+// tapFunction starts a kernel that takes tapArgs in DI.
+func (t *target) tapFunction(name, doc string) {
+	name += fmt.Sprint(t.bits) + t.isa.suffix()
+	t.Function(name)
+	t.Attributes(attr.NOSPLIT)
+	t.SignatureExpr("func(args *byte)")
+	t.Doc(name + ": " + doc)
+	t.Pragma("noescape")
+	t.held = map[uint64]vec{}
+	t.denormalsAreZero()
+	t.Load(t.Param("args"), reg.RDI)
+}
+
+// byChannels emits a loop over the channels: most vectors at a time, then fewer, and the last ones masked. R8 is the offset in
+// bytes, CX the number of channels left. Mask is a register for AVX2.
+func (t *target) byChannels(label string, most int, mask vec, part func(label string, vecs int, masked bool)) {
+	next := func(n int) {
+		t.ADDQ(operand.U32(uint32(n*t.bytes())), reg.R8)
+		t.SUBQ(operand.U32(uint32(n*t.lanes())), reg.RCX)
+	}
+	t.XORQ(reg.R8, reg.R8)
+	t.MOVQ(t.arg(tapChannels), reg.RCX)
+	for vecs := most; vecs > 1; vecs /= 2 {
+		name := fmt.Sprint(vecs, label)
+		t.Label("channels" + name)
+		t.CMPQ(reg.RCX, operand.U32(uint32(vecs*t.lanes())))
+		t.JL(operand.LabelRef("fewer" + name))
+		part(fmt.Sprint("v", name), vecs, false)
+		next(vecs)
+		t.JMP(operand.LabelRef("channels" + name))
+		t.Label("fewer" + name)
+	}
+	t.Label("last" + label)
+	t.TESTQ(reg.RCX, reg.RCX)
+	t.JLE(operand.LabelRef("through" + label))
+	t.lastMask(reg.RCX, mask, reg.RAX)
+	part("v1"+label, 1, true)
+	next(1)
+	t.JMP(operand.LabelRef("last" + label))
+	t.Label("through" + label)
+}
+
+// byLines emits the end of a loop over lines that begins at the label "line" and has gone over their pixels in x and y.
+func (t *target) byLines(x, y operand.Op) {
+	t.ADDQ(t.arg(tapSkipX), x)
+	t.ADDQ(t.arg(tapSkipY), y)
+	t.DECQ(t.arg(tapLines))
+	t.JNZ(operand.LabelRef("line"))
+	t.ret()
+}
+
+// correlation emits y = the sum over the elements of each window of x times f.
+func (t *target) correlation() {
+	t.tapFunction("correlate", "y = the sum over each window of x times f.")
+	t.byPixels([]int{4, 2, 1}, t.tapVecs(), t.correlatePixels)
+}
+
+// byPixels emits the loops over lines of pixels, so many at a time, and over their channels. SI is the first of the pixels in x,
+// BX in y; R12 counts them.
+func (t *target) byPixels(sizes []int, vecs int, part func(label string, pixels, vecs int, masked bool)) {
+	t.MOVQ(t.arg(tapX), reg.RSI)
+	t.MOVQ(t.arg(tapY), reg.RBX)
+	t.Label("line")
+	t.MOVQ(t.arg(tapPixels), reg.R12)
+	for _, pixels := range sizes {
+		name := fmt.Sprint("p", pixels)
+		t.Label("pixels" + name)
+		t.CMPQ(reg.R12, operand.U32(uint32(pixels)))
+		t.JL(operand.LabelRef("fewer" + name))
+		t.byChannels(name, vecs, t.regs[15], func(label string, vecs int, masked bool) { part(label, pixels, vecs, masked) })
+		for range pixels {
+			t.ADDQ(t.arg(tapStepX), reg.RSI)
+			t.ADDQ(t.arg(tapStepY), reg.RBX)
+		}
+		t.SUBQ(operand.U32(uint32(pixels)), reg.R12)
+		t.JMP(operand.LabelRef("pixels" + name))
+		t.Label("fewer" + name)
+	}
+	t.byLines(reg.RSI, reg.RBX)
+}
+
+// storePixels emits the store of the registers from the first one on to some pixels of y.
+func (t *target) storePixels(pixels, vecs int, masked bool) {
+	t.LEAQ(operand.Mem{Base: reg.RBX, Index: reg.R8, Scale: 1}, reg.R10)
+	for p := range pixels {
+		if p > 0 {
+			t.ADDQ(t.arg(tapStepY), reg.R10)
+		}
+		for v := range vecs {
+			t.store(t.at(reg.R10, v), t.regs[p*vecs+v], masked)
+		}
+	}
+}
+
+// slidWidths are the widths of windows that slidCorrelation is emitted for.
+var slidWidths = []int{3, 5}
+
+// slidCorrelation emits correlate for windows of a fixed width that slide by one element from pixel to pixel, so that each
+// element of x is loaded once for all pixels of a line whose windows it is in.
+func (t *target) slidCorrelation(width int) {
+	t.tapFunction(fmt.Sprint("correlate", width, "x"), fmt.Sprintf("correlate for windows %d wide, one apart and without gaps.", width))
+	sizes, vecs := []int{8, 4, 2, 1}, 2
+	if t.isa == avx2 {
+		sizes, vecs = []int{4, 2, 1}, map[int]int{3: 2, 5: 1}[width]
+	}
+	t.byPixels(sizes, vecs, func(label string, pixels, vecs int, masked bool) { t.slidPixels(label, width, pixels, vecs, masked) })
+}
+
+// slidPixels emits the loop over the rows of the window for some pixels and vectors.
+func (t *target) slidPixels(label string, width, pixels, vecs int, masked bool) {
+	acc := func(p, v int) vec { return t.regs[p*vecs+v] }
+	f := func(e, v int) vec { return t.regs[(pixels+e)*vecs+v] }
+	x := t.regs[14:16]
+	if n := (pixels + width) * vecs; n > 14 && t.isa == avx512 {
+		x = t.regs[n : n+2]
+	}
+	if t.isa == avx2 {
+		x = t.regs[14:15]
+	}
+	for i := range pixels * vecs {
+		t.zero(t.regs[i])
+	}
+	t.MOVQ(t.arg(tapColX), reg.RAX)
+	t.LEAQ(operand.Mem{Base: reg.RSI, Index: reg.R8, Scale: 1}, reg.R9)
+	t.MOVQ(t.arg(tapF), reg.R14)
+	t.ADDQ(reg.R8, reg.R14)
+	t.MOVQ(t.arg(tapHeight), reg.RDX)
+	t.Label("row" + label)
+	t.MOVQ(reg.R9, reg.R10)
+	t.MOVQ(reg.R14, reg.R15)
+	for e := range width {
+		for v := range vecs {
+			t.load(f(e, v), t.at(reg.R15, v), masked)
+		}
+		t.ADDQ(t.arg(tapColF), reg.R15)
+	}
+	for at := range pixels + width - 1 {
+		for v := range vecs {
+			x := x[v%len(x)]
+			t.load(x, t.at(reg.R10, v), masked)
+			for e := range width {
+				if p := at - e; p >= 0 && p < pixels {
+					t.fma(acc(p, v), f(e, v), x)
+				}
+			}
+		}
+		t.ADDQ(reg.RAX, reg.R10)
+	}
+	t.ADDQ(t.arg(tapRowX), reg.R9)
+	t.ADDQ(t.arg(tapRowF), reg.R14)
+	t.DECQ(reg.RDX)
+	t.JNZ(operand.LabelRef("row" + label))
+	t.storePixels(pixels, vecs, masked)
+}
+
+// correlatePixels emits the loops over the window for some pixels and vectors.
+func (t *target) correlatePixels(label string, pixels, vecs int, masked bool) {
+	acc := func(p, v int) vec { return t.regs[p*vecs+v] }
+	f := t.regs[pixels*vecs : pixels*vecs+vecs]
+	x := t.regs[14]
+	for i := range pixels * vecs {
+		t.zero(t.regs[i])
+	}
+	t.MOVQ(t.arg(tapStepX), reg.RAX)
+	if pixels == 4 {
+		t.LEAQ(operand.Mem{Base: reg.RAX, Index: reg.RAX, Scale: 2}, reg.R13)
+	}
+	t.LEAQ(operand.Mem{Base: reg.RSI, Index: reg.R8, Scale: 1}, reg.R9)
+	t.MOVQ(t.arg(tapF), reg.R14)
+	t.ADDQ(reg.R8, reg.R14)
+	t.MOVQ(t.arg(tapHeight), reg.RDX)
+	t.Label("row" + label)
+	t.MOVQ(reg.R9, reg.R10)
+	t.MOVQ(reg.R14, reg.R15)
+	t.MOVQ(t.arg(tapWidth), reg.R11)
+	t.Label("element" + label)
+	for v := range vecs {
+		t.load(f[v], t.at(reg.R15, v), masked)
+	}
+	for p := range pixels {
+		m := [...]operand.Mem{
+			{Base: reg.R10}, {Base: reg.R10, Index: reg.RAX, Scale: 1}, {Base: reg.R10, Index: reg.RAX, Scale: 2},
+			{Base: reg.R10, Index: reg.R13, Scale: 1},
+		}[p]
+		for v := range vecs {
+			if masked {
+				t.load(x, m, true)
+				t.fma(acc(p, v), f[v], x)
+			} else {
+				t.fma(acc(p, v), f[v], m.Offset(v*t.bytes()))
+			}
+		}
+	}
+	t.ADDQ(t.arg(tapColX), reg.R10)
+	t.ADDQ(t.arg(tapColF), reg.R15)
+	t.DECQ(reg.R11)
+	t.JNZ(operand.LabelRef("element" + label))
+	t.ADDQ(t.arg(tapRowX), reg.R9)
+	t.ADDQ(t.arg(tapRowF), reg.R14)
+	t.DECQ(reg.RDX)
+	t.JNZ(operand.LabelRef("row" + label))
+	t.storePixels(pixels, vecs, masked)
+}
+
+// tapProducts emits f += the sum over the pixels of y times the elements of their windows of x, three elements of a row at a
+// time.
+func (t *target) tapProducts() {
+	t.tapFunction("tapProducts", "f += the sum over the pixels of y times their windows of x.")
+	t.productLines(t.tapVecs(), func(label string, vecs int, masked bool) {
+		t.MOVQ(reg.R14, reg.R9)
+		t.MOVQ(reg.R15, reg.R12)
+		t.MOVQ(t.arg(tapWidth), reg.R11)
+		for _, taps := range []int{3, 2, 1} {
+			name := fmt.Sprint("t", taps, label)
+			t.Label("taps" + name)
+			t.CMPQ(reg.R11, operand.U32(uint32(taps)))
+			t.JL(operand.LabelRef("fewer" + name))
+			t.productsOf(name, taps, vecs, masked)
+			t.SUBQ(operand.U32(uint32(taps)), reg.R11)
+			t.JMP(operand.LabelRef("taps" + name))
+			t.Label("fewer" + name)
+		}
+	})
+}
+
+// productLines emits the loops over lines, their channels and the rows of the window. SI is the line's first pixel in x, DX in
+// y, R14 the first element of the window's row, of the channels from R8 on, and R15 that of the filter.
+func (t *target) productLines(vecs int, row func(label string, vecs int, masked bool)) {
+	t.MOVQ(t.arg(tapX), reg.RSI)
+	t.MOVQ(t.arg(tapY), reg.RDX)
+	t.Label("line")
+	t.byChannels("", vecs, t.regs[15], func(label string, vecs int, masked bool) {
+		t.LEAQ(operand.Mem{Base: reg.RSI, Index: reg.R8, Scale: 1}, reg.R14)
+		t.MOVQ(t.arg(tapF), reg.R15)
+		t.ADDQ(reg.R8, reg.R15)
+		t.MOVQ(t.arg(tapHeight), reg.RAX)
+		t.MOVQ(reg.RAX, t.arg(tapLeft))
+		t.Label("row" + label)
+		row(label, vecs, masked)
+		t.ADDQ(t.arg(tapRowX), reg.R14)
+		t.ADDQ(t.arg(tapRowF), reg.R15)
+		t.DECQ(t.arg(tapLeft))
+		t.JNZ(operand.LabelRef("row" + label))
+	})
+	t.MOVQ(t.arg(tapPixels), reg.RAX)
+	for _, step := range []struct {
+		size int
+		of   reg.Register
+	}{{tapStepX, reg.RSI}, {tapStepY, reg.RDX}} {
+		t.MOVQ(t.arg(step.size), reg.RBX)
+		t.IMULQ(reg.RAX, reg.RBX)
+		t.ADDQ(reg.RBX, step.of)
+	}
+	t.byLines(reg.RSI, reg.RDX)
+}
+
+// productsOf emits the loop over the pixels for some elements of the window from R9 in x and R12 in f on, and steps over them.
+func (t *target) productsOf(label string, taps, vecs int, masked bool) {
+	acc := func(e, v int) vec { return t.regs[e*vecs+v] }
+	y, x := t.regs[taps*vecs:taps*vecs+vecs], t.regs[14]
+	for i := range taps * vecs {
+		t.zero(t.regs[i])
+	}
+	t.MOVQ(reg.R9, reg.R10)
+	t.LEAQ(operand.Mem{Base: reg.RDX, Index: reg.R8, Scale: 1}, reg.RBX)
+	t.MOVQ(t.arg(tapPixels), reg.R13)
+	t.MOVQ(t.arg(tapColX), reg.RAX)
+	t.Label("pixel" + label)
+	for v := range vecs {
+		t.load(y[v], t.at(reg.RBX, v), masked)
+	}
+	for e := range taps {
+		m := [...]operand.Mem{
+			{Base: reg.R10}, {Base: reg.R10, Index: reg.RAX, Scale: 1}, {Base: reg.R10, Index: reg.RAX, Scale: 2},
+		}[e]
+		for v := range vecs {
+			if masked {
+				t.load(x, m, true)
+				t.fma(acc(e, v), y[v], x)
+			} else {
+				t.fma(acc(e, v), y[v], m.Offset(v*t.bytes()))
+			}
+		}
+	}
+	t.ADDQ(t.arg(tapStepX), reg.R10)
+	t.ADDQ(t.arg(tapStepY), reg.RBX)
+	t.DECQ(reg.R13)
+	t.JNZ(operand.LabelRef("pixel" + label))
+	t.addTaps(taps, vecs, x, masked)
+	for range taps {
+		t.ADDQ(reg.RAX, reg.R9)
+	}
+}
+
+// slidProducts emits tapProducts for windows three wide that slide by one element from pixel to pixel: four pixels at a time, so
+// that an element of x is loaded once for the three elements of the window that it meets. Registers are as in tapProducts.
+func (t *target) slidProducts() {
+	const width = 3
+	most := map[isa]int{avx512: 4, avx2: 1}[t.isa]
+	t.tapFunction("tapProducts3x", "tapProducts for windows 3 wide, one apart and without gaps.")
+	t.productLines(most, func(label string, vecs int, masked bool) {
+		acc := func(e, v int) vec { return t.regs[e*vecs+v] }
+		y := func(p, v int) vec { return t.regs[(width+p)*vecs+v] }
+		x := t.regs[(width+4)*vecs:]
+		for i := range width * vecs {
+			t.zero(t.regs[i])
+		}
+		t.MOVQ(reg.R14, reg.R10)
+		t.LEAQ(operand.Mem{Base: reg.RDX, Index: reg.R8, Scale: 1}, reg.RBX)
+		t.MOVQ(t.arg(tapPixels), reg.R13)
+		t.MOVQ(t.arg(tapColX), reg.RAX)
+		for _, pixels := range []int{4, 1} {
+			name := fmt.Sprint(pixels, label)
+			t.Label("pixels" + name)
+			t.CMPQ(reg.R13, operand.U32(uint32(pixels)))
+			t.JL(operand.LabelRef("fewer" + name))
+			t.MOVQ(reg.R10, reg.R9)
+			for at := range pixels + width - 1 {
+				for v := range vecs {
+					if at < pixels {
+						t.load(y(at, v), t.at(reg.RBX, v), masked)
+					}
+					x := x[v%2]
+					t.load(x, t.at(reg.R9, v), masked)
+					for e := range width {
+						if p := at - e; p >= 0 && p < pixels {
+							t.fma(acc(e, v), y(p, v), x)
+						}
+					}
+				}
+				if at < pixels {
+					t.ADDQ(t.arg(tapStepY), reg.RBX)
+					t.ADDQ(reg.RAX, reg.R10)
+				}
+				t.ADDQ(reg.RAX, reg.R9)
+			}
+			t.SUBQ(operand.U32(uint32(pixels)), reg.R13)
+			t.JMP(operand.LabelRef("pixels" + name))
+			t.Label("fewer" + name)
+		}
+		t.MOVQ(reg.R15, reg.R12)
+		t.addTaps(width, vecs, x[0], masked)
+	})
+}
+
+// addTaps emits the sum of the registers from the first one on and of elements of f from R12 on, and steps over these.
+func (t *target) addTaps(taps, vecs int, x vec, masked bool) {
+	for e := range taps {
+		for v := range vecs {
+			m, acc := t.at(reg.R12, v), t.regs[e*vecs+v]
+			t.load(x, m, masked)
+			t.add(acc, acc, x)
+			t.store(m, acc, masked)
+		}
+		t.ADDQ(t.arg(tapColF), reg.R12)
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// integers emits arithmetic and comparisons of signed integers of the element's size, for whole vectors.
+func integers(t *target) {
+	for _, op := range []struct {
+		name, doc string
+		ok        bool // AVX2 lacks some for 64 bits, and size does not matter to bits
+		emit      func(dst, a vec, b operand.Op)
+	}{
+		{"addInts", "a + b", true, func(dst, a vec, b operand.Op) { t.plus(dst, a, b) }},
+		{"subInts", "a - b", true, func(dst, a vec, b operand.Op) { t.minus(dst, a, b) }},
+		{"mulInts", "a * b", t.bits == 32 || t.isa == avx512, func(dst, a vec, b operand.Op) { t.pick(t.VPMULLD, t.VPMULLQ, b, a, dst) }},
+		{"maxInts", "max(a, b)", t.bits == 32 || t.isa == avx512, func(dst, a vec, b operand.Op) { t.pick(t.VPMAXSD, t.VPMAXSQ, b, a, dst) }},
+		{"andInts", "a and b, bit by bit", t.bits == 32, func(dst, a vec, b operand.Op) { t.and(dst, a, b) }},
+		{"orInts", "a or b, bit by bit", t.bits == 32, func(dst, a vec, b operand.Op) { t.or(dst, a, b) }},
+		{"minInts", "min(a, b)", t.bits == 32 || t.isa == avx512, func(dst, a vec, b operand.Op) { t.pick(t.VPMINSD, t.VPMINSQ, b, a, dst) }},
+	} {
+		if !op.ok {
+			continue
+		}
+		t.plainFunction(op.name, fmt.Sprintf("func(dst, a, b *int%d, n int)", t.bits), "dst = "+op.doc)
+		t.Load(t.Param("dst"), reg.RDI)
+		t.Load(t.Param("a"), reg.RSI)
+		t.Load(t.Param("b"), reg.RDX)
+		t.Load(t.Param("n"), reg.RCX)
+		size := t.bits / 8
+		t.whole(4, func(u int) {
+			v := t.regs[u]
+			t.mov(v, t.nth(reg.RSI, size, u, 0))
+			op.emit(v, v, t.nth(reg.RDX, size, u, 0))
+			t.VMOVUPS(v, t.nth(reg.RDI, size, u, 0))
+		})
+		t.plainRet()
+	}
+	for _, p := range []struct {
+		name, doc string
+		pred      int
+	}{{"equalInts", "a == b", 0}, {"notEqualInts", "a != b", 4}, {"lessInts", "a < b", 1}, {"lessEqualInts", "a <= b", 2}} {
+		t.comparison(p.name, p.doc, fmt.Sprintf("int%d", t.bits), false, func(v vec, other operand.Op) (negated bool) {
+			return t.compareInts(p.pred, v, other)
+		})
+	}
+}
+
+// compareInts leaves the truth of a comparison of integers, or with AVX2 the opposite where it says so, where comparison
+// expects it. pred is that of VPCMP.
+func (t *target) compareInts(pred int, v vec, other operand.Op) (negated bool) {
+	if t.isa == avx512 {
+		t.pick(t.VPCMPD, t.VPCMPQ, operand.U8(pred), other, v, reg.K2)
+		return false
+	}
+	switch pred {
+	case 0, 4:
+		t.pick(t.VPCMPEQD, t.VPCMPEQQ, other, v, v)
+		return pred == 4
+	case 2: // not greater
+		t.pick(t.VPCMPGTD, t.VPCMPGTQ, other, v, v)
+		return true
+	default: // not greater or equal
+		tmp := t.regs[13]
+		t.mov(tmp, other)
+		t.pick(t.VPCMPGTD, t.VPCMPGTQ, v, tmp, v)
+		return false
+	}
+}

@@ -1,0 +1,84 @@
+package simd
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestIntegers(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		testIntegers(t, []int32{0, 1, -1, 7, math.MaxInt32, math.MinInt32})
+		testIntegers(t, []int64{0, 1, -1, 7, math.MaxInt32, math.MinInt32, math.MaxInt64, math.MinInt64})
+	})
+}
+
+func testIntegers[T Int](t *testing.T, special []T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, n := range lengths {
+		a, b, dst, truth := make([]T, n), make([]T, n), make([]T, n), make([]bool, n)
+		for i := range a {
+			a[i], b[i] = special[rng.IntN(len(special))], T(rng.Uint64())
+			if i%3 == 0 {
+				b[i] = special[rng.IntN(len(special))]
+			}
+		}
+		for _, op := range []struct {
+			name string
+			f    func(dst, a, b []T)
+			want func(a, b T) T
+		}{
+			{"AddInts", AddInts[T], func(a, b T) T { return a + b }},
+			{"SubInts", SubInts[T], func(a, b T) T { return a - b }},
+			{"MulInts", MulInts[T], func(a, b T) T { return a * b }},
+			{"MaxInts", MaxInts[T], func(a, b T) T { return max(a, b) }},
+			{"MinInts", MinInts[T], func(a, b T) T { return min(a, b) }},
+		} {
+			op.f(dst, a, b)
+			for i, got := range dst {
+				if want := op.want(a[i], b[i]); got != want {
+					t.Fatalf("%s(%d, %d) = %d, want %d, at %d of %d", op.name, a[i], b[i], got, want, i, n)
+				}
+			}
+		}
+		for p, holds := range map[Predicate]func(a, b T) bool{
+			Equal: func(a, b T) bool { return a == b }, NotEqual: func(a, b T) bool { return a != b },
+			Less: func(a, b T) bool { return a < b }, LessEqual: func(a, b T) bool { return a <= b },
+			Greater: func(a, b T) bool { return a > b }, GreaterEqual: func(a, b T) bool { return a >= b },
+		} {
+			CompareInts(p, truth, a, b)
+			for i, got := range truth {
+				if want := holds(a[i], b[i]); got != want {
+					t.Fatalf("predicate %d of %d and %d is %v, at %d of %d", p, a[i], b[i], got, i, n)
+				}
+			}
+		}
+	}
+}
+
+func TestLongConversions(t *testing.T) {
+	floats := []float32{0, 1, -1, 1.9, -1.9, 1 << 62, 9.2e18, 1e30, -1e30, -1 << 63, float32(math.NaN()), float32(math.Inf(1))}
+	longs := []int64{0, 1, -1, math.MaxInt64, math.MinInt64, 1<<53 + 1, 16777217, -16777219, 1 << 33}
+	atLevels(t, func(t *testing.T) {
+		for _, n := range lengths {
+			x, i64, i32 := make([]float32, n), make([]int64, n), make([]int32, n)
+			for i := range n {
+				x[i], i64[i], i32[i] = floats[i%len(floats)], longs[i%len(longs)], int32(longs[i%len(longs)])
+			}
+			truncated, rounded, narrow, wide := make([]int64, n), make([]float32, n), make([]int32, n), make([]int64, n)
+			ToInt64(truncated, x)
+			FromInt64(rounded, i64)
+			Int32FromInt64(narrow, i64)
+			Int64FromInt32(wide, i32)
+			for i := range n {
+				want := int64(math.MinInt64)
+				if v := x[i]; v >= -1<<63 && v < 1<<63 {
+					want = int64(v)
+				}
+				if truncated[i] != want || rounded[i] != float32(i64[i]) || narrow[i] != int32(i64[i]) || wide[i] != int64(i32[i]) {
+					t.Fatalf("%v to %d, %d to %v and %d, %d to %d, at %d of %d", x[i], truncated[i], i64[i], rounded[i], narrow[i], i32[i], wide[i], i, n)
+				}
+			}
+		}
+	})
+}
