@@ -10,8 +10,8 @@ func TestConvolutionDoesNotAllocate(t *testing.T) {
 		x, f, dy := random[float32](s.inputs()), random[float32](s.filter()), random[float32](s.outputs())
 		for name, op := range map[string]func(){
 			"Forward":    func() { Forward(&s, dy, x, f, Epilogue[float32]{}) },
-			"InputGrad":  func() { InputGrad(&s, x, dy, f) },
-			"FilterGrad": func() { FilterGrad(&s, f, x, dy) },
+			"InputGrad":  func() { InputGrad(&s, x, dy, f, false) },
+			"FilterGrad": func() { FilterGrad(&s, f, x, dy, false) },
 		} {
 			if n := testing.AllocsPerRun(50, op); n >= 1 {
 				t.Errorf("%s of %+v allocates %v times", name, s, n)

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/weft-ml/weft/internal/gemm"
 	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/tile"
 )
 
 func aligned(n int) []float32 {
-	d := gemm.Aligned[float32](n)
+	d := tile.Aligned[float32](n)
 	copy(d, random[float32](n))
 	return d
 }
@@ -32,6 +32,7 @@ func BenchmarkConvolution(b *testing.B) {
 		shape(8, 56, 56, 64, 3, 128, 2, 1, true),
 		shape(16, 7, 7, 256, 3, 256, 1, 1, true),
 		shape(4, 112, 112, 3, 7, 64, 2, 1, true),
+		shape(32, 24, 24, 3, 5, 64, 1, 1, true),
 	} {
 		x, f, dy := aligned(s.inputs()), aligned(s.filter()), aligned(s.outputs())
 		y, dx, df := aligned(s.outputs()), aligned(s.inputs()), aligned(s.filter())
@@ -40,8 +41,8 @@ func BenchmarkConvolution(b *testing.B) {
 			run  func()
 		}{
 			{"Forward", func() { Forward(&s, y, x, f, Epilogue[float32]{}) }},
-			{"InputGrad", func() { InputGrad(&s, dx, dy, f) }},
-			{"FilterGrad", func() { FilterGrad(&s, df, x, dy) }},
+			{"InputGrad", func() { InputGrad(&s, dx, dy, f, false) }},
+			{"FilterGrad", func() { FilterGrad(&s, df, x, dy, false) }},
 		} {
 			name := fmt.Sprintf("%s/%dx%dx%dx%dx%dx%ds%d", op.name, s.Batch, s.InH, s.InW, s.InC, s.FilterH, s.OutC, s.StrideH)
 			b.Run(name, func(b *testing.B) {
@@ -50,29 +51,6 @@ func BenchmarkConvolution(b *testing.B) {
 						op.run()
 					}
 					b.ReportMetric(2*float64(s.products())*float64(b.N)/b.Elapsed().Seconds()/1e9, "GF/s")
-				})
-			})
-		}
-	}
-}
-
-func BenchmarkPool(b *testing.B) {
-	for _, s := range []PoolShape{poolShape(32, 24, 24, 64, 2, 2, true), poolShape(32, 24, 24, 64, 3, 2, true)} {
-		x, y, dx, dy := aligned(s.inputs()), aligned(s.outputs()), aligned(s.inputs()), aligned(s.outputs())
-		for _, op := range []struct {
-			name string
-			run  func()
-		}{
-			{"Max", func() { MaxPool(&s, y, x) }},
-			{"MaxGrad", func() { MaxPoolGrad(&s, dx, x, y, dy) }},
-			{"Avg", func() { AvgPool(&s, y, x) }},
-			{"AvgGrad", func() { AvgPoolGrad(&s, dx, dy) }},
-		} {
-			b.Run(fmt.Sprintf("%s/%dx%dx%dx%dw%d", op.name, s.Batch, s.InH, s.InW, s.Channels, s.WindowH), func(b *testing.B) {
-				onThreads(b, func(b *testing.B) {
-					for b.Loop() {
-						op.run()
-					}
 				})
 			})
 		}

@@ -1,4 +1,4 @@
-// Package conv computes two-dimensional convolutions, their gradients, and pooling, on tensors in NHWC order: images,
+// Package conv computes two-dimensional convolutions and their gradients on tensors in NHWC order: images,
 // rows, columns, channels, the last contiguous. Filters are in HWIO order.
 //
 // A convolution is a matrix product whose left operand, the patches of the image, is never written out: the
@@ -17,6 +17,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/gemm"
 	"github.com/weft-ml/weft/internal/simd"
+	"github.com/weft-ml/weft/internal/tile"
 )
 
 // Shape describes a convolution. Padding comes as the numbers of zeros before the first row and column; those behind
@@ -55,10 +56,19 @@ func (s *Shape) check(input, filter, output int) {
 	}
 }
 
-// Epilogue is what happens to an output before it is stored.
-type Epilogue[T any] struct {
+// Epilogue is what happens to an output before it is stored, in this order.
+type Epilogue[T simd.Float] struct {
+	Add  bool // it is added to what was there
 	Bias []T  // added, one element per channel, if not nil
 	Relu bool // negative elements become 0
+}
+
+func (e *Epilogue[T]) options() gemm.Options[T] {
+	o := gemm.Options[T]{Bias: e.Bias, Relu: e.Relu}
+	if e.Add {
+		o.Beta = 1
+	}
+	return o
 }
 
 // Forward computes y [Batch, OutH, OutW, OutC] from x [Batch, InH, InW, InC] and f [FilterH, FilterW, InC, OutC].
@@ -68,21 +78,30 @@ func Forward[T simd.Float](s *Shape, y, x, f []T, e Epilogue[T]) {
 	case s.outputs() == 0:
 	case s.pointwise():
 		gemm.Mul(gemm.Dense(y, s.Batch*s.pixels(), s.OutC), gemm.Dense(x, s.Batch*s.pixels(), s.InC),
-			gemm.Dense(f, s.InC, s.OutC), gemm.Options[T]{Bias: e.Bias, Relu: e.Relu})
+			gemm.Dense(f, s.InC, s.OutC), e.options())
 	case s.patch() == 0 || s.OutW < narrow:
 		forwardPatches(s, y, x, f, e)
 	default:
-		c := correlationOf[T]()
-		defer c.release()
-		c.correlate = correlate{
-			images: s.Batch, inH: s.InH, inW: s.InW, inC: s.InC, outH: s.OutH, outW: s.OutW, outC: s.OutC,
-			filterH: s.FilterH, filterW: s.FilterW, strideH: s.StrideH, strideW: s.StrideW,
-			dilationH: s.DilationH, dilationW: s.DilationW, padTop: s.PadTop, padLeft: s.PadLeft,
-			outCol: s.OutC, outRow: s.OutW * s.OutC, outImage: s.pixels() * s.OutC,
-		}
-		c.x, c.y, c.epilogue = x, y, e
-		c.packFilter(f)
-		c.run()
+		forwardDirect(tile.Of[T](), s, y, x, f, e)
+	}
+}
+
+func forwardDirect[T simd.Float](kern *tile.Kernel[T], s *Shape, y, x, f []T, e Epilogue[T]) {
+	c := tile.Take[correlation[T], T](&correlations)
+	defer c.release()
+	c.kern, c.source = kern, source[T]{correlate: s.correlate(), x: x}
+	c.y, c.epilogue = y, e
+	c.packFilter(f)
+	c.run()
+}
+
+// correlate returns the dimensions of the convolution itself.
+func (s *Shape) correlate() correlate {
+	return correlate{
+		images: s.Batch, inH: s.InH, inW: s.InW, inC: s.InC, outH: s.OutH, outW: s.OutW, outC: s.OutC,
+		filterH: s.FilterH, filterW: s.FilterW, strideH: s.StrideH, strideW: s.StrideW,
+		dilationH: s.DilationH, dilationW: s.DilationW, padTop: s.PadTop, padLeft: s.PadLeft,
+		outCol: s.OutC, outRow: s.OutW * s.OutC, outImage: s.pixels() * s.OutC,
 	}
 }
 

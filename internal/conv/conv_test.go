@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/simd"
+	"github.com/weft-ml/weft/internal/tile"
 )
 
 func atLevels(t *testing.T, test func(t *testing.T)) {
@@ -145,10 +146,24 @@ func testConvolution[T simd.Float](t *testing.T, s *Shape) {
 	gy, gdx, gdf := nan(len(y)), nan(len(dx)), nan(len(df))
 	Forward(s, gy, x, f, Epilogue[T]{})
 	compare(t, fmt.Sprintf("Forward %+v", *s), gy, y, s.patch())
-	InputGrad(s, gdx, dy, f)
+	InputGrad(s, gdx, dy, f, false)
 	compare(t, fmt.Sprintf("InputGrad %+v", *s), gdx, dx, s.FilterH*s.FilterW*s.OutC)
-	FilterGrad(s, gdf, x, dy)
+	FilterGrad(s, gdf, x, dy, false)
 	compare(t, fmt.Sprintf("FilterGrad %+v", *s), gdf, df, s.Batch*s.pixels())
+
+	double := func(x []float64) []float64 {
+		twice := make([]float64, len(x))
+		for i, v := range x {
+			twice[i] = 2 * v
+		}
+		return twice
+	}
+	Forward(s, gy, x, f, Epilogue[T]{Add: true})
+	compare(t, fmt.Sprintf("Forward added %+v", *s), gy, double(y), 2*s.patch())
+	InputGrad(s, gdx, dy, f, true)
+	compare(t, fmt.Sprintf("InputGrad added %+v", *s), gdx, double(dx), 2*s.FilterH*s.FilterW*s.OutC)
+	FilterGrad(s, gdf, x, dy, true)
+	compare(t, fmt.Sprintf("FilterGrad added %+v", *s), gdf, double(df), 2*s.Batch*s.pixels())
 
 	bias := random[T](s.OutC)
 	for i := range y {
@@ -156,6 +171,39 @@ func testConvolution[T simd.Float](t *testing.T, s *Shape) {
 	}
 	Forward(s, gy, x, f, Epilogue[T]{Bias: bias, Relu: true})
 	compare(t, fmt.Sprintf("Forward with bias and relu %+v", *s), gy, y, s.patch())
+}
+
+// TestBFloat16 compares with the same in float64 of the operands, which are bfloat16.
+func TestBFloat16(t *testing.T) {
+	short := func(n int) (bits []uint16, values []float32) {
+		values, bits = random[float32](n), make([]uint16, n)
+		for i, v := range values {
+			bits[i] = uint16(math.Float32bits(v) >> 16)
+			values[i] = math.Float32frombits(uint32(bits[i]) << 16)
+		}
+		return bits, values
+	}
+	atLevels(t, func(t *testing.T) {
+		done := 0
+		for _, s := range shapes {
+			bx, x := short(s.inputs())
+			bf, f := short(s.filter())
+			bdy, dy := short(s.outputs())
+			y, dx, _ := reference(&s, x, f, dy)
+			gy, gdx := make([]float32, len(y)), make([]float32, len(dx))
+			if ForwardBFloat16(&s, gy, bx, bf) {
+				compare(t, fmt.Sprintf("Forward %+v", s), gy, y, s.patch())
+				done++
+			}
+			if InputGradBFloat16(&s, gdx, bdy, bf) {
+				compare(t, fmt.Sprintf("InputGrad %+v", s), gdx, dx, s.FilterH*s.FilterW*s.OutC)
+				done++
+			}
+		}
+		if want := tile.Pairs() != nil; want != (done > 10) {
+			t.Errorf("%d convolutions of bfloat16, and the processor has its instructions: %v", done, want)
+		}
+	})
 }
 
 // TestSameBits runs with one to four threads: the outputs and the input's gradient are the same, and the filter's
@@ -168,11 +216,11 @@ func TestSameBits(t *testing.T) {
 		old := parallel.SetThreads(threads + 1)
 		gy, gdx := make([]float32, s.outputs()), make([]float32, s.inputs())
 		Forward(&s, gy, x, f, Epilogue[float32]{})
-		InputGrad(&s, gdx, dy, f)
+		InputGrad(&s, gdx, dy, f, false)
 		var df []float32
 		for range 5 {
 			gdf := make([]float32, s.filter())
-			FilterGrad(&s, gdf, x, dy)
+			FilterGrad(&s, gdf, x, dy, false)
 			if df != nil && !slices.Equal(gdf, df) {
 				t.Errorf("two gradients of a filter with %d threads differ", threads+1)
 			}
@@ -196,8 +244,8 @@ func TestChecks(t *testing.T) {
 	for name, call := range map[string]func(){
 		"no stride":     func() { Forward(&bad, y, x, f, Epilogue[float32]{}) },
 		"short input":   func() { Forward(&good, y, x[1:], f, Epilogue[float32]{}) },
-		"short filter":  func() { InputGrad(&good, x, y, f[1:]) },
-		"short results": func() { FilterGrad(&good, f[1:], x, y) },
+		"short filter":  func() { InputGrad(&good, x, y, f[1:], false) },
+		"short results": func() { FilterGrad(&good, f[1:], x, y, false) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

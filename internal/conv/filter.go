@@ -1,5 +1,37 @@
 package conv
 
+import "github.com/weft-ml/weft/internal/tile"
+
+// panel is a group of output channels that one tile computes.
+type panel struct {
+	col        int // first channel
+	vecs, last int // vectors, and channels in the last of them
+	rows       int // outputs of a tile
+	at         int // place in the packed filter
+}
+
+// setPanels cuts the output channels into panels, of which the widest tiles take four vectors where the width of the
+// output suits them, and makes room for their filters.
+func (c *correlation[T]) setPanels() {
+	k, lanes := c.kern, c.kern.Lanes
+	wide := k.WideRows > 0 && (c.outW < k.WideRows || c.outW%k.WideRows == 0)
+	depth := c.filterH * c.filterW * c.inC
+	c.panels = c.panels[:0]
+	at := 0
+	for col := 0; col < c.outC; {
+		p := panel{col: col, at: at, rows: k.Rows}
+		cols := min(k.Width(), c.outC-col)
+		if wide && c.outC-col >= 4*lanes {
+			cols, p.rows = 4*lanes, k.WideRows
+		}
+		p.vecs, p.last = k.VecsFor(cols)
+		c.panels = append(c.panels, p)
+		at += depth * p.vecs * lanes
+		col += cols
+	}
+	tile.Room(&c.filter, at)
+}
+
 // packFilter packs a filter [filterH, filterW, inC, outC] into panels.
 func (c *correlation[T]) packFilter(f []T) {
 	c.setPanels()

@@ -9,20 +9,23 @@ import (
 	"github.com/weft-ml/weft/internal/tile"
 )
 
-// FilterGrad computes df, the gradient of the filter, from the input x and dy, the gradient of the output.
-func FilterGrad[T simd.Float](s *Shape, df, x, dy []T) {
+// FilterGrad computes df, the gradient of the filter, from the input x and dy, the gradient of the output, or adds it to
+// what is in df.
+func FilterGrad[T simd.Float](s *Shape, df, x, dy []T, add bool) {
 	s.check(len(x), len(df), len(dy))
 	switch {
 	case s.filter() == 0:
 	case s.outputs() == 0:
-		clear(df[:s.filter()])
+		if !add {
+			clear(df[:s.filter()])
+		}
 	case s.pointwise():
 		gemm.Mul(gemm.Dense(df, s.InC, s.OutC), gemm.Dense(x, s.Batch*s.pixels(), s.InC).T(),
-			gemm.Dense(dy, s.Batch*s.pixels(), s.OutC), gemm.Options[T]{})
+			gemm.Dense(dy, s.Batch*s.pixels(), s.OutC), (&Epilogue[T]{Add: add}).options())
 	case s.pixels() < fewPixels:
-		filterGradPatches(s, df, x, dy)
+		filterGradPatches(s, df, x, dy, add)
 	default:
-		filterGradDirect(s, df, x, dy)
+		filterGradDirect(s, df, x, dy, add)
 	}
 }
 
@@ -31,27 +34,38 @@ const fewPixels = 32
 
 // filterGradient is a gradient in progress, the body of a parallel loop over parts of the batch. Each part adds up a
 // gradient of its own.
+//
+// The gradient of one element of the filter is a matrix of inC rows and outC columns, the product of the pixels that it
+// meets, transposed, and the gradients of their outputs. With few channels it would be too low for a tile: then a row of
+// the filter is one matrix, and images are copied with zeros on both sides.
 type filterGradient[T simd.Float] struct {
-	correlate
-	x, dy []T
+	source[T]
+	dy    []T
 	kern  *tile.Kernel[T]
-	sums  [][]T         // by part
-	extra []*scratch[T] // memory of all sums but the first
-	rows  int           // output rows of a chunk
+	sums  [][]T              // by part
+	extra []*tile.Scratch[T] // memory of all sums but the first
+	rows  int                // output rows of a chunk
+	add   bool               // to what is in the first sum
 }
 
-func filterGradDirect[T simd.Float](s *Shape, df, x, dy []T) {
+var filterGradients tile.Pool
+
+func (g *filterGradient[T]) release() {
+	clear(g.sums)
+	clear(g.extra)
+	*g = filterGradient[T]{sums: g.sums[:0], extra: g.extra[:0]}
+	tile.Put[filterGradient[T], T](&filterGradients, g)
+}
+
+func filterGradDirect[T simd.Float](s *Shape, df, x, dy []T, add bool) {
 	size := int(unsafe.Sizeof(T(0)))
-	g := filterGradientOf[T]()
-	g.correlate = correlate{
-		images: s.Batch, inH: s.InH, inW: s.InW, inC: s.InC, outH: s.OutH, outW: s.OutW, outC: s.OutC,
-		filterH: s.FilterH, filterW: s.FilterW, strideH: s.StrideH, strideW: s.StrideW,
-		dilationH: s.DilationH, dilationW: s.DilationW, padTop: s.PadTop, padLeft: s.PadLeft,
-	}
-	g.x, g.dy, g.kern = x, dy, tile.Of[T]()
+	g := tile.Take[filterGradient[T], T](&filterGradients)
+	g.source = source[T]{s.correlate(), x, s.InC < fewChannels && s.DilationW == 1}
+	g.dy, g.kern, g.add = dy, tile.Of[T](), add
 	// A chunk's outputs and inputs share the second-level cache.
 	g.rows = max(1, chunkBytes/size/(s.OutW*s.OutC+s.StrideH*s.InW*s.InC))
 	g.rows = min(g.rows, s.OutH, max(1, tile.MaxSteps/s.OutW))
+	g.rows = ceilDiv(s.OutH, ceilDiv(s.OutH, g.rows))
 	parts := 1
 	if s.products() > blockWork {
 		parts = min(s.Batch, parallel.Threads())
@@ -59,44 +73,40 @@ func filterGradDirect[T simd.Float](s *Shape, df, x, dy []T) {
 	df = df[:s.filter()]
 	g.sums = append(g.sums, df)
 	for range parts - 1 {
-		e := scratchOf[T]()
+		e := tile.ScratchOf[T]()
 		g.extra = append(g.extra, e)
-		g.sums = append(g.sums, room(&e.sum, len(df)))
+		g.sums = append(g.sums, tile.Room(&e.BufC, len(df)))
 	}
 	parallel.Run(parts, 1, g)
 	for i, e := range g.extra {
 		simd.Add(df, df, g.sums[i+1])
-		e.release()
+		e.Release()
 	}
 	g.release()
 }
 
 func (g *filterGradient[T]) Range(lo, hi int) {
-	s := scratchOf[T]()
+	s := tile.ScratchOf[T]()
 	for i := lo; i < hi; i++ {
 		first, end := g.images*i/len(g.sums), g.images*(i+1)/len(g.sums)
 		for image := first; image < end; image++ {
 			for oy := 0; oy < g.outH; oy += g.rows {
-				g.chunk(s, g.sums[i], image, oy, image > first || oy > 0)
+				g.chunk(s, g.sums[i], image, oy, image > first || oy > 0 || g.add && i == 0)
 			}
 		}
 	}
-	s.release()
+	s.Release()
 }
 
 // chunk computes the gradient from some output rows of an image, from oy on, and adds it to the sum or sets the sum.
-func (g *filterGradient[T]) chunk(s *scratch[T], sum []T, image, oy int, add bool) {
+func (g *filterGradient[T]) chunk(s *tile.Scratch[T], sum []T, image, oy int, add bool) {
 	size := int(unsafe.Sizeof(T(0)))
-	rows := min(g.rows, g.outH-oy)
-	// The image is the correlation's input.
-	c := correlation[T]{correlate: g.correlate, x: g.x}
-	x, stride := c.input(s, image, oy, rows)
-	dy := g.dy[(image*g.outH+oy)*g.outW*g.outC:][:rows*g.outW*g.outC]
+	end := min(oy+g.rows, g.outH)
+	v := g.view(s, image, oy, end)
+	dy := g.dy[(image*g.outH+oy)*g.outW*g.outC:][:(end-oy)*g.outW*g.outC]
 
-	a := &s.args
+	a := &s.Args
 	a.RowA, a.StepA = size, g.strideW*g.inC*size
-	a.K, a.Outer = g.outW, rows
-	a.NextA, a.NextB = (g.strideH*stride-g.outW*g.strideW*g.inC)*size, 0
 	a.RowC = g.outC * size
 	a.TileB, a.TileBias, a.Flags = 0, 0, 0
 	if add {
@@ -105,37 +115,51 @@ func (g *filterGradient[T]) chunk(s *scratch[T], sum []T, image, oy int, add boo
 	for col := 0; col < g.outC; col += g.kern.Width() {
 		vecs, last := g.kern.VecsFor(min(g.kern.Width(), g.outC-col))
 		a.Last = last
-		if last == g.kern.Lanes {
-			a.B, a.StepB = unsafe.Pointer(&dy[col]), g.outC*size
-		} else {
-			width := vecs * g.kern.Lanes
-			p := room(&s.panel, rows*g.outW*width)
-			g.kern.PackRows(p, dy[col:], width, g.outC, rows*g.outW, g.outC-col)
-			a.B, a.StepB = unsafe.Pointer(&p[0]), width*size
+		b, step := dy[col:], g.outC
+		if last < g.kern.Lanes {
+			step = vecs * g.kern.Lanes
+			b = tile.Room(&s.BufB, (end-oy)*g.outW*step)
+			g.kern.PackRows(b, dy[col:], step, g.outC, (end-oy)*g.outW, g.outC-col)
 		}
-		g.panel(a, vecs, x, sum[col:], stride)
+		a.StepB = step * size
+		g.panel(a, vecs, &v, b, sum[col:], oy, end)
 	}
 }
 
-// panel computes the gradients of a group of output channels. Along a row of the filter, elements and channels are one
-// contiguous dimension unless the row has gaps.
-func (g *filterGradient[T]) panel(a *tile.Args, vecs int, x, sum []T, stride int) {
-	n, runs := g.filterW*g.inC, 1
-	if g.dilationW > 1 {
-		n, runs = g.inC, g.filterW
+// panel computes the gradients of a group of output channels from the output rows [oy, end), of which b has the
+// gradients.
+func (g *filterGradient[T]) panel(a *tile.Args, vecs int, v *view[T], b, sum []T, oy, end int) {
+	size := int(unsafe.Sizeof(T(0)))
+	n, cols := g.inC, g.filterW
+	if g.copied {
+		n, cols = g.filterW*g.inC, 1
 	}
 	for h := range g.filterH {
-		for w := range runs {
-			g.column(a, vecs, n, x[h*g.dilationH*stride+w*g.dilationW*g.inC:], sum[(h*g.filterW*g.inC+w*n)*g.outC:])
+		y0, y1 := inside(h*g.dilationH-g.padTop, g.strideH, g.outH, g.inH)
+		y0, y1 = max(y0, oy), min(y1, end)
+		for w := range cols {
+			x0, x1 := inside(w*g.dilationW-v.padLeft, g.strideW, g.outW, v.width)
+			c := sum[(h*cols+w)*n*g.outC:]
+			switch {
+			case y0 < y1 && x0 < x1:
+				a.K, a.Outer = x1-x0, y1-y0
+				a.NextA, a.NextB = g.strideH*v.stride*size-a.K*a.StepA, (g.outW-a.K)*a.StepB
+				g.column(a, vecs, n, v.data[g.at(v, y0, h, x0, w):], b[((y0-oy)*g.outW+x0)*a.StepB/size:], c)
+			case a.Flags&tile.Add == 0:
+				for i := range n {
+					clear(c[i*g.outC:][:(vecs-1)*g.kern.Lanes+a.Last])
+				}
+			}
 		}
 	}
 }
 
 // column computes n rows of the gradient, as a matrix of n rows and outC columns, by tiles one below the other.
-func (g *filterGradient[T]) column(a *tile.Args, vecs, n int, x, sum []T) {
-	tiles := (n + g.kern.Rows - 1) / g.kern.Rows
+func (g *filterGradient[T]) column(a *tile.Args, vecs, n int, x, b, sum []T) {
+	tiles := ceilDiv(n, g.kern.Rows)
 	low, higher := n/tiles, n%tiles
 	most := max(1, tile.MaxSteps/(a.K*a.Outer))
+	a.B = unsafe.Pointer(&b[0])
 	row := 0
 	for i := 0; i < tiles; i += a.Tiles {
 		height, count := low, tiles-i

@@ -3,25 +3,33 @@ package conv
 import (
 	"github.com/weft-ml/weft/internal/gemm"
 	"github.com/weft-ml/weft/internal/simd"
+	"github.com/weft-ml/weft/internal/tile"
 )
 
-// InputGrad computes dx, the gradient of the input, from dy, that of the output, and the filter f.
-func InputGrad[T simd.Float](s *Shape, dx, dy, f []T) {
+// InputGrad computes dx, the gradient of the input, from dy, that of the output, and the filter f, or adds it to what
+// is in dx.
+func InputGrad[T simd.Float](s *Shape, dx, dy, f []T, add bool) {
 	s.check(len(dx), len(f), len(dy))
-	dilated := s.DilationH > 1 || s.DilationW > 1
-	strided := s.StrideH > 1 || s.StrideW > 1
 	switch {
 	case s.inputs() == 0:
 	case s.outputs() == 0:
-		clear(dx[:s.inputs()])
+		if !add {
+			clear(dx[:s.inputs()])
+		}
 	case s.pointwise():
 		gemm.Mul(gemm.Dense(dx, s.Batch*s.pixels(), s.InC), gemm.Dense(dy, s.Batch*s.pixels(), s.OutC),
-			gemm.Dense(f, s.InC, s.OutC).T(), gemm.Options[T]{})
-	case dilated && strided || s.InC < fewChannels || s.InW/s.StrideW < narrow:
-		inputGradPatches(s, dx, dy, f)
+			gemm.Dense(f, s.InC, s.OutC).T(), (&Epilogue[T]{Add: add}).options())
+	case s.phased():
+		inputGradPhases(tile.Of[T](), s, dx, dy, f, add)
 	default:
-		inputGradPhases(s, dx, dy, f)
+		inputGradPatches(s, dx, dy, f, add)
 	}
+}
+
+// phased reports whether the gradient of the input is computed by phases.
+func (s *Shape) phased() bool {
+	dilated, strided := s.DilationH > 1 || s.DilationW > 1, s.StrideH > 1 || s.StrideW > 1
+	return !(dilated && strided) && s.InC >= fewChannels && s.InW/s.StrideW >= narrow
 }
 
 // fewChannels is the number of channels below which tiles of the input's gradient would be mostly empty.
@@ -53,10 +61,11 @@ func phaseOf(r, in, filter, stride, dilation, pad int) phase {
 }
 
 // inputGradPhases computes a correlation for each pair of phases.
-func inputGradPhases[T simd.Float](s *Shape, dx, dy, f []T) {
-	c := correlationOf[T]()
+func inputGradPhases[T simd.Float](kern *tile.Kernel[T], s *Shape, dx, dy, f []T, add bool) {
+	c := tile.Take[correlation[T], T](&correlations)
 	defer c.release()
-	if s.FilterH < s.StrideH || s.FilterW < s.StrideW {
+	c.kern = kern
+	if !add && (s.FilterH < s.StrideH || s.FilterW < s.StrideW) {
 		clear(dx[:s.inputs()]) // there are pixels that no output sees
 	}
 	for i := range s.StrideH * s.StrideW {
@@ -65,13 +74,14 @@ func inputGradPhases[T simd.Float](s *Shape, dx, dy, f []T) {
 		if v.taps.count == 0 || h.taps.count == 0 || v.count == 0 || h.count == 0 {
 			continue
 		}
-		c.correlate = correlate{
+		c.source = source[T]{x: dy, correlate: correlate{
 			images: s.Batch, inH: s.OutH, inW: s.OutW, inC: s.OutC, outH: v.count, outW: h.count, outC: s.InC,
 			filterH: v.taps.count, filterW: h.taps.count, strideH: 1, strideW: 1,
 			dilationH: s.DilationH, dilationW: s.DilationW, padTop: v.pad, padLeft: h.pad,
 			outCol: s.StrideW * s.InC, outRow: s.StrideH * s.InW * s.InC, outImage: s.InH * s.InW * s.InC,
-		}
-		c.x, c.y = dy, dx[(v.first*s.InW+h.first)*s.InC:]
+		}}
+		c.epilogue.Add = add
+		c.y = dx[(v.first*s.InW+h.first)*s.InC:]
 		c.packTurned(f, s.FilterW, v.taps, h.taps)
 		c.run()
 	}

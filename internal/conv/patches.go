@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/gemm"
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/simd"
+	"github.com/weft-ml/weft/internal/tile"
 )
 
 // The functions below write the patches of some images as a matrix of one row per output and one column per element of
@@ -19,26 +20,28 @@ func (s *Shape) group() int {
 
 func forwardPatches[T simd.Float](s *Shape, y, x, f []T, e Epilogue[T]) {
 	parallel.For(s.Batch, s.group(), func(lo, hi int) {
-		b := scratchOf[T]()
-		defer b.release()
+		b := tile.ScratchOf[T]()
+		defer b.Release()
 		rows := (hi - lo) * s.pixels()
-		p := b.image(rows * s.patch())
+		p := tile.Room(&b.BufA, rows*s.patch())
 		s.patches(lo, hi, func(at, from, n int) { copyOrClear(p[at:at+n], x, from) })
 		gemm.Mul(gemm.Dense(y[lo*s.pixels()*s.OutC:], rows, s.OutC), gemm.Dense(p, rows, s.patch()),
-			gemm.Dense(f, s.patch(), s.OutC), gemm.Options[T]{Bias: e.Bias, Relu: e.Relu})
+			gemm.Dense(f, s.patch(), s.OutC), e.options())
 	})
 }
 
-func inputGradPatches[T simd.Float](s *Shape, dx, dy, f []T) {
+func inputGradPatches[T simd.Float](s *Shape, dx, dy, f []T, add bool) {
 	image := s.InH * s.InW * s.InC
 	parallel.For(s.Batch, s.group(), func(lo, hi int) {
-		b := scratchOf[T]()
-		defer b.release()
+		b := tile.ScratchOf[T]()
+		defer b.Release()
 		rows := (hi - lo) * s.pixels()
-		p := b.image(rows * s.patch())
+		p := tile.Room(&b.BufA, rows*s.patch())
 		gemm.Mul(gemm.Dense(p, rows, s.patch()), gemm.Dense(dy[lo*s.pixels()*s.OutC:], rows, s.OutC),
 			gemm.Dense(f, s.patch(), s.OutC).T(), gemm.Options[T]{})
-		clear(dx[lo*image : hi*image])
+		if !add {
+			clear(dx[lo*image : hi*image])
+		}
 		s.patches(lo, hi, func(at, from, n int) {
 			if from < 0 {
 				return
@@ -50,14 +53,14 @@ func inputGradPatches[T simd.Float](s *Shape, dx, dy, f []T) {
 	})
 }
 
-func filterGradPatches[T simd.Float](s *Shape, df, x, dy []T) {
-	b := scratchOf[T]()
-	defer b.release()
-	o := gemm.Options[T]{}
+func filterGradPatches[T simd.Float](s *Shape, df, x, dy []T, add bool) {
+	b := tile.ScratchOf[T]()
+	defer b.Release()
+	o := (&Epilogue[T]{Add: add}).options()
 	for lo := 0; lo < s.Batch; lo += s.group() {
 		hi := min(s.Batch, lo+s.group())
 		rows := (hi - lo) * s.pixels()
-		p := b.image(rows * s.patch())
+		p := tile.Room(&b.BufA, rows*s.patch())
 		s.patches(lo, hi, func(at, from, n int) { copyOrClear(p[at:at+n], x, from) })
 		gemm.Mul(gemm.Dense(df, s.patch(), s.OutC), gemm.Dense(p, rows, s.patch()).T(),
 			gemm.Dense(dy[lo*s.pixels()*s.OutC:], rows, s.OutC), o)

@@ -3,6 +3,7 @@ package elementwise
 import (
 	"fmt"
 
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -39,9 +40,9 @@ func arithmetic[T tensor.Elem](op Op) any {
 	case int16:
 		return real2[int16](op)
 	case int32:
-		return real2[int32](op)
+		return int2[int32](op)
 	case int64:
-		return real2[int64](op)
+		return int2[int64](op)
 	case uint8:
 		return real2[uint8](op)
 	case uint16:
@@ -51,9 +52,9 @@ func arithmetic[T tensor.Elem](op Op) any {
 	case uint64:
 		return real2[uint64](op)
 	case float32:
-		return real2[float32](op)
+		return float2[float32](op)
 	case float64:
-		return real2[float64](op)
+		return float2[float64](op)
 	case tensor.Half:
 		return short2[tensor.Half](op)
 	case tensor.BFloat:
@@ -97,7 +98,58 @@ func short2[H Short](op Op) func(z, x, y []H) {
 	if op == Assign {
 		return func(z, _, y []H) { copy(z, y) }
 	}
-	return Via32Binary[H](real2[float32](op))
+	return Via32Binary[H](float2[float32](op))
+}
+
+// float2 and int2 have vector code for some operations.
+func float2[T simd.Float](op Op) func(z, x, y []T) {
+	var vector func(z, x, y []T)
+	switch op {
+	case Add:
+		vector = simd.Add[T]
+	case Sub:
+		vector = simd.Sub[T]
+	case Mul:
+		vector = simd.Mul[T]
+	case Div:
+		vector = simd.Div[T]
+	default:
+	}
+	return unlessShort(real2[T](op), vector)
+}
+
+func int2[T simd.Int](op Op) func(z, x, y []T) {
+	var vector func(z, x, y []T)
+	switch op {
+	case Add:
+		vector = simd.AddInts[T]
+	case Sub:
+		vector = simd.SubInts[T]
+	case Mul:
+		vector = simd.MulInts[T]
+	case Max:
+		vector = simd.MaxInts[T]
+	case Min:
+		vector = simd.MinInts[T]
+	default:
+	}
+	return unlessShort(real2[T](op), vector)
+}
+
+// unlessShort returns the vector loop, if there is one, but the plain one for short rows, for which a call costs more than
+// it saves.
+func unlessShort[T any](plain, vector func(z, x, y []T)) func(z, x, y []T) {
+	if vector == nil {
+		return plain
+	}
+	const short = 16
+	return func(z, x, y []T) {
+		if len(z) < short {
+			plain(z, x, y)
+		} else {
+			vector(z, x, y)
+		}
+	}
 }
 
 func real2[T Real](op Op) func(z, x, y []T) {

@@ -70,7 +70,7 @@ func (l Loops[T, R]) same(ctx *kernel.Context, x, y []T) error {
 	}
 	z := tensor.Values[R](out)
 	if grain := Grain(l.Cost); len(z) > grain {
-		parallel.For(len(z), grain, func(lo, hi int) { l.Each(z[lo:hi], x[lo:hi], y[lo:hi]) })
+		parallel.For(len(z), even(len(z), grain), func(lo, hi int) { l.Each(z[lo:hi], x[lo:hi], y[lo:hi]) })
 		return nil
 	}
 	l.Each(z, x, y)
@@ -90,6 +90,9 @@ func (l Loops[T, R]) broadcast(z []R, x, y []T, lay *layout) {
 		parallel.For(len(z), Grain(l.Cost), func(lo, hi int) { l.left(z[lo:hi], x[0], y[lo:hi]) })
 	case len(y) == 1:
 		parallel.For(len(z), Grain(l.Cost), func(lo, hi int) { l.right(z[lo:hi], x[lo:hi], y[0]) })
+	case lay.repeats():
+		n := lay.inner()
+		parallel.For(len(z)/n, max(1, Grain(l.Cost)/n), func(lo, hi int) { l.tiled(z, x, y, lay, lo, hi) })
 	case lay.inner() >= shortRow:
 		n := lay.inner()
 		parallel.For(len(z)/n, max(1, Grain(l.Cost)/n), func(lo, hi int) { l.rows(z, x, y, lay, lo, hi) })
@@ -114,6 +117,36 @@ func (l Loops[T, R]) rows(z []R, x, y []T, lay *layout, lo, hi int) {
 			l.Each(out, x[p.x:p.x+n], y[p.y:p.y+n])
 		}
 		lay.next(&p)
+	}
+}
+
+// tiled computes rows lo to hi of the result where one operand repeats a row: as many copies of it as make a block are
+// combined with rows of the other.
+func (l Loops[T, R]) tiled(z []R, x, y []T, lay *layout, lo, hi int) {
+	n, same := lay.inner(), lay.dims[len(lay.dims)-2]
+	tile := make([]T, min(hi-lo, same, blockLen/n)*n)
+	for lo < hi {
+		p, rows := lay.seek(lo), min(hi-lo, same-lo%same)
+		xs, ys, left := x[p.x:], y[p.y:], lay.x[len(lay.dims)-2] == 0
+		row := ys[:n]
+		if left {
+			row = xs[:n]
+		}
+		copies := tile[:min(rows*n, len(tile))]
+		for done := copy(copies, row); done < len(copies); done *= 2 {
+			copy(copies[done:], copies[:done])
+		}
+		for rows > 0 {
+			m := min(rows*n, len(copies))
+			if left {
+				l.Each(z[lo*n:lo*n+m], copies[:m], ys[:m])
+				ys = ys[m:]
+			} else {
+				l.Each(z[lo*n:lo*n+m], xs[:m], copies[:m])
+				xs = xs[m:]
+			}
+			lo, rows = lo+m/n, rows-m/n
+		}
 	}
 }
 

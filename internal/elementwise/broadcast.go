@@ -77,6 +77,16 @@ func strides(shape, operand tensor.Shape) []int {
 // inner returns the length of the innermost dimension.
 func (l *layout) inner() int { return l.dims[len(l.dims)-1] }
 
+// repeats reports whether one operand is one short row for several rows of the other that lie one after another.
+func (l *layout) repeats() bool {
+	k := len(l.dims) - 1
+	if k < 1 || l.x[k] != 1 || l.y[k] != 1 || l.dims[k] > blockLen/4 {
+		return false
+	}
+	n := l.dims[k]
+	return l.x[k-1] == 0 && l.y[k-1] == n || l.y[k-1] == 0 && l.x[k-1] == n
+}
+
 // position is a place in the result: the index in every dimension but the innermost, and the operands' offsets there.
 type position struct {
 	index []int

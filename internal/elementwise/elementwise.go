@@ -37,6 +37,14 @@ type (
 // Grain returns how many elements, of cost nanoseconds each, make a block worth giving to another core.
 func Grain(cost float64) int { return int(max(1, 20_000/max(cost, 0.1))) }
 
+// even returns the size of the blocks that n elements are cut into where there would be blocks of grain and a rest: as
+// many, but equal, and whole cache lines.
+func even(n, grain int) int {
+	const line = 64
+	blocks := (n + grain - 1) / grain
+	return ((n+blocks-1)/blocks + line - 1) &^ (line - 1)
+}
+
 // Unary returns the kernel of an operation on one input that has the output's shape. cost is the time per element in
 // nanoseconds.
 func Unary[T, R tensor.Elem](cost float64, loop func(z []R, x []T)) kernel.New {
@@ -52,7 +60,7 @@ func Unary[T, R tensor.Elem](cost float64, loop func(z []R, x []T)) kernel.New {
 			loop(z, x)
 			return nil
 		}
-		parallel.For(len(z), grain, func(lo, hi int) { loop(z[lo:hi], x[lo:hi]) })
+		parallel.For(len(z), even(len(z), grain), func(lo, hi int) { loop(z[lo:hi], x[lo:hi]) })
 		return nil
 	})
 }

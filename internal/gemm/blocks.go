@@ -36,17 +36,17 @@ type product[T simd.Float] struct {
 }
 
 func (p *product[T]) Range(lo, hi int) {
-	s := scratchOf[T]()
+	s := tile.ScratchOf[T]()
 	for i := lo; i < hi; i++ {
 		row, col := i/p.partN, i%p.partN
 		p.block(s, p.c.Rows*row/p.partM, p.c.Rows*(row+1)/p.partM, col*p.stepN, min(p.c.Cols, (col+1)*p.stepN))
 	}
-	s.release()
+	s.Release()
 }
 
 // block computes the rows [m0, m1) and columns [n0, n1) of C.
-func (p *product[T]) block(s *scratch[T], m0, m1, n0, n1 int) {
-	w := worker[T]{product: p, scratch: s, m0: m0, m1: m1}
+func (p *product[T]) block(s *tile.Scratch[T], m0, m1, n0, n1 int) {
+	w := worker[T]{product: p, Scratch: s, m0: m0, m1: m1}
 	w.tiles = ceilDiv(m1-m0, p.kern.Rows)
 	k := p.a.Cols
 	w.packA = p.mustPackA(m1-m0, n1-n0)
@@ -85,7 +85,7 @@ func (p *product[T]) mustPackA(m, n int) bool {
 // worker computes one block; the fields give the part of it that is next.
 type worker[T simd.Float] struct {
 	*product[T]
-	*scratch[T]
+	*tile.Scratch[T]
 	m0, m1, n0, n1, k0, k1 int
 
 	tiles      int  // tiles from m0 to m1
@@ -134,7 +134,7 @@ func (w *worker[T]) slice() {
 
 // prepare sets what all calls for tiles of A that were packed from t0 on have in common.
 func (w *worker[T]) prepare(t0 int) {
-	g := &w.args
+	g := &w.Args
 	g.K, g.Outer = w.k1-w.k0, 1
 	g.RowC = w.c.RowStride * w.size()
 	if w.packA {
@@ -148,7 +148,7 @@ func (w *worker[T]) prepare(t0 int) {
 
 // panel computes the tiles [t0, t1) of the panel from column j on, one below the other.
 func (w *worker[T]) panel(j, t0, t1 int) {
-	g := &w.args
+	g := &w.Args
 	vecs, last := w.kern.VecsFor(min(w.kern.Width(), w.n1-j))
 	g.Last = last
 	w.setB(j, vecs)
@@ -170,7 +170,7 @@ func (w *worker[T]) panel(j, t0, t1 int) {
 // byRows computes the tiles [t0, t1) of so many whole panels, one beside the other: the better order where all of B
 // stays in the first-level cache.
 func (w *worker[T]) byRows(t0, t1, panels int) {
-	g := &w.args
+	g := &w.Args
 	width := w.kern.Width()
 	g.Last = w.kern.Lanes
 	g.TileA, g.TileC, g.TileBias = 0, width*w.size(), width*w.size()
@@ -195,19 +195,19 @@ func (w *worker[T]) byRows(t0, t1, panels int) {
 // setA points to tile t of A.
 func (w *worker[T]) setA(t int) {
 	if w.packA {
-		w.args.A = unsafe.Pointer(&w.bufA[(t-w.packedFrom)*w.tileStride()*w.args.K])
+		w.Args.A = unsafe.Pointer(&w.BufA[(t-w.packedFrom)*w.tileStride()*w.Args.K])
 	} else {
-		w.args.A = unsafe.Pointer(&w.a.Data[w.a.at(w.tileRow(t), w.k0)])
+		w.Args.A = unsafe.Pointer(&w.a.Data[w.a.at(w.tileRow(t), w.k0)])
 	}
 }
 
 // setB points to the panel of B from column j on, and to its bias.
 func (w *worker[T]) setB(j, vecs int) {
-	g := &w.args
+	g := &w.Args
 	if w.inPlace(j) {
 		g.B, g.StepB = unsafe.Pointer(&w.b.Data[w.b.at(w.k0, j)]), w.b.RowStride*w.size()
 	} else {
-		g.B, g.StepB = unsafe.Pointer(&w.bufB[w.panelAt(j)]), vecs*w.kern.Lanes*w.size()
+		g.B, g.StepB = unsafe.Pointer(&w.BufB[w.panelAt(j)]), vecs*w.kern.Lanes*w.size()
 	}
 	if w.o.Bias != nil {
 		g.Bias = unsafe.Pointer(&w.o.Bias[j])
@@ -217,7 +217,7 @@ func (w *worker[T]) setB(j, vecs int) {
 // setFlags sets what happens at the end of a tile: the first slice of k overwrites C unless there is a Beta, and the
 // last one adds the bias and rectifies.
 func (w *worker[T]) setFlags() {
-	g := &w.args
+	g := &w.Args
 	g.Flags = 0
 	if w.k0 > 0 || w.o.Beta != 0 {
 		g.Flags |= tile.Add

@@ -2,7 +2,7 @@
 //
 // Mul is for float32 and float64: blocks that fit the caches, panels, and the micro-kernels of package tile, on as many
 // cores as are idle. Vectors and tiny matrices take shorter ways. Generic is for any other number type, Half for types
-// that are computed as float32.
+// that are computed as float32, BFloat16 for the one of them that processors may have instructions for.
 //
 // The result is the same to the bit however many cores take part: every element is one chain of multiply-adds in the
 // order of k, cut only where blocks of k meet, which depends on the shapes alone.
@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	"github.com/weft-ml/weft/internal/simd"
+	"github.com/weft-ml/weft/internal/tile"
 )
 
 // Matrix is a view of a matrix in Data: element (i, j) is Data[i*RowStride+j*ColStride].
@@ -88,7 +89,7 @@ func mulRows[T simd.Float](c, a, b Matrix[T], o Options[T]) {
 	case n == 1:
 		matrixTimesColumn(c, a, b, o)
 	default:
-		mulBlocks(c, a, b, o)
+		mulBlocks(tile.Of[T](), c, a, b, o)
 	}
 }
 

@@ -279,6 +279,59 @@ func TestHalf(t *testing.T) {
 	}
 }
 
+// TestBFloat16 compares with sums in float64, for an even and an odd number of terms and all ways that the operands lie.
+func TestBFloat16(t *testing.T) {
+	widen := func(dst []float32, src []uint16) {
+		for i, x := range src {
+			dst[i] = math.Float32frombits(uint32(x) << 16)
+		}
+	}
+	narrow := func(dst []uint16, src []float32) {
+		for i, x := range src {
+			dst[i] = uint16((math.Float32bits(x) + 1<<15) >> 16)
+		}
+	}
+	value := func(m Matrix[uint16], i, j int) float64 {
+		var x [1]float32
+		widen(x[:], m.Data[m.at(i, j):][:1])
+		return float64(x[0])
+	}
+	random := func(rows, cols int, transposed bool) Matrix[uint16] {
+		m := Dense(make([]uint16, rows*cols), rows, cols)
+		if transposed {
+			m = Dense(m.Data, cols, rows).T()
+		}
+		for i := range m.Data {
+			narrow(m.Data[i:i+1], []float32{rand.Float32() - 0.5})
+		}
+		return m
+	}
+	atLevels(t, func(t *testing.T) {
+		shapes := [][3]int{{30, 40, 50}, {17, 33, 70}, {20, 1, 40}, {1, 64, 64}, {64, 65, 1}, {3, 1500, 40}}
+		for rows := range 14 { // every height of a tile
+			shapes = append(shapes, [3]int{rows + 1, 24, 40})
+		}
+		for _, s := range shapes {
+			for kinds := range 4 {
+				a, b := random(s[0], s[1], kinds&1 != 0), random(s[1], s[2], kinds&2 != 0)
+				c := Dense(make([]uint16, s[0]*s[2]), s[0], s[2])
+				BFloat16(c, a, b, widen, narrow)
+				for i := range c.Rows {
+					for j := range c.Cols {
+						want := 0.0
+						for k := range a.Cols {
+							want += value(a, i, k) * value(b, k, j)
+						}
+						if got := value(c, i, j); math.Abs(got-want) > 1e-2*math.Abs(want)+1e-4 {
+							t.Fatalf("%v, kinds %b: element (%d, %d) is %v, want %v", s, kinds, i, j, got, want)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
 func BenchmarkMul(b *testing.B) {
 	for _, bb := range []struct {
 		kind    string
@@ -287,7 +340,7 @@ func BenchmarkMul(b *testing.B) {
 		{"nn", 64, 64, 64}, {"nn", 128, 128, 128}, {"nn", 256, 256, 256}, {"nn", 512, 512, 512}, {"nn", 1024, 1024, 1024},
 		{"nn", 100, 784, 100}, {"tn", 784, 100, 100}, {"nt", 100, 100, 784}, {"nn", 128, 784, 512}, {"tn", 784, 128, 512},
 		{"nt", 128, 512, 784}, {"nn", 128, 512, 10}, {"tn", 512, 128, 10}, {"nt", 128, 10, 512},
-		{"nn", 1, 784, 512}, {"nn", 784, 512, 1}, {"nn", 8, 8, 8}, {"nn", 2, 3, 4},
+		{"nn", 128, 64, 128}, {"nn", 1, 784, 512}, {"nn", 784, 512, 1}, {"nn", 8, 8, 8}, {"nn", 2, 3, 4},
 	} {
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/%dx%dx%d/threads=%d", bb.kind, bb.m, bb.k, bb.n, threads), func(b *testing.B) {

@@ -1,20 +1,19 @@
 package gemm
 
+import "github.com/weft-ml/weft/internal/tile"
+
 // Half computes C = A*B for a type H that is computed as float32. widen and narrow convert slices of equal length.
 func Half[H any](c, a, b Matrix[H], widen func(dst []float32, src []H), narrow func(dst []H, src []float32)) {
 	check(c, a, b, nil)
-	operands, result := scratchOf[float32](), scratchOf[float32]()
-	defer operands.release()
-	defer result.release()
+	s := tile.ScratchOf[float32]()
+	defer s.Release()
 	wide := func(buf *[]float32, m Matrix[H]) Matrix[float32] {
-		grow(buf, len(m.Data))
-		w := Matrix[float32]{(*buf)[:len(m.Data)], m.Rows, m.Cols, m.RowStride, m.ColStride}
+		w := Matrix[float32]{tile.Room(buf, len(m.Data)), m.Rows, m.Cols, m.RowStride, m.ColStride}
 		widen(w.Data, m.Data)
 		return w
 	}
-	grow(&result.bufA, c.Rows*c.Cols)
-	product := Dense(result.bufA, c.Rows, c.Cols)
-	Mul(product, wide(&operands.bufA, a), wide(&operands.bufB, b), Options[float32]{})
+	product := Dense(tile.Room(&s.BufC, c.Rows*c.Cols), c.Rows, c.Cols)
+	Mul(product, wide(&s.BufA, a), wide(&s.BufB, b), Options[float32]{})
 	for i := range c.Rows {
 		row := product.Data[i*c.Cols:][:c.Cols]
 		if c.ColStride == 1 {

@@ -1,5 +1,7 @@
 package gemm
 
+import "github.com/weft-ml/weft/internal/tile"
+
 // rowsAtOnce is the number of rows of B that are copied panel by panel before the next ones: with long rows each is on
 // a page of its own, and few at a time keep the reads in sequence.
 const (
@@ -11,7 +13,7 @@ const (
 // so a panel that ends within one is copied.
 func (w *worker[T]) inPlace(j int) bool { return w.direct && w.n1-j >= w.kern.Width() }
 
-// panelAt is the place of the panel from column j on in bufB.
+// panelAt is the place of the panel from column j on in the scratch memory.
 func (w *worker[T]) panelAt(j int) int {
 	if w.direct {
 		return 0 // only the last panel is copied
@@ -31,7 +33,7 @@ func (w *worker[T]) packPanels() {
 	}
 	vecs, _ := w.kern.VecsFor(w.n1 - first)
 	total := depth * vecs * w.kern.Lanes
-	grow(&w.bufB, total)
+	tile.Room(&w.BufB, total)
 	if w.b.ColStride != 1 {
 		for j := first; j < w.n1; j += width {
 			w.packTransposed(j)
@@ -40,8 +42,8 @@ func (w *worker[T]) packPanels() {
 		w.packRows(first)
 	}
 	if w.o.Alpha != 1 {
-		for i := range w.bufB[:total] {
-			w.bufB[i] *= w.o.Alpha
+		for i := range w.BufB[:total] {
+			w.BufB[i] *= w.o.Alpha
 		}
 	}
 }
@@ -57,12 +59,12 @@ func (w *worker[T]) packRows(first int) {
 	for k := 0; k < depth; k += step {
 		rows := min(step, depth-k)
 		for j := first; j < full; j += width {
-			w.kern.PackRows(w.bufB[w.panelAt(j)+k*width:], w.b.Data[w.b.at(w.k0+k, j):], width, w.b.RowStride, rows, width)
+			w.kern.PackRows(w.BufB[w.panelAt(j)+k*width:], w.b.Data[w.b.at(w.k0+k, j):], width, w.b.RowStride, rows, width)
 		}
 	}
 	if full < w.n1 {
 		vecs, _ := w.kern.VecsFor(w.n1 - full)
-		w.kern.PackRows(w.bufB[w.panelAt(full):], w.b.Data[w.b.at(w.k0, full):], vecs*w.kern.Lanes, w.b.RowStride, depth, w.n1-full)
+		w.kern.PackRows(w.BufB[w.panelAt(full):], w.b.Data[w.b.at(w.k0, full):], vecs*w.kern.Lanes, w.b.RowStride, depth, w.n1-full)
 	}
 }
 
@@ -70,7 +72,7 @@ func (w *worker[T]) packRows(first int) {
 func (w *worker[T]) packTransposed(j int) {
 	cols, lanes := min(w.kern.Width(), w.n1-j), w.kern.Lanes
 	vecs, _ := w.kern.VecsFor(cols)
-	dst := w.bufB[w.panelAt(j):]
+	dst := w.BufB[w.panelAt(j):]
 	for v := 0; v < cols; v += lanes {
 		w.kern.PackColumns(dst[v:], w.b.Data[w.b.at(w.k0, j+v):], vecs*lanes, w.b.ColStride, min(lanes, cols-v), w.k1-w.k0)
 	}
@@ -82,10 +84,10 @@ func (w *worker[T]) tileStride() int { return ceilDiv(w.kern.Rows, w.kern.Lanes)
 // packTiles copies the rows of A that belong to the tiles [t0, t1), column by column of each tile.
 func (w *worker[T]) packTiles(t0, t1 int) {
 	depth, stride, lanes := w.k1-w.k0, w.tileStride(), w.kern.Lanes
-	grow(&w.bufA, (t1-t0)*stride*depth)
+	tile.Room(&w.BufA, (t1-t0)*stride*depth)
 	for t := t0; t < t1; t++ {
 		i, end := w.tileRow(t), w.tileRow(t+1)
-		dst := w.bufA[(t-t0)*stride*depth:]
+		dst := w.BufA[(t-t0)*stride*depth:]
 		if w.a.RowStride == 1 {
 			w.kern.PackRows(dst, w.a.Data[w.a.at(i, w.k0):], stride, w.a.ColStride, depth, end-i)
 			continue

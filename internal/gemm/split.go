@@ -15,14 +15,21 @@ const (
 	partsPerThread = 3
 )
 
+var products tile.Pool
+
+func (p *product[T]) release() {
+	*p = product[T]{}
+	tile.Put[product[T], T](&products, p)
+}
+
 // mulBlocks is Mul for matrices that are worth panels. C has contiguous rows.
-func mulBlocks[T simd.Float](c, a, b Matrix[T], o Options[T]) {
+func mulBlocks[T simd.Float](kern *tile.Kernel[T], c, a, b Matrix[T], o Options[T]) {
 	if o.Beta != 0 {
 		scale(c, o.Beta)
 	}
-	p := productOf[T]()
+	p := tile.Take[product[T], T](&products)
 	defer p.release()
-	p.c, p.a, p.b, p.o, p.kern = c, a, b, o, tile.Of[T]()
+	p.c, p.a, p.b, p.o, p.kern = c, a, b, o, kern
 	p.partM, p.partN, p.stepN = 1, 1, c.Cols
 	if work, threads := c.Rows*c.Cols*a.Cols, parallel.Threads(); threads > 1 && work >= parallelWork {
 		p.split(threads, min(max(1, work/partWork/threads), partsPerThread)*threads)

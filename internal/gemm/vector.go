@@ -3,6 +3,7 @@ package gemm
 import (
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/simd"
+	"github.com/weft-ml/weft/internal/tile"
 )
 
 // tiny is the number of multiply-adds below which plain loops win.
@@ -60,14 +61,13 @@ func rowTimesColumns[T simd.Float](c []T, a, b Matrix[T], j int, o Options[T]) {
 	if o.Alpha == 1 && a.ColStride == 1 {
 		simd.AddRows(c, a.Data[:a.Cols], b.Data[j:], b.RowStride)
 	} else {
-		s := scratchOf[T]()
-		grow(&s.bufA, a.Cols)
-		coef := s.bufA[:a.Cols]
+		s := tile.ScratchOf[T]()
+		coef := tile.Room(&s.BufA, a.Cols)
 		for i := range coef {
 			coef[i] = o.Alpha * a.Data[i*a.ColStride]
 		}
 		simd.AddRows(c, coef, b.Data[j:], b.RowStride)
-		s.release()
+		s.Release()
 	}
 	if o.Bias != nil {
 		o.Bias = o.Bias[j:]
@@ -96,18 +96,16 @@ func finishRow[T simd.Float](c []T, o Options[T]) {
 
 // matrixTimesColumn is Mul for a B of one column.
 func matrixTimesColumn[T simd.Float](c, a, b Matrix[T], o Options[T]) {
-	s := scratchOf[T]()
-	defer s.release()
+	s := tile.ScratchOf[T]()
+	defer s.Release()
 	x := b.Data[:min(a.Cols, len(b.Data))]
 	if b.RowStride != 1 {
-		grow(&s.bufB, a.Cols)
-		x = s.bufB[:a.Cols]
+		x = tile.Room(&s.BufB, a.Cols)
 		for i := range x {
 			x[i] = b.Data[i*b.RowStride]
 		}
 	}
-	grow(&s.bufA, c.Rows)
-	y := s.bufA[:c.Rows]
+	y := tile.Room(&s.BufA, c.Rows)
 	if a.ColStride == 1 {
 		dotRows(y, a, x)
 	} else {

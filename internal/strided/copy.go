@@ -128,6 +128,14 @@ func (m *mover[E]) block(d, s, n int) {
 
 // repeat sets all of row to v.
 func repeat[E any](row []E, v E) {
+	switch words := any(row).(type) {
+	case []uint32:
+		simd.Fill(words, any(v).(uint32))
+		return
+	case []uint64:
+		simd.Fill(words, any(v).(uint64))
+		return
+	}
 	const seed, most = 16, 1024
 	n := min(len(row), seed)
 	for i := range row[:n] {
