@@ -187,34 +187,62 @@ func (g *Graph) Copy() *Graph { return g.CopyIf(func(*Node) bool { return true }
 
 // CopyIf is Copy for the nodes that keep returns true for, and the edges between these.
 func (g *Graph) CopyIf(keep func(*Node) bool) *Graph {
-	out := New(g.ops)
-	out.Versions, out.Library, out.options = g.Versions, g.Library, g.options
-	copies := make([]*Node, len(g.nodes)) // by ID in g
+	return g.CopyParts(1, func(n *Node) int {
+		if keep(n) {
+			return 0
+		}
+		return -1
+	})[0]
+}
+
+// CopyParts is Copy into several graphs: part returns which of the count graphs a node goes to, or a negative number for
+// none. Edges between different graphs are left out.
+func (g *Graph) CopyParts(count int, part func(*Node) int) []*Graph {
+	out := make([]*Graph, count)
+	for i := range out {
+		out[i] = New(g.ops)
+		out[i].Versions, out[i].Library, out[i].options = g.Versions, g.Library, g.options
+	}
+	copies := make([]copied, len(g.nodes)) // by ID in g
 	for n := range g.Nodes() {
-		if !keep(n) {
+		at := part(n)
+		if at < 0 {
 			continue
 		}
 		c := &Node{
 			Name: n.Name, Op: n.Op, Attrs: n.Attrs, Device: n.Device, Assigned: n.Assigned,
 			InTypes: n.InTypes, OutTypes: n.OutTypes, in: make([]Output, len(n.in)),
 		}
-		copies[n.ID] = c
-		out.insert(c)
+		copies[n.ID] = copied{c, at}
+		out[at].insert(c)
 	}
 	for id, c := range copies {
-		if c == nil {
-			continue
-		}
-		for i, in := range g.nodes[id].in {
-			if in.Node != nil && copies[in.Node.ID] != nil {
-				c.setInput(i, Output{copies[in.Node.ID], in.Index})
-			}
-		}
-		for _, src := range g.nodes[id].controlIn {
-			if s := copies[src.ID]; s != nil {
-				c.addControl(s)
-			}
+		if c.node != nil {
+			c.connect(g.nodes[id], copies)
 		}
 	}
 	return out
+}
+
+// copied is the copy of a node and the graph that it went to.
+type copied struct {
+	node *Node
+	part int
+}
+
+// connect makes the edges to the copy of n that come from its own graph.
+func (c copied) connect(n *Node, copies []copied) {
+	for i, in := range n.in {
+		if in.Node == nil {
+			continue
+		}
+		if src := copies[in.Node.ID]; src.node != nil && src.part == c.part {
+			c.node.setInput(i, Output{src.node, in.Index})
+		}
+	}
+	for _, control := range n.controlIn {
+		if src := copies[control.ID]; src.node != nil && src.part == c.part {
+			c.node.addControl(src.node)
+		}
+	}
 }

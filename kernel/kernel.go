@@ -87,6 +87,19 @@ type Construction struct {
 	Outputs   []tensor.DType
 	Device    *Device
 	Functions Functions // the graph's function library; nil if it has none
+
+	GraphVersion int // the version of TensorFlow's graphs that the graph was made for
+
+	// InputNode names the node that an input comes from, for messages; nil outside of a graph.
+	InputNode func(i int) string
+}
+
+// InputName returns what messages call an input: the node that it comes from, or else the operation's own word for it.
+func (c *Construction) InputName(i int) string {
+	if c.InputNode != nil {
+		return c.InputNode(i)
+	}
+	return c.Op.Inputs[min(i, len(c.Op.Inputs)-1)].Name
 }
 
 // InputRange returns the positions lo to hi of the inputs that the named argument stands for.

@@ -26,6 +26,7 @@ type Impl struct {
 	Types      map[string][]tensor.DType // the values that attributes of kind type, or all elements of kind list(type), must have
 	HostMemory []string                  // arguments that live in the host's memory, whatever the device
 	Priority   int                       // of several that fit, the highest is taken
+	Label      string                    // taken by nodes with this value of the attribute _kernel alone
 	New        New
 }
 
@@ -51,6 +52,9 @@ func Any(n New) []Impl { return []Impl{{New: n}} }
 
 // Matches reports whether the kernel fits attributes.
 func (i *Impl) Matches(attrs opdef.Attrs) bool {
+	if label, _ := attrs["_kernel"].(string); label != i.Label {
+		return false
+	}
 	for name, types := range i.Types {
 		switch v := attrs[name].(type) {
 		case tensor.DType:

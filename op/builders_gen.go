@@ -26,7 +26,7 @@ func AbortExitWithoutError(value bool) AbortAttr {
 	return func(a opdef.Attrs) { a["exit_without_error"] = value }
 }
 
-// Abort: Fails the step. TensorFlow ends the process.
+// Abort fails the step. TensorFlow ends the process.
 func Abort(s *Scope, optional ...AbortAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -36,48 +36,115 @@ func Abort(s *Scope, optional ...AbortAttr) *graph.Node {
 }
 
 // Abs: The absolute value of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int8, int16, int32, int64
 func Abs(s *Scope, x Output) Output {
 	return out(s.Add("Abs", []Arg{One(x)}, nil), 0)
 }
 
-// AccumulateNV2: Adds tensors of one shape, which is known.
+// AccumulateNV2 adds tensors of one shape, which is known.
+//
+//	inputs  N tensors of T
+//	→
+//	sum     T
+//
+// where
+//
+//	N      int, at least 1
+//	T      float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	shape  shape
 func AccumulateNV2(s *Scope, inputs []Output, shape tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"shape": shape}
 	return out(s.Add("AccumulateNV2", []Arg{Many(inputs)}, attrs), 0)
 }
 
-// AccumulatorApplyGradient: Adds a gradient to an accumulator, unless it was computed in an earlier step.
+// AccumulatorApplyGradient adds a gradient to an accumulator, unless it was computed in an earlier step.
+//
+//	handle     variable of string
+//	localStep  int64  []
+//	gradient   dtype
+//
+// where
+//
+//	dtype  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func AccumulatorApplyGradient(s *Scope, handle Output, localStep Output, gradient Output) *graph.Node {
 	return s.Add("AccumulatorApplyGradient", []Arg{One(handle), One(localStep), One(gradient)}, nil)
 }
 
-// AccumulatorNumAccumulated: Counts the gradients that an accumulator has added up since its sum was taken last.
+// AccumulatorNumAccumulated counts the gradients that an accumulator has added up since its sum was taken last.
+//
+//	handle          variable of string
+//	→
+//	numAccumulated  int32  []
 func AccumulatorNumAccumulated(s *Scope, handle Output) Output {
 	return out(s.Add("AccumulatorNumAccumulated", []Arg{One(handle)}, nil), 0)
 }
 
-// AccumulatorSetGlobalStep: Sets the step of training of an accumulator, which drops gradients of earlier steps.
+// AccumulatorSetGlobalStep sets the step of training of an accumulator, which drops gradients of earlier steps.
+//
+//	handle         variable of string
+//	newGlobalStep  int64  []
 func AccumulatorSetGlobalStep(s *Scope, handle Output, newGlobalStep Output) *graph.Node {
 	return s.Add("AccumulatorSetGlobalStep", []Arg{One(handle), One(newGlobalStep)}, nil)
 }
 
-// AccumulatorTakeGradient: Waits until an accumulator has a number of gradients, and gives their mean or sum.
+// AccumulatorTakeGradient waits until an accumulator has a number of gradients, and gives their mean or sum.
+//
+//	handle       variable of string
+//	numRequired  int32  []
+//	→
+//	average      dtype
+//
+// where
+//
+//	dtype  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func AccumulatorTakeGradient(s *Scope, handle Output, numRequired Output, dtype tensor.DType) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	return out(s.Add("AccumulatorTakeGradient", []Arg{One(handle), One(numRequired)}, attrs), 0)
 }
 
 // Acos: The inverse cosine of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Acos(s *Scope, x Output) Output {
 	return out(s.Add("Acos", []Arg{One(x)}, nil), 0)
 }
 
 // Acosh: The inverse hyperbolic cosine of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Acosh(s *Scope, x Output) Output {
 	return out(s.Add("Acosh", []Arg{One(x)}, nil), 0)
 }
 
-// Add: Adds two tensors element by element, with broadcasting; strings are joined.
+// Add adds two tensors element by element, with broadcasting; strings are joined.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, uint8, int8, int16, int32, int64, complex64, complex128, string
 func Add(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Add", []Arg{One(x), One(y)}, nil), 0)
 }
@@ -95,7 +162,17 @@ func AddManySparseToTensorsMapSharedName(value string) AddManySparseToTensorsMap
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// AddManySparseToTensorsMap: Stores every row of a sparse tensor and gives the numbers under which they can be taken.
+// AddManySparseToTensorsMap stores every row of a sparse tensor and gives the numbers under which they can be taken.
+//
+//	sparseIndices  int64  [?,?]
+//	sparseValues   T      [?]
+//	sparseShape    int64  [?]
+//	→
+//	sparseHandles  int64  [?]
+//
+// where
+//
+//	T  any type
 func AddManySparseToTensorsMap(s *Scope, sparseIndices Output, sparseValues Output, sparseShape Output, optional ...AddManySparseToTensorsMapAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -104,7 +181,16 @@ func AddManySparseToTensorsMap(s *Scope, sparseIndices Output, sparseValues Outp
 	return out(s.Add("AddManySparseToTensorsMap", []Arg{One(sparseIndices), One(sparseValues), One(sparseShape)}, attrs), 0)
 }
 
-// AddN: Adds tensors of one shape.
+// AddN adds tensors of one shape.
+//
+//	inputs  N tensors of T
+//	→
+//	sum     T
+//
+// where
+//
+//	N  int, at least 1
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64, variant
 func AddN(s *Scope, inputs []Output) Output {
 	return out(s.Add("AddN", []Arg{Many(inputs)}, nil), 0)
 }
@@ -122,7 +208,17 @@ func AddSparseToTensorsMapSharedName(value string) AddSparseToTensorsMapAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// AddSparseToTensorsMap: Stores a sparse tensor and gives the number under which it can be taken.
+// AddSparseToTensorsMap stores a sparse tensor and gives the number under which it can be taken.
+//
+//	sparseIndices  int64  [?,?]
+//	sparseValues   T      [?]
+//	sparseShape    int64  [?]
+//	→
+//	sparseHandle   int64  []
+//
+// where
+//
+//	T  any type
 func AddSparseToTensorsMap(s *Scope, sparseIndices Output, sparseValues Output, sparseShape Output, optional ...AddSparseToTensorsMapAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -131,22 +227,58 @@ func AddSparseToTensorsMap(s *Scope, sparseIndices Output, sparseValues Output, 
 	return out(s.Add("AddSparseToTensorsMap", []Arg{One(sparseIndices), One(sparseValues), One(sparseShape)}, attrs), 0)
 }
 
-// AddV2: Adds two tensors element by element, with broadcasting.
+// AddV2 adds two tensors element by element, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, uint8, uint16, uint32, uint64, int8, int16, int32, int64, complex64, complex128
 func AddV2(s *Scope, x Output, y Output) Output {
 	return out(s.Add("AddV2", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// AdjustContrastv2: Moves pixels away from the mean of their channel in the image by a factor.
+// AdjustContrastv2 moves pixels away from the mean of their channel in the image by a factor.
+//
+//	images          T        […,?,?,?]
+//	contrastFactor  float32  []
+//	→
+//	output          T        shape of images
+//
+// where
+//
+//	T  float16, float32
 func AdjustContrastv2(s *Scope, images Output, contrastFactor Output) Output {
 	return out(s.Add("AdjustContrastv2", []Arg{One(images), One(contrastFactor)}, nil), 0)
 }
 
-// AdjustHue: Turns the hue of pixels by a fraction of the full circle.
+// AdjustHue turns the hue of pixels by a fraction of the full circle.
+//
+//	images  T  […,?,?,?]
+//	delta   float32
+//	→
+//	output  T  shape of images
+//
+// where
+//
+//	T  float16, float32
 func AdjustHue(s *Scope, images Output, delta Output) Output {
 	return out(s.Add("AdjustHue", []Arg{One(images), One(delta)}, nil), 0)
 }
 
-// AdjustSaturation: Multiplies the saturation of pixels.
+// AdjustSaturation multiplies the saturation of pixels.
+//
+//	images  T  […,?,?,?]
+//	scale   float32
+//	→
+//	output  T  shape of images
+//
+// where
+//
+//	T  float16, float32
 func AdjustSaturation(s *Scope, images Output, scale Output) Output {
 	return out(s.Add("AdjustSaturation", []Arg{One(images), One(scale)}, nil), 0)
 }
@@ -160,6 +292,15 @@ func AllKeepDims(value bool) AllAttr {
 }
 
 // All: Whether all elements along dimensions are true. keep_dims leaves them with size 1.
+//
+//	input             bool
+//	reductionIndices  Tidx
+//	→
+//	output            bool
+//
+// where
+//
+//	Tidx  int32, int64
 func All(s *Scope, input Output, reductionIndices Output, optional ...AllAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -181,7 +322,19 @@ func AllCandidateSamplerSeed2(value int64) AllCandidateSamplerAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// AllCandidateSampler: Draws num_sampled classes to compare the true ones with, which are all there are. Further outputs are how often each true and each drawn class is expected among them.
+// AllCandidateSampler draws num_sampled classes to compare the true ones with, which are all there are. Further outputs are how often each true and each drawn class is expected among them.
+//
+//	trueClasses           int64
+//	→
+//	sampledCandidates     int64
+//	trueExpectedCount     float32
+//	sampledExpectedCount  float32
+//
+// where
+//
+//	numTrue     int, at least 1
+//	numSampled  int, at least 1
+//	unique      bool
 func AllCandidateSampler(s *Scope, trueClasses Output, numTrue int64, numSampled int64, unique bool, optional ...AllCandidateSamplerAttr) (sampledCandidates Output, trueExpectedCount Output, sampledExpectedCount Output) {
 	attrs := opdef.Attrs{"num_true": numTrue, "num_sampled": numSampled, "unique": unique}
 	for _, set := range optional {
@@ -200,6 +353,15 @@ func AngleTout(value tensor.DType) AngleAttr {
 }
 
 // Angle: The argument of every element, in radians.
+//
+//	input   T
+//	→
+//	output  Tout  shape of input
+//
+// where
+//
+//	T     complex64, complex128
+//	Tout  float32, float64
 func Angle(s *Scope, input Output, optional ...AngleAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -208,13 +370,64 @@ func Angle(s *Scope, input Output, optional ...AngleAttr) Output {
 	return out(s.Add("Angle", []Arg{One(input)}, attrs), 0)
 }
 
-// AnonymousHashTable: Gives a table that is filled once, by an operation of its own.
+// AnonymousHashTable gives a table that is filled once, by an operation of its own.
+//
+//	tableHandle  resource  []
+//
+// where
+//
+//	keyDtype    any type
+//	valueDtype  any type
 func AnonymousHashTable(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType) Output {
 	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
 	return out(s.Add("AnonymousHashTable", nil, attrs), 0)
 }
 
-// AnonymousMemoryCache: Gives a cache for the elements of a dataset.
+// AnonymousIterator gives an iterator that nothing but its handle names.
+//
+//	handle  resource
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func AnonymousIterator(s *Scope, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("AnonymousIterator", nil, attrs), 0)
+}
+
+// AnonymousIteratorV2 gives an iterator that nothing but its handle names.
+//
+//	handle   resource
+//	deleter  variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func AnonymousIteratorV2(s *Scope, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) (handle Output, deleter Output) {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	node := s.Add("AnonymousIteratorV2", nil, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// AnonymousIteratorV3 gives an iterator that nothing but its handle names.
+//
+//	handle  resource
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func AnonymousIteratorV3(s *Scope, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("AnonymousIteratorV3", nil, attrs), 0)
+}
+
+// AnonymousMemoryCache gives a cache for the elements of a dataset.
+//
+//	handle   resource  []
+//	deleter  variant   []
 func AnonymousMemoryCache(s *Scope) (handle Output, deleter Output) {
 	node := s.Add("AnonymousMemoryCache", nil, nil)
 	return out(node, 0), out(node, 1)
@@ -238,7 +451,17 @@ func AnonymousMutableDenseHashTableMaxLoadFactor(value float32) AnonymousMutable
 	return func(a opdef.Attrs) { a["max_load_factor"] = value }
 }
 
-// AnonymousMutableDenseHashTable: Gives a table that steps can change, with open addressing. Keys and values may be vectors; two keys mark free buckets.
+// AnonymousMutableDenseHashTable gives a table that steps can change, with open addressing. Keys and values may be vectors; two keys mark free buckets.
+//
+//	emptyKey     key_dtype
+//	deletedKey   key_dtype
+//	→
+//	tableHandle  resource  []
+//
+// where
+//
+//	key_dtype   any type
+//	valueDtype  any type
 func AnonymousMutableDenseHashTable(s *Scope, emptyKey Output, deletedKey Output, valueDtype tensor.DType, optional ...AnonymousMutableDenseHashTableAttr) Output {
 	attrs := opdef.Attrs{"value_dtype": valueDtype}
 	for _, set := range optional {
@@ -247,7 +470,14 @@ func AnonymousMutableDenseHashTable(s *Scope, emptyKey Output, deletedKey Output
 	return out(s.Add("AnonymousMutableDenseHashTable", []Arg{One(emptyKey), One(deletedKey)}, attrs), 0)
 }
 
-// AnonymousMutableHashTable: Gives a table that steps can change.
+// AnonymousMutableHashTable gives a table that steps can change.
+//
+//	tableHandle  resource  []
+//
+// where
+//
+//	keyDtype    any type
+//	valueDtype  any type
 func AnonymousMutableHashTable(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType) Output {
 	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
 	return out(s.Add("AnonymousMutableHashTable", nil, attrs), 0)
@@ -261,7 +491,14 @@ func AnonymousMutableHashTableOfTensorsValueShape(value tensor.PartialShape) Ano
 	return func(a opdef.Attrs) { a["value_shape"] = value }
 }
 
-// AnonymousMutableHashTableOfTensors: Gives a table that steps can change and whose values are vectors.
+// AnonymousMutableHashTableOfTensors gives a table that steps can change and whose values are vectors.
+//
+//	tableHandle  resource  []
+//
+// where
+//
+//	keyDtype    any type
+//	valueDtype  any type
 func AnonymousMutableHashTableOfTensors(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType, optional ...AnonymousMutableHashTableOfTensorsAttr) Output {
 	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
 	for _, set := range optional {
@@ -270,13 +507,26 @@ func AnonymousMutableHashTableOfTensors(s *Scope, keyDtype tensor.DType, valueDt
 	return out(s.Add("AnonymousMutableHashTableOfTensors", nil, attrs), 0)
 }
 
-// AnonymousRandomSeedGenerator: Gives a generator of new seeds for each iteration.
+// AnonymousRandomSeedGenerator gives a generator of new seeds for each iteration.
+//
+//	seed     int64
+//	seed2    int64
+//	→
+//	handle   resource  []
+//	deleter  variant   []
 func AnonymousRandomSeedGenerator(s *Scope, seed Output, seed2 Output) (handle Output, deleter Output) {
 	node := s.Add("AnonymousRandomSeedGenerator", []Arg{One(seed), One(seed2)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// AnonymousSeedGenerator: Gives a generator of the seeds that shuffled datasets have in each iteration.
+// AnonymousSeedGenerator gives a generator of the seeds that shuffled datasets have in each iteration.
+//
+//	seed       int64
+//	seed2      int64
+//	reshuffle  bool
+//	→
+//	handle     resource  []
+//	deleter    variant   []
 func AnonymousSeedGenerator(s *Scope, seed Output, seed2 Output, reshuffle Output) (handle Output, deleter Output) {
 	node := s.Add("AnonymousSeedGenerator", []Arg{One(seed), One(seed2), One(reshuffle)}, nil)
 	return out(node, 0), out(node, 1)
@@ -291,6 +541,15 @@ func AnyKeepDims(value bool) AnyAttr {
 }
 
 // Any: Whether any element along dimensions is true. keep_dims leaves them with size 1.
+//
+//	input             bool
+//	reductionIndices  Tidx
+//	→
+//	output            bool
+//
+// where
+//
+//	Tidx  int32, int64
 func Any(s *Scope, input Output, reductionIndices Output, optional ...AnyAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -308,6 +567,22 @@ func ApplyAdaMaxUseLocking(value bool) ApplyAdaMaxAttr {
 }
 
 // ApplyAdaMax: AdaMax (Kingma and Ba, 2014): is Adam with the largest recent gradient v in place of the root of a mean.
+//
+//	var_        variable of T
+//	m           variable of T
+//	v           variable of T
+//	beta1Power  T              []
+//	lr          T              []
+//	beta1       T              []
+//	beta2       T              []
+//	epsilon     T              []
+//	grad        T
+//	→
+//	out_        variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyAdaMax(s *Scope, var_ Output, m Output, v Output, beta1Power Output, lr Output, beta1 Output, beta2 Output, epsilon Output, grad Output, optional ...ApplyAdaMaxAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -325,6 +600,20 @@ func ApplyAdadeltaUseLocking(value bool) ApplyAdadeltaAttr {
 }
 
 // ApplyAdadelta: Adadelta (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
+//
+//	var_         variable of T
+//	accum        variable of T
+//	accumUpdate  variable of T
+//	lr           T              []
+//	rho          T              []
+//	epsilon      T              []
+//	grad         T
+//	→
+//	out_         variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyAdadelta(s *Scope, var_ Output, accum Output, accumUpdate Output, lr Output, rho Output, epsilon Output, grad Output, optional ...ApplyAdadeltaAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -346,7 +635,18 @@ func ApplyAdagradUpdateSlots(value bool) ApplyAdagradAttr {
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// ApplyAdagrad: Divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+// ApplyAdagrad divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+//
+//	var_   variable of T
+//	accum  variable of T
+//	lr     T              []
+//	grad   T
+//	→
+//	out_   variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyAdagrad(s *Scope, var_ Output, accum Output, lr Output, grad Output, optional ...ApplyAdagradAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -364,6 +664,21 @@ func ApplyAdagradDAUseLocking(value bool) ApplyAdagradDAAttr {
 }
 
 // ApplyAdagradDA: Dual averaging (Xiao, 2009) with Adagrad's rates: var follows from the sums of gradients and of their squares.
+//
+//	var_                        variable of T
+//	gradientAccumulator         variable of T
+//	gradientSquaredAccumulator  variable of T
+//	grad                        T
+//	lr                          T              []
+//	l1                          T              []
+//	l2                          T              []
+//	globalStep                  int64          []
+//	→
+//	out_                        variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyAdagradDA(s *Scope, var_ Output, gradientAccumulator Output, gradientSquaredAccumulator Output, grad Output, lr Output, l1 Output, l2 Output, globalStep Output, optional ...ApplyAdagradDAAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -385,7 +700,19 @@ func ApplyAdagradV2UpdateSlots(value bool) ApplyAdagradV2Attr {
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// ApplyAdagradV2: Is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+// ApplyAdagradV2 is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+//
+//	var_     variable of T
+//	accum    variable of T
+//	lr       T              []
+//	epsilon  T              []
+//	grad     T
+//	→
+//	out_     variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyAdagradV2(s *Scope, var_ Output, accum Output, lr Output, epsilon Output, grad Output, optional ...ApplyAdagradV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -408,6 +735,23 @@ func ApplyAdamUseNesterov(value bool) ApplyAdamAttr {
 }
 
 // ApplyAdam: Adam (Kingma and Ba, 2014): m and v are running means of the gradient and of its square, and var moves by -lr*√(1-beta2_power)/(1-beta1_power) * m/(√v + epsilon).
+//
+//	var_        variable of T
+//	m           variable of T
+//	v           variable of T
+//	beta1Power  T              []
+//	beta2Power  T              []
+//	lr          T              []
+//	beta1       T              []
+//	beta2       T              []
+//	epsilon     T              []
+//	grad        T
+//	→
+//	out_        variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyAdam(s *Scope, var_ Output, m Output, v Output, beta1Power Output, beta2Power Output, lr Output, beta1 Output, beta2 Output, epsilon Output, grad Output, optional ...ApplyAdamAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -424,7 +768,21 @@ func ApplyAddSignUseLocking(value bool) ApplyAddSignAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyAddSign: Moves by lr*(alpha + sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+// ApplyAddSign moves by lr*(alpha + sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+//
+//	var_       variable of T
+//	m          variable of T
+//	lr         T              []
+//	alpha      T              []
+//	signDecay  T              []
+//	beta       T              []
+//	grad       T
+//	→
+//	out_       variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyAddSign(s *Scope, var_ Output, m Output, lr Output, alpha Output, signDecay Output, beta Output, grad Output, optional ...ApplyAddSignAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -441,7 +799,23 @@ func ApplyCenteredRMSPropUseLocking(value bool) ApplyCenteredRMSPropAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyCenteredRMSProp: Is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+// ApplyCenteredRMSProp is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+//
+//	var_      variable of T
+//	mg        variable of T
+//	ms        variable of T
+//	mom       variable of T
+//	lr        T              []
+//	rho       T              []
+//	momentum  T              []
+//	epsilon   T              []
+//	grad      T
+//	→
+//	out_      variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyCenteredRMSProp(s *Scope, var_ Output, mg Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, optional ...ApplyCenteredRMSPropAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -464,6 +838,21 @@ func ApplyFtrlMultiplyLinearByLr(value bool) ApplyFtrlAttr {
 }
 
 // ApplyFtrl: Follow the regularized leader (McMahan and others, 2013), with penalties l1 and l2.
+//
+//	var_     variable of T
+//	accum    variable of T
+//	linear   variable of T
+//	grad     T
+//	lr       T              []
+//	l1       T              []
+//	l2       T              []
+//	lrPower  T              []
+//	→
+//	out_     variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyFtrl(s *Scope, var_ Output, accum Output, linear Output, grad Output, lr Output, l1 Output, l2 Output, lrPower Output, optional ...ApplyFtrlAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -485,7 +874,23 @@ func ApplyFtrlV2MultiplyLinearByLr(value bool) ApplyFtrlV2Attr {
 	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
 }
 
-// ApplyFtrlV2: Is Ftrl with a penalty on the size of the variable in the gradient.
+// ApplyFtrlV2 is Ftrl with a penalty on the size of the variable in the gradient.
+//
+//	var_         variable of T
+//	accum        variable of T
+//	linear       variable of T
+//	grad         T
+//	lr           T              []
+//	l1           T              []
+//	l2           T              []
+//	l2Shrinkage  T              []
+//	lrPower      T              []
+//	→
+//	out_         variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyFtrlV2(s *Scope, var_ Output, accum Output, linear Output, grad Output, lr Output, l1 Output, l2 Output, l2Shrinkage Output, lrPower Output, optional ...ApplyFtrlV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -502,7 +907,17 @@ func ApplyGradientDescentUseLocking(value bool) ApplyGradientDescentAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyGradientDescent: Moves a variable against its gradient: var -= alpha*delta.
+// ApplyGradientDescent moves a variable against its gradient: var -= alpha*delta.
+//
+//	var_   variable of T
+//	alpha  T              []
+//	delta  T
+//	→
+//	out_   variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyGradientDescent(s *Scope, var_ Output, alpha Output, delta Output, optional ...ApplyGradientDescentAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -524,7 +939,19 @@ func ApplyMomentumUseNesterov(value bool) ApplyMomentumAttr {
 	return func(a opdef.Attrs) { a["use_nesterov"] = value }
 }
 
-// ApplyMomentum: Moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+// ApplyMomentum moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+//
+//	var_      variable of T
+//	accum     variable of T
+//	lr        T              []
+//	grad      T
+//	momentum  T              []
+//	→
+//	out_      variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyMomentum(s *Scope, var_ Output, accum Output, lr Output, grad Output, momentum Output, optional ...ApplyMomentumAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -541,7 +968,21 @@ func ApplyPowerSignUseLocking(value bool) ApplyPowerSignAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyPowerSign: Moves by lr*exp(logbase*sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+// ApplyPowerSign moves by lr*exp(logbase*sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+//
+//	var_       variable of T
+//	m          variable of T
+//	lr         T              []
+//	logbase    T              []
+//	signDecay  T              []
+//	beta       T              []
+//	grad       T
+//	→
+//	out_       variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyPowerSign(s *Scope, var_ Output, m Output, lr Output, logbase Output, signDecay Output, beta Output, grad Output, optional ...ApplyPowerSignAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -558,7 +999,20 @@ func ApplyProximalAdagradUseLocking(value bool) ApplyProximalAdagradAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyProximalAdagrad: Is Adagrad followed by a step toward zero by the penalties l1 and l2.
+// ApplyProximalAdagrad is Adagrad followed by a step toward zero by the penalties l1 and l2.
+//
+//	var_   variable of T
+//	accum  variable of T
+//	lr     T              []
+//	l1     T              []
+//	l2     T              []
+//	grad   T
+//	→
+//	out_   variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyProximalAdagrad(s *Scope, var_ Output, accum Output, lr Output, l1 Output, l2 Output, grad Output, optional ...ApplyProximalAdagradAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -575,7 +1029,19 @@ func ApplyProximalGradientDescentUseLocking(value bool) ApplyProximalGradientDes
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyProximalGradientDescent: Moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+// ApplyProximalGradientDescent moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+//
+//	var_   variable of T
+//	alpha  T              []
+//	l1     T              []
+//	l2     T              []
+//	delta  T
+//	→
+//	out_   variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyProximalGradientDescent(s *Scope, var_ Output, alpha Output, l1 Output, l2 Output, delta Output, optional ...ApplyProximalGradientDescentAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -592,7 +1058,22 @@ func ApplyRMSPropUseLocking(value bool) ApplyRMSPropAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyRMSProp: Divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+// ApplyRMSProp divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+//
+//	var_      variable of T
+//	ms        variable of T
+//	mom       variable of T
+//	lr        T              []
+//	rho       T              []
+//	momentum  T              []
+//	epsilon   T              []
+//	grad      T
+//	→
+//	out_      variable of T  shape of var_
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApplyRMSProp(s *Scope, var_ Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, optional ...ApplyRMSPropAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -629,7 +1110,17 @@ func ApproxTopKAggregateToTopk(value bool) ApproxTopKAttr {
 	return func(a opdef.Attrs) { a["aggregate_to_topk"] = value }
 }
 
-// ApproxTopK: Finds the k largest, or without is_max_k smallest, values along a dimension and their positions. It is exact here; without aggregate_to_topk it returns as many values as an approximate search in parts would have to look at.
+// ApproxTopK finds the k largest, or without is_max_k smallest, values along a dimension and their positions. It is exact here; without aggregate_to_topk it returns as many values as an approximate search in parts would have to look at.
+//
+//	input    T  […,?]
+//	→
+//	values   T
+//	indices  int32
+//
+// where
+//
+//	k  int, at least 0
+//	T  float16, bfloat16, float32
 func ApproxTopK(s *Scope, input Output, k int64, optional ...ApproxTopKAttr) (values Output, indices Output) {
 	attrs := opdef.Attrs{"k": k}
 	for _, set := range optional {
@@ -648,6 +1139,15 @@ func ApproximateEqualTolerance(value float32) ApproximateEqualAttr {
 }
 
 // ApproximateEqual: Whether |x-y| is less than tolerance, for tensors of one shape.
+//
+//	x    T
+//	y    T
+//	→
+//	z    bool  shape of x
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ApproximateEqual(s *Scope, x Output, y Output, optional ...ApproximateEqualAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -665,6 +1165,17 @@ func ArgMaxOutputType(value tensor.DType) ArgMaxAttr {
 }
 
 // ArgMax: The position of the largest element along a dimension, the first of several.
+//
+//	input      T
+//	dimension  Tidx  []
+//	→
+//	output     output_type
+//
+// where
+//
+//	T            float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64, qint8, quint8, qint32, qint16, quint16, bool
+//	Tidx         int16, int32, int64
+//	output_type  int16, uint16, int32, int64
 func ArgMax(s *Scope, input Output, dimension Output, optional ...ArgMaxAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -682,6 +1193,17 @@ func ArgMinOutputType(value tensor.DType) ArgMinAttr {
 }
 
 // ArgMin: The position of the smallest element along a dimension, the first of several.
+//
+//	input      T
+//	dimension  Tidx  []
+//	→
+//	output     output_type
+//
+// where
+//
+//	T            float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64, qint8, quint8, qint32, qint16, quint16, bool
+//	Tidx         int32, int64
+//	output_type  int32, int64
 func ArgMin(s *Scope, input Output, dimension Output, optional ...ArgMinAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -718,7 +1240,15 @@ func AsStringFill(value string) AsStringAttr {
 	return func(a opdef.Attrs) { a["fill"] = value }
 }
 
-// AsString: Writes elements as text, numbers as the function printf of the language C does.
+// AsString writes elements as text, numbers as the function printf of the language C does.
+//
+//	input   T
+//	→
+//	output  string  shape of input
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64, complex64, complex128, bool, variant, string
 func AsString(s *Scope, input Output, optional ...AsStringAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -728,11 +1258,27 @@ func AsString(s *Scope, input Output, optional ...AsStringAttr) Output {
 }
 
 // Asin: The inverse sine of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Asin(s *Scope, x Output) Output {
 	return out(s.Add("Asin", []Arg{One(x)}, nil), 0)
 }
 
 // Asinh: The inverse hyperbolic sine of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Asinh(s *Scope, x Output) Output {
 	return out(s.Add("Asinh", []Arg{One(x)}, nil), 0)
 }
@@ -745,7 +1291,14 @@ func AssertSummarize(value int64) AssertAttr {
 	return func(a opdef.Attrs) { a["summarize"] = value }
 }
 
-// Assert: Fails with the values of data unless the condition is true.
+// Assert fails with the values of data unless the condition is true.
+//
+//	condition  bool
+//	data       tensors of the types T
+//
+// where
+//
+//	T  any type, at least 1 of them
 func Assert(s *Scope, condition Output, data []Output, optional ...AssertAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -754,7 +1307,17 @@ func Assert(s *Scope, condition Output, data []Output, optional ...AssertAttr) *
 	return s.Add("Assert", []Arg{One(condition), Many(data)}, attrs)
 }
 
-// AssertCardinalityDataset: Gives a dataset whose number of elements is known; another number is an error.
+// AssertCardinalityDataset gives a dataset whose number of elements is known; another number is an error.
+//
+//	inputDataset  variant
+//	cardinality   int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func AssertCardinalityDataset(s *Scope, inputDataset Output, cardinality Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	return out(s.Add("AssertCardinalityDataset", []Arg{One(inputDataset), One(cardinality)}, attrs), 0)
@@ -773,7 +1336,16 @@ func AssignUseLocking(value bool) AssignAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// Assign: Makes value the value of a variable and gives the reference.
+// Assign makes value the value of a variable and gives the reference.
+//
+//	ref        variable of T
+//	value      T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T  any type
 func Assign(s *Scope, ref Output, value Output, optional ...AssignAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -790,7 +1362,16 @@ func AssignAddUseLocking(value bool) AssignAddAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// AssignAdd: Adds value to a variable and gives the reference.
+// AssignAdd adds value to a variable and gives the reference.
+//
+//	ref        variable of T
+//	value      T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func AssignAdd(s *Scope, ref Output, value Output, optional ...AssignAddAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -799,7 +1380,14 @@ func AssignAdd(s *Scope, ref Output, value Output, optional ...AssignAddAttr) Ou
 	return out(s.Add("AssignAdd", []Arg{One(ref), One(value)}, attrs), 0)
 }
 
-// AssignAddVariableOp: Adds value to a variable.
+// AssignAddVariableOp adds value to a variable.
+//
+//	resource  resource
+//	value     dtype
+//
+// where
+//
+//	dtype  any type
 func AssignAddVariableOp(s *Scope, resource Output, value Output) *graph.Node {
 	return s.Add("AssignAddVariableOp", []Arg{One(resource), One(value)}, nil)
 }
@@ -812,7 +1400,16 @@ func AssignSubUseLocking(value bool) AssignSubAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// AssignSub: Subtracts value from a variable and gives the reference.
+// AssignSub subtracts value from a variable and gives the reference.
+//
+//	ref        variable of T
+//	value      T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func AssignSub(s *Scope, ref Output, value Output, optional ...AssignSubAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -821,7 +1418,14 @@ func AssignSub(s *Scope, ref Output, value Output, optional ...AssignSubAttr) Ou
 	return out(s.Add("AssignSub", []Arg{One(ref), One(value)}, attrs), 0)
 }
 
-// AssignSubVariableOp: Subtracts value from a variable.
+// AssignSubVariableOp subtracts value from a variable.
+//
+//	resource  resource
+//	value     dtype
+//
+// where
+//
+//	dtype  any type
 func AssignSubVariableOp(s *Scope, resource Output, value Output) *graph.Node {
 	return s.Add("AssignSubVariableOp", []Arg{One(resource), One(value)}, nil)
 }
@@ -834,7 +1438,14 @@ func AssignVariableOpValidateShape(value bool) AssignVariableOpAttr {
 	return func(a opdef.Attrs) { a["validate_shape"] = value }
 }
 
-// AssignVariableOp: Makes value the value of a variable.
+// AssignVariableOp makes value the value of a variable.
+//
+//	resource  resource
+//	value     dtype
+//
+// where
+//
+//	dtype  any type
 func AssignVariableOp(s *Scope, resource Output, value Output, optional ...AssignVariableOpAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -844,16 +1455,41 @@ func AssignVariableOp(s *Scope, resource Output, value Output, optional ...Assig
 }
 
 // Atan: The inverse tangent of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Atan(s *Scope, x Output) Output {
 	return out(s.Add("Atan", []Arg{One(x)}, nil), 0)
 }
 
 // Atan2: The angle of the point (x, y), element by element, with broadcasting.
+//
+//	y    T
+//	x    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func Atan2(s *Scope, y Output, x Output) Output {
 	return out(s.Add("Atan2", []Arg{One(y), One(x)}, nil), 0)
 }
 
 // Atanh: The inverse hyperbolic tangent of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Atanh(s *Scope, x Output) Output {
 	return out(s.Add("Atanh", []Arg{One(x)}, nil), 0)
 }
@@ -866,7 +1502,16 @@ func AudioSummaryMaxOutputs(value int64) AudioSummaryAttr {
 	return func(a opdef.Attrs) { a["max_outputs"] = value }
 }
 
-// AudioSummary: Makes a summary of the first sounds of a batch [batch, frames] or [batch, frames, channels].
+// AudioSummary makes a summary of the first sounds of a batch [batch, frames] or [batch, frames, channels].
+//
+//	tag      string
+//	tensor_  float32
+//	→
+//	summary  string
+//
+// where
+//
+//	sampleRate  float
 func AudioSummary(s *Scope, tag Output, tensor_ Output, sampleRate float32, optional ...AudioSummaryAttr) Output {
 	attrs := opdef.Attrs{"sample_rate": sampleRate}
 	for _, set := range optional {
@@ -883,7 +1528,13 @@ func AudioSummaryV2MaxOutputs(value int64) AudioSummaryV2Attr {
 	return func(a opdef.Attrs) { a["max_outputs"] = value }
 }
 
-// AudioSummaryV2: Makes a summary of the first sounds of a batch [batch, frames] or [batch, frames, channels].
+// AudioSummaryV2 makes a summary of the first sounds of a batch [batch, frames] or [batch, frames, channels].
+//
+//	tag         string
+//	tensor_     float32
+//	sampleRate  float32
+//	→
+//	summary     string  []
 func AudioSummaryV2(s *Scope, tag Output, tensor_ Output, sampleRate Output, optional ...AudioSummaryV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -900,7 +1551,19 @@ func AvgPoolDataFormat(value string) AvgPoolAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// AvgPool: Takes the mean of each window of images, channel by channel; padding does not count.
+// AvgPool takes the mean of each window of images, channel by channel; padding does not count.
+//
+//	value   T  [?,?,?,?]
+//	→
+//	output  T  [?,?,?,?]
+//
+// where
+//
+//	ksize        list(int), at least 4 of them
+//	strides      list(int), at least 4 of them
+//	padding      one of SAME, VALID
+//	data_format  one of NHWC, NCHW
+//	T            float16, bfloat16, float32, float64
 func AvgPool(s *Scope, value Output, ksize []int64, strides []int64, padding string, optional ...AvgPoolAttr) Output {
 	attrs := opdef.Attrs{"ksize": ksize, "strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -917,7 +1580,19 @@ func AvgPool3DDataFormat(value string) AvgPool3DAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// AvgPool3D: Takes the mean of each window of volumes, channel by channel; padding does not count.
+// AvgPool3D takes the mean of each window of volumes, channel by channel; padding does not count.
+//
+//	input   T  [?,?,?,?,?]
+//	→
+//	output  T  [?,?,?,?,?]
+//
+// where
+//
+//	ksize        list(int), at least 5 of them
+//	strides      list(int), at least 5 of them
+//	padding      one of SAME, VALID
+//	data_format  one of NDHWC, NCDHW
+//	T            float16, bfloat16, float32, float64
 func AvgPool3D(s *Scope, input Output, ksize []int64, strides []int64, padding string, optional ...AvgPool3DAttr) Output {
 	attrs := opdef.Attrs{"ksize": ksize, "strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -934,7 +1609,20 @@ func AvgPool3DGradDataFormat(value string) AvgPool3DGradAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// AvgPool3DGrad: Computes the gradient of AvgPool3D by its input.
+// AvgPool3DGrad computes the gradient of AvgPool3D by its input.
+//
+//	origInputShape  int32  [?]
+//	grad            T
+//	→
+//	output          T      [?,?,?,?,?]
+//
+// where
+//
+//	ksize        list(int), at least 5 of them
+//	strides      list(int), at least 5 of them
+//	padding      one of SAME, VALID
+//	data_format  one of NDHWC, NCDHW
+//	T            float16, bfloat16, float32, float64
 func AvgPool3DGrad(s *Scope, origInputShape Output, grad Output, ksize []int64, strides []int64, padding string, optional ...AvgPool3DGradAttr) Output {
 	attrs := opdef.Attrs{"ksize": ksize, "strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -951,7 +1639,20 @@ func AvgPoolGradDataFormat(value string) AvgPoolGradAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// AvgPoolGrad: Computes the gradient of AvgPool by its input.
+// AvgPoolGrad computes the gradient of AvgPool by its input.
+//
+//	origInputShape  int32  [?]
+//	grad            T
+//	→
+//	output          T      [?,?,?,?]
+//
+// where
+//
+//	ksize        list(int), at least 4 of them
+//	strides      list(int), at least 4 of them
+//	padding      one of SAME, VALID
+//	data_format  one of NHWC, NCHW
+//	T            float16, bfloat16, float32, float64
 func AvgPoolGrad(s *Scope, origInputShape Output, grad Output, ksize []int64, strides []int64, padding string, optional ...AvgPoolGradAttr) Output {
 	attrs := opdef.Attrs{"ksize": ksize, "strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -973,7 +1674,16 @@ func BandedTriangularSolveAdjoint(value bool) BandedTriangularSolveAttr {
 	return func(a opdef.Attrs) { a["adjoint"] = value }
 }
 
-// BandedTriangularSolve: Solves systems with triangular matrices given by their diagonals.
+// BandedTriangularSolve solves systems with triangular matrices given by their diagonals.
+//
+//	matrix  T  […,?,?]
+//	rhs     T  […,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  float64, float32, float16, complex64, complex128
 func BandedTriangularSolve(s *Scope, matrix Output, rhs Output, optional ...BandedTriangularSolveAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1005,7 +1715,13 @@ func BarrierSharedName(value string) BarrierAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// Barrier: Gives a barrier, which puts together the components of elements that come one at a time, under a key.
+// Barrier gives a barrier, which puts together the components of elements that come one at a time, under a key.
+//
+//	handle  variable of string
+//
+// where
+//
+//	componentTypes  any type, at least 1 of them
 func Barrier(s *Scope, componentTypes []tensor.DType, optional ...BarrierAttr) Output {
 	attrs := opdef.Attrs{"component_types": componentTypes}
 	for _, set := range optional {
@@ -1022,7 +1738,9 @@ func BarrierCloseCancelPendingEnqueues(value bool) BarrierCloseAttr {
 	return func(a opdef.Attrs) { a["cancel_pending_enqueues"] = value }
 }
 
-// BarrierClose: Lets no new keys into a barrier; cancel_pending_enqueues also drops elements that are not complete.
+// BarrierClose lets no new keys into a barrier; cancel_pending_enqueues also drops elements that are not complete.
+//
+//	handle  variable of string  [?]
 func BarrierClose(s *Scope, handle Output, optional ...BarrierCloseAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1031,18 +1749,35 @@ func BarrierClose(s *Scope, handle Output, optional ...BarrierCloseAttr) *graph.
 	return s.Add("BarrierClose", []Arg{One(handle)}, attrs)
 }
 
-// BarrierIncompleteSize: Counts the elements in a barrier of which components are missing.
+// BarrierIncompleteSize counts the elements in a barrier of which components are missing.
+//
+//	handle  variable of string  [?]
+//	→
+//	size    int32               []
 func BarrierIncompleteSize(s *Scope, handle Output) Output {
 	return out(s.Add("BarrierIncompleteSize", []Arg{One(handle)}, nil), 0)
 }
 
-// BarrierInsertMany: Adds one component of the elements of some keys, the rows of values, to a barrier.
+// BarrierInsertMany adds one component of the elements of some keys, the rows of values, to a barrier.
+//
+//	handle  variable of string  [?]
+//	keys    string              [?]
+//	values  T                   […,?]
+//
+// where
+//
+//	T               any type
+//	componentIndex  int
 func BarrierInsertMany(s *Scope, handle Output, keys Output, values Output, componentIndex int64) *graph.Node {
 	attrs := opdef.Attrs{"component_index": componentIndex}
 	return s.Add("BarrierInsertMany", []Arg{One(handle), One(keys), One(values)}, attrs)
 }
 
-// BarrierReadySize: Counts the complete elements in a barrier.
+// BarrierReadySize counts the complete elements in a barrier.
+//
+//	handle  variable of string  [?]
+//	→
+//	size    int32               []
 func BarrierReadySize(s *Scope, handle Output) Output {
 	return out(s.Add("BarrierReadySize", []Arg{One(handle)}, nil), 0)
 }
@@ -1065,7 +1800,18 @@ func BarrierTakeManyTimeoutMs(value int64) BarrierTakeManyAttr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// BarrierTakeMany: Takes complete elements from a barrier, those first whose keys came first, and waits until there are so many. allow_small_batch takes fewer from a barrier that is closed.
+// BarrierTakeMany takes complete elements from a barrier, those first whose keys came first, and waits until there are so many. allow_small_batch takes fewer from a barrier that is closed.
+//
+//	handle       variable of string
+//	numElements  int32
+//	→
+//	indices      int64
+//	keys         string
+//	values       tensors of the types componentTypes
+//
+// where
+//
+//	componentTypes  any type, at least 1 of them
 func BarrierTakeMany(s *Scope, handle Output, numElements Output, componentTypes []tensor.DType, optional ...BarrierTakeManyAttr) (indices Output, keys Output, values []Output) {
 	attrs := opdef.Attrs{"component_types": componentTypes}
 	for _, set := range optional {
@@ -1075,12 +1821,29 @@ func BarrierTakeMany(s *Scope, handle Output, numElements Output, componentTypes
 	return firstOf(outArg(node, "indices")), firstOf(outArg(node, "keys")), outArg(node, "values")
 }
 
-// BatchCholesky: Is Cholesky for real matrices.
+// BatchCholesky is Cholesky for real matrices.
+//
+//	input   T  […,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  float64, float32
 func BatchCholesky(s *Scope, input Output) Output {
 	return out(s.Add("BatchCholesky", []Arg{One(input)}, nil), 0)
 }
 
-// BatchCholeskyGrad: Is CholeskyGrad.
+// BatchCholeskyGrad is CholeskyGrad.
+//
+//	l       T  […,?,?]
+//	grad    T
+//	→
+//	output  T
+//
+// where
+//
+//	T  float32, float64
 func BatchCholeskyGrad(s *Scope, l Output, grad Output) Output {
 	return out(s.Add("BatchCholeskyGrad", []Arg{One(l), One(grad)}, nil), 0)
 }
@@ -1093,7 +1856,17 @@ func BatchDatasetMetadata(value string) BatchDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// BatchDataset: Makes a dataset of batches of elements.
+// BatchDataset makes a dataset of batches of elements.
+//
+//	inputDataset  variant
+//	batchSize     int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func BatchDataset(s *Scope, inputDataset Output, batchSize Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...BatchDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -1115,7 +1888,18 @@ func BatchDatasetV2Metadata(value string) BatchDatasetV2Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// BatchDatasetV2: Makes a dataset of batches of elements.
+// BatchDatasetV2 makes a dataset of batches of elements.
+//
+//	inputDataset   variant
+//	batchSize      int64
+//	dropRemainder  bool
+//	→
+//	handle         variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func BatchDatasetV2(s *Scope, inputDataset Output, batchSize Output, dropRemainder Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...BatchDatasetV2Attr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -1147,7 +1931,16 @@ func BatchMatMulGradY(value bool) BatchMatMulAttr {
 	return func(a opdef.Attrs) { a["grad_y"] = value }
 }
 
-// BatchMatMul: Multiplies the matrices in the last two dimensions of x and y, whose other dimensions are equal.
+// BatchMatMul multiplies the matrices in the last two dimensions of x and y, whose other dimensions are equal.
+//
+//	x       T  […,?,?]
+//	y       T  […,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int32, int64, complex64, complex128
 func BatchMatMul(s *Scope, x Output, y Output, optional ...BatchMatMulAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1179,7 +1972,16 @@ func BatchMatMulV2GradY(value bool) BatchMatMulV2Attr {
 	return func(a opdef.Attrs) { a["grad_y"] = value }
 }
 
-// BatchMatMulV2: Multiplies the matrices in the last two dimensions of x and y; the other dimensions are broadcast.
+// BatchMatMulV2 multiplies the matrices in the last two dimensions of x and y; the other dimensions are broadcast.
+//
+//	x       T  […,?,?]
+//	y       T  […,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128
 func BatchMatMulV2(s *Scope, x Output, y Output, optional ...BatchMatMulV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1211,7 +2013,18 @@ func BatchMatMulV3GradY(value bool) BatchMatMulV3Attr {
 	return func(a opdef.Attrs) { a["grad_y"] = value }
 }
 
-// BatchMatMulV3: Is BatchMatMulV2 for inputs whose types may differ from each other and from that of the output.
+// BatchMatMulV3 is BatchMatMulV2 for inputs whose types may differ from each other and from that of the output.
+//
+//	x       Ta  […,?,?]
+//	y       Tb  […,?,?]
+//	→
+//	output  tout
+//
+// where
+//
+//	Ta    bfloat16, float16, float32, float64, uint8, int8, int16, int32, int64, complex64, complex128
+//	Tb    bfloat16, float16, float32, float64, uint8, int8, int16, int32, int64, complex64, complex128
+//	tout  bfloat16, float16, float32, float64, int16, int32, int64, complex64, complex128
 func BatchMatMulV3(s *Scope, x Output, y Output, tout tensor.DType, optional ...BatchMatMulV3Attr) Output {
 	attrs := opdef.Attrs{"Tout": tout}
 	for _, set := range optional {
@@ -1220,91 +2033,252 @@ func BatchMatMulV3(s *Scope, x Output, y Output, tout tensor.DType, optional ...
 	return out(s.Add("BatchMatMulV3", []Arg{One(x), One(y)}, attrs), 0)
 }
 
-// BatchNormWithGlobalNormalization: Normalizes each channel with the mean m and the variance v, then shifts it by beta; before that it is scaled by gamma if scale_after_normalization is set.
+// BatchNormWithGlobalNormalization normalizes each channel with the mean m and the variance v, then shifts it by beta; before that it is scaled by gamma if scale_after_normalization is set.
+//
+//	t       T
+//	m       T
+//	v       T
+//	beta    T
+//	gamma   T
+//	→
+//	result  T
+//
+// where
+//
+//	T                        float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	varianceEpsilon          float
+//	scaleAfterNormalization  bool
 func BatchNormWithGlobalNormalization(s *Scope, t Output, m Output, v Output, beta Output, gamma Output, varianceEpsilon float32, scaleAfterNormalization bool) Output {
 	attrs := opdef.Attrs{"variance_epsilon": varianceEpsilon, "scale_after_normalization": scaleAfterNormalization}
 	return out(s.Add("BatchNormWithGlobalNormalization", []Arg{One(t), One(m), One(v), One(beta), One(gamma)}, attrs), 0)
 }
 
-// BatchNormWithGlobalNormalizationGrad: Computes the gradients of BatchNormWithGlobalNormalization.
+// BatchNormWithGlobalNormalizationGrad computes the gradients of BatchNormWithGlobalNormalization.
+//
+//	t         T
+//	m         T
+//	v         T
+//	gamma     T
+//	backprop  T
+//	→
+//	dx        T
+//	dm        T
+//	dv        T
+//	db        T
+//	dg        T
+//
+// where
+//
+//	T                        float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	varianceEpsilon          float
+//	scaleAfterNormalization  bool
 func BatchNormWithGlobalNormalizationGrad(s *Scope, t Output, m Output, v Output, gamma Output, backprop Output, varianceEpsilon float32, scaleAfterNormalization bool) (dx Output, dm Output, dv Output, db Output, dg Output) {
 	attrs := opdef.Attrs{"variance_epsilon": varianceEpsilon, "scale_after_normalization": scaleAfterNormalization}
 	node := s.Add("BatchNormWithGlobalNormalizationGrad", []Arg{One(t), One(m), One(v), One(gamma), One(backprop)}, attrs)
 	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4)
 }
 
-// BatchToSpace: Is BatchToSpaceND for images and square blocks.
+// BatchToSpace is BatchToSpaceND for images and square blocks.
+//
+//	input   T     [?,?,?,?]
+//	crops   Tidx  [?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T          any type
+//	blockSize  int, at least 2
+//	Tidx       int32, int64
 func BatchToSpace(s *Scope, input Output, crops Output, blockSize int64) Output {
 	attrs := opdef.Attrs{"block_size": blockSize}
 	return out(s.Add("BatchToSpace", []Arg{One(input), One(crops)}, attrs), 0)
 }
 
-// BatchToSpaceND: Moves parts of the first dimension to places in blocks of the following ones, and crops.
+// BatchToSpaceND moves parts of the first dimension to places in blocks of the following ones, and crops.
+//
+//	input       T
+//	blockShape  Tblock_shape
+//	crops       Tcrops
+//	→
+//	output      T
+//
+// where
+//
+//	T             any type
+//	Tblock_shape  int32, int64
+//	Tcrops        int32, int64
 func BatchToSpaceND(s *Scope, input Output, blockShape Output, crops Output) Output {
 	return out(s.Add("BatchToSpaceND", []Arg{One(input), One(blockShape), One(crops)}, nil), 0)
 }
 
 // BesselI0: The modified Bessel function of the first kind of order 0.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func BesselI0(s *Scope, x Output) Output {
 	return out(s.Add("BesselI0", []Arg{One(x)}, nil), 0)
 }
 
 // BesselI0e: The modified Bessel function of the first kind of order 0, times e^-|x|.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func BesselI0e(s *Scope, x Output) Output {
 	return out(s.Add("BesselI0e", []Arg{One(x)}, nil), 0)
 }
 
 // BesselI1: The modified Bessel function of the first kind of order 1.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func BesselI1(s *Scope, x Output) Output {
 	return out(s.Add("BesselI1", []Arg{One(x)}, nil), 0)
 }
 
 // BesselI1e: The modified Bessel function of the first kind of order 1, times e^-|x|.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func BesselI1e(s *Scope, x Output) Output {
 	return out(s.Add("BesselI1e", []Arg{One(x)}, nil), 0)
 }
 
 // BesselJ0: The Bessel function of the first kind of order 0.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func BesselJ0(s *Scope, x Output) Output {
 	return out(s.Add("BesselJ0", []Arg{One(x)}, nil), 0)
 }
 
 // BesselJ1: The Bessel function of the first kind of order 1.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func BesselJ1(s *Scope, x Output) Output {
 	return out(s.Add("BesselJ1", []Arg{One(x)}, nil), 0)
 }
 
 // BesselK0: The modified Bessel function of the second kind of order 0.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func BesselK0(s *Scope, x Output) Output {
 	return out(s.Add("BesselK0", []Arg{One(x)}, nil), 0)
 }
 
 // BesselK0e: The modified Bessel function of the second kind of order 0, times e^x.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func BesselK0e(s *Scope, x Output) Output {
 	return out(s.Add("BesselK0e", []Arg{One(x)}, nil), 0)
 }
 
 // BesselK1: The modified Bessel function of the second kind of order 1.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func BesselK1(s *Scope, x Output) Output {
 	return out(s.Add("BesselK1", []Arg{One(x)}, nil), 0)
 }
 
 // BesselK1e: The modified Bessel function of the second kind of order 1, times e^x.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func BesselK1e(s *Scope, x Output) Output {
 	return out(s.Add("BesselK1e", []Arg{One(x)}, nil), 0)
 }
 
 // BesselY0: The Bessel function of the second kind of order 0.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func BesselY0(s *Scope, x Output) Output {
 	return out(s.Add("BesselY0", []Arg{One(x)}, nil), 0)
 }
 
 // BesselY1: The Bessel function of the second kind of order 1.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func BesselY1(s *Scope, x Output) Output {
 	return out(s.Add("BesselY1", []Arg{One(x)}, nil), 0)
 }
 
 // Betainc: The regularized incomplete beta function I_x(a, b); scalars go with all elements of the others.
+//
+//	a    T
+//	b    T
+//	x    T
+//	→
+//	z    T  shape of a
+//
+// where
+//
+//	T  float32, float64
 func Betainc(s *Scope, a Output, b Output, x Output) Output {
 	return out(s.Add("Betainc", []Arg{One(a), One(b), One(x)}, nil), 0)
 }
@@ -1317,7 +2291,17 @@ func BiasAddDataFormat(value string) BiasAddAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// BiasAdd: Adds a vector to the dimension of channels of value.
+// BiasAdd adds a vector to the dimension of channels of value.
+//
+//	value   T  […,?,?]
+//	bias    T  [?]
+//	→
+//	output  T  shape of value
+//
+// where
+//
+//	T            float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	data_format  one of NHWC, NCHW
 func BiasAdd(s *Scope, value Output, bias Output, optional ...BiasAddAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1334,7 +2318,16 @@ func BiasAddGradDataFormat(value string) BiasAddGradAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// BiasAddGrad: Sums a gradient over all dimensions but that of channels.
+// BiasAddGrad sums a gradient over all dimensions but that of channels.
+//
+//	outBackprop  T  […,?,?]
+//	→
+//	output       T  [?]
+//
+// where
+//
+//	T            float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	data_format  one of NHWC, NCHW
 func BiasAddGrad(s *Scope, outBackprop Output, optional ...BiasAddGradAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1343,77 +2336,262 @@ func BiasAddGrad(s *Scope, outBackprop Output, optional ...BiasAddGradAttr) Outp
 	return out(s.Add("BiasAddGrad", []Arg{One(outBackprop)}, attrs), 0)
 }
 
-// BiasAddV1: Adds a vector to the dimension of channels of value.
+// BiasAddV1 adds a vector to the dimension of channels of value.
+//
+//	value   T  […,?,?]
+//	bias    T  [?]
+//	→
+//	output  T  shape of value
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func BiasAddV1(s *Scope, value Output, bias Output) Output {
 	return out(s.Add("BiasAddV1", []Arg{One(value), One(bias)}, nil), 0)
 }
 
-// Bincount: Counts how often each number below size is in arr, or adds up the weights that go with them.
+// Bincount counts how often each number below size is in arr, or adds up the weights that go with them.
+//
+//	arr      int32
+//	size     int32  []
+//	weights  T
+//	→
+//	bins     T      [?]
+//
+// where
+//
+//	T  int32, int64, float32, float64
 func Bincount(s *Scope, arr Output, size Output, weights Output) Output {
 	return out(s.Add("Bincount", []Arg{One(arr), One(size), One(weights)}, nil), 0)
 }
 
-// Bitcast: Reads the memory of a tensor as elements of another type. A smaller type adds a dimension at the end, a larger one takes the last dimension away.
+// Bitcast reads the memory of a tensor as elements of another type. A smaller type adds a dimension at the end, a larger one takes the last dimension away.
+//
+//	input   T
+//	→
+//	output  type_
+//
+// where
+//
+//	T      bfloat16, float16, float32, float64, int64, int32, uint8, uint16, uint32, uint64, int8, int16, complex64, complex128, qint8, quint8, qint16, quint16, qint32
+//	type_  bfloat16, float16, float32, float64, int64, int32, uint8, uint16, uint32, uint64, int8, int16, complex64, complex128, qint8, quint8, qint16, quint16, qint32
 func Bitcast(s *Scope, input Output, type_ tensor.DType) Output {
 	attrs := opdef.Attrs{"type": type_}
 	return out(s.Add("Bitcast", []Arg{One(input)}, attrs), 0)
 }
 
 // BitwiseAnd: The bits that are set in both x and y, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  int8, int16, int32, int64, uint8, uint16, uint32, uint64
 func BitwiseAnd(s *Scope, x Output, y Output) Output {
 	return out(s.Add("BitwiseAnd", []Arg{One(x), One(y)}, nil), 0)
 }
 
 // BitwiseOr: The bits that are set in x or y, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  int8, int16, int32, int64, uint8, uint16, uint32, uint64
 func BitwiseOr(s *Scope, x Output, y Output) Output {
 	return out(s.Add("BitwiseOr", []Arg{One(x), One(y)}, nil), 0)
 }
 
 // BitwiseXor: The bits in which x and y differ, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  int8, int16, int32, int64, uint8, uint16, uint32, uint64
 func BitwiseXor(s *Scope, x Output, y Output) Output {
 	return out(s.Add("BitwiseXor", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// BroadcastArgs: Gives the shape that tensors of shapes s0 and s1 are broadcast to.
+// BroadcastArgs gives the shape that tensors of shapes s0 and s1 are broadcast to.
+//
+//	s0   T  [?]
+//	s1   T  [?]
+//	→
+//	r0   T  [?]
+//
+// where
+//
+//	T  int32, int64
 func BroadcastArgs(s *Scope, s0 Output, s1 Output) Output {
 	return out(s.Add("BroadcastArgs", []Arg{One(s0), One(s1)}, nil), 0)
 }
 
-// BroadcastGradientArgs: Gives, for each of two shapes, the dimensions along which broadcasting repeats a tensor of it: those that its gradient is summed over.
+// BroadcastGradientArgs gives, for each of two shapes, the dimensions along which broadcasting repeats a tensor of it: those that its gradient is summed over.
+//
+//	s0   T  [?]
+//	s1   T  [?]
+//	→
+//	r0   T  [?]
+//	r1   T  [?]
+//
+// where
+//
+//	T  int32, int64
 func BroadcastGradientArgs(s *Scope, s0 Output, s1 Output) (r0 Output, r1 Output) {
 	node := s.Add("BroadcastGradientArgs", []Arg{One(s0), One(s1)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// BroadcastTo: Repeats a tensor to the given shape by NumPy's broadcasting rules.
+// BroadcastTo repeats a tensor to the given shape by NumPy's broadcasting rules.
+//
+//	input   T
+//	shape   Tidx  [?]
+//	→
+//	output  T
+//
+// where
+//
+//	T     any type
+//	Tidx  int32, int64
 func BroadcastTo(s *Scope, input Output, shape Output) Output {
 	return out(s.Add("BroadcastTo", []Arg{One(input), One(shape)}, nil), 0)
 }
 
 // Bucketize: The number of boundaries that are not greater than each element.
+//
+//	input   T
+//	→
+//	output  int32
+//
+// where
+//
+//	T           int32, int64, float32, float64
+//	boundaries  list(float)
 func Bucketize(s *Scope, input Output, boundaries []float32) Output {
 	attrs := opdef.Attrs{"boundaries": boundaries}
 	return out(s.Add("Bucketize", []Arg{One(input)}, attrs), 0)
 }
 
-// CSRSparseMatrixComponents: Returns the row pointers, columns and values of one matrix of a batch.
+// BytesProducedStatsDataset gives a dataset whose sizes may be recorded.
+//
+//	inputDataset  variant
+//	tag           string
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func BytesProducedStatsDataset(s *Scope, inputDataset Output, tag Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("BytesProducedStatsDataset", []Arg{One(inputDataset), One(tag)}, attrs), 0)
+}
+
+// CSRSparseMatrixComponents returns the row pointers, columns and values of one matrix of a batch.
+//
+//	csrSparseMatrix  variant  []
+//	index            int32    []
+//	→
+//	rowPtrs          int32    [?]
+//	colInds          int32    [?]
+//	values           type_    [?]
+//
+// where
+//
+//	type_  float32, float64, complex64, complex128
 func CSRSparseMatrixComponents(s *Scope, csrSparseMatrix Output, index Output, type_ tensor.DType) (rowPtrs Output, colInds Output, values Output) {
 	attrs := opdef.Attrs{"type": type_}
 	node := s.Add("CSRSparseMatrixComponents", []Arg{One(csrSparseMatrix), One(index)}, attrs)
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// CSRSparseMatrixToDense: Converts matrices in compressed rows to a dense tensor.
+// CSRSparseMatrixToDense converts matrices in compressed rows to a dense tensor.
+//
+//	sparseInput  variant  []
+//	→
+//	denseOutput  type_
+//
+// where
+//
+//	type_  float32, float64, complex64, complex128
 func CSRSparseMatrixToDense(s *Scope, sparseInput Output, type_ tensor.DType) Output {
 	attrs := opdef.Attrs{"type": type_}
 	return out(s.Add("CSRSparseMatrixToDense", []Arg{One(sparseInput)}, attrs), 0)
 }
 
-// CSRSparseMatrixToSparseTensor: Converts matrices in compressed rows to a sparse tensor.
+// CSRSparseMatrixToSparseTensor converts matrices in compressed rows to a sparse tensor.
+//
+//	sparseMatrix  variant  []
+//	→
+//	indices       int64    [?,?]
+//	values        type_    [?]
+//	denseShape    int64    [?]
+//
+// where
+//
+//	type_  float32, float64, complex64, complex128
 func CSRSparseMatrixToSparseTensor(s *Scope, sparseMatrix Output, type_ tensor.DType) (indices Output, values Output, denseShape Output) {
 	attrs := opdef.Attrs{"type": type_}
 	node := s.Add("CSRSparseMatrixToSparseTensor", []Arg{One(sparseMatrix)}, attrs)
 	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// CSVDataset makes a dataset of the records of files of comma-separated values; a field that is empty has its default.
+//
+//	filenames        string
+//	compressionType  string
+//	bufferSize       int64
+//	header           bool
+//	fieldDelim       string
+//	useQuoteDelim    bool
+//	naValue          string
+//	selectCols       int64
+//	recordDefaults   tensors of the types output_types
+//	→
+//	handle           variant
+//
+// where
+//
+//	output_types  float32, float64, int32, int64, string
+//	outputShapes  list(shape), at least 1 of them
+func CSVDataset(s *Scope, filenames Output, compressionType Output, bufferSize Output, header Output, fieldDelim Output, useQuoteDelim Output, naValue Output, selectCols Output, recordDefaults []Output, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_shapes": outputShapes}
+	return out(s.Add("CSVDataset", []Arg{One(filenames), One(compressionType), One(bufferSize), One(header), One(fieldDelim), One(useQuoteDelim), One(naValue), One(selectCols), Many(recordDefaults)}, attrs), 0)
+}
+
+// CSVDatasetV2 makes a dataset of the records of files of comma-separated values; a field that is empty has its default.
+//
+//	filenames        string
+//	compressionType  string
+//	bufferSize       int64
+//	header           bool
+//	fieldDelim       string
+//	useQuoteDelim    bool
+//	naValue          string
+//	selectCols       int64
+//	recordDefaults   tensors of the types output_types
+//	excludeCols      int64
+//	→
+//	handle           variant
+//
+// where
+//
+//	output_types  float32, float64, int32, int64, string
+//	outputShapes  list(shape), at least 1 of them
+func CSVDatasetV2(s *Scope, filenames Output, compressionType Output, bufferSize Output, header Output, fieldDelim Output, useQuoteDelim Output, naValue Output, selectCols Output, recordDefaults []Output, excludeCols Output, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_shapes": outputShapes}
+	return out(s.Add("CSVDatasetV2", []Arg{One(filenames), One(compressionType), One(bufferSize), One(header), One(fieldDelim), One(useQuoteDelim), One(naValue), One(selectCols), Many(recordDefaults), One(excludeCols)}, attrs), 0)
 }
 
 // CTCBeamSearchDecoderAttr is an optional argument of [CTCBeamSearchDecoder].
@@ -1424,7 +2602,21 @@ func CTCBeamSearchDecoderMergeRepeated(value bool) CTCBeamSearchDecoderAttr {
 	return func(a opdef.Attrs) { a["merge_repeated"] = value }
 }
 
-// CTCBeamSearchDecoder: Finds the most likely sequences of labels by a search that keeps the best beginnings, as sparse matrices, with the logarithms of their probabilities. The last class stands for no label.
+// CTCBeamSearchDecoder finds the most likely sequences of labels by a search that keeps the best beginnings, as sparse matrices, with the logarithms of their probabilities. The last class stands for no label.
+//
+//	inputs          T
+//	sequenceLength  int32
+//	→
+//	decodedIndices  topPaths tensors of int64
+//	decodedValues   topPaths tensors of int64
+//	decodedShape    topPaths tensors of int64
+//	logProbability  T
+//
+// where
+//
+//	beamWidth  int, at least 1
+//	topPaths   int, at least 1
+//	T          float32, float64
 func CTCBeamSearchDecoder(s *Scope, inputs Output, sequenceLength Output, beamWidth int64, topPaths int64, optional ...CTCBeamSearchDecoderAttr) (decodedIndices []Output, decodedValues []Output, decodedShape []Output, logProbability Output) {
 	attrs := opdef.Attrs{"beam_width": beamWidth, "top_paths": topPaths}
 	for _, set := range optional {
@@ -1447,7 +2639,19 @@ func CTCGreedyDecoderBlankIndex(value int64) CTCGreedyDecoderAttr {
 	return func(a opdef.Attrs) { a["blank_index"] = value }
 }
 
-// CTCGreedyDecoder: Takes the most likely class of each step, without blanks and with merge_repeated without repetitions, as a sparse matrix, with minus the sum of the logits.
+// CTCGreedyDecoder takes the most likely class of each step, without blanks and with merge_repeated without repetitions, as a sparse matrix, with minus the sum of the logits.
+//
+//	inputs          T      [?,?,?]
+//	sequenceLength  int32  [?]
+//	→
+//	decodedIndices  int64  [?,2]
+//	decodedValues   int64  [?]
+//	decodedShape    int64  [2]
+//	logProbability  T      [?,1]
+//
+// where
+//
+//	T  float32, float64
 func CTCGreedyDecoder(s *Scope, inputs Output, sequenceLength Output, optional ...CTCGreedyDecoderAttr) (decodedIndices Output, decodedValues Output, decodedShape Output, logProbability Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1475,7 +2679,19 @@ func CTCLossIgnoreLongerOutputsThanInputs(value bool) CTCLossAttr {
 	return func(a opdef.Attrs) { a["ignore_longer_outputs_than_inputs"] = value }
 }
 
-// CTCLoss: Computes the loss of connectionist temporal classification (Graves, 2006) and its gradient by the inputs, which are logits by step, sequence and class. The last class stands for no label.
+// CTCLoss computes the loss of connectionist temporal classification (Graves, 2006) and its gradient by the inputs, which are logits by step, sequence and class. The last class stands for no label.
+//
+//	inputs          T      [?,?,?]
+//	labelsIndices   int64  [?,?]
+//	labelsValues    int32  [?]
+//	sequenceLength  int32  [?]
+//	→
+//	loss            T      [?]
+//	gradient        T      [?,?,?]
+//
+// where
+//
+//	T  float32, float64
 func CTCLoss(s *Scope, inputs Output, labelsIndices Output, labelsValues Output, sequenceLength Output, optional ...CTCLossAttr) (loss Output, gradient Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1493,7 +2709,17 @@ func CacheDatasetMetadata(value string) CacheDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// CacheDataset: Makes a dataset that keeps the elements of another after the first iteration.
+// CacheDataset makes a dataset that keeps the elements of another after the first iteration.
+//
+//	inputDataset  variant
+//	filename      string
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func CacheDataset(s *Scope, inputDataset Output, filename Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...CacheDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -1510,7 +2736,18 @@ func CacheDatasetV2Metadata(value string) CacheDatasetV2Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// CacheDatasetV2: Makes a dataset that keeps the elements of another after the first iteration.
+// CacheDatasetV2 makes a dataset that keeps the elements of another after the first iteration.
+//
+//	inputDataset  variant
+//	filename      string
+//	cache         resource
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func CacheDatasetV2(s *Scope, inputDataset Output, filename Output, cache Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...CacheDatasetV2Attr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -1527,7 +2764,18 @@ func CaseOutputShapes(value []tensor.PartialShape) CaseAttr {
 	return func(a opdef.Attrs) { a["output_shapes"] = value }
 }
 
-// Case: Calls the branch of the given index, or the last one if there is none.
+// Case calls the branch of the given index, or the last one if there is none.
+//
+//	branchIndex  int32
+//	input        tensors of the types Tin
+//	→
+//	output       tensors of the types tout
+//
+// where
+//
+//	Tin       any type, at least 0 of them
+//	tout      any type, at least 0 of them
+//	branches  list(func), at least 1 of them
 func Case(s *Scope, branchIndex Output, input []Output, tout []tensor.DType, branches []opdef.Func, optional ...CaseAttr) []Output {
 	attrs := opdef.Attrs{"Tout": tout, "branches": branches}
 	for _, set := range optional {
@@ -1544,7 +2792,16 @@ func CastTruncate(value bool) CastAttr {
 	return func(a opdef.Attrs) { a["Truncate"] = value }
 }
 
-// Cast: Converts every element to type DstT. Truncate makes conversions to a narrower floating type drop bits instead of rounding.
+// Cast converts every element to type DstT. Truncate makes conversions to a narrower floating type drop bits instead of rounding.
+//
+//	x    SrcT
+//	→
+//	y    dstT  shape of x
+//
+// where
+//
+//	SrcT  any type
+//	dstT  any type
 func Cast(s *Scope, x Output, dstT tensor.DType, optional ...CastAttr) Output {
 	attrs := opdef.Attrs{"DstT": dstT}
 	for _, set := range optional {
@@ -1554,38 +2811,93 @@ func Cast(s *Scope, x Output, dstT tensor.DType, optional ...CastAttr) Output {
 }
 
 // Ceil: The smallest integer not below every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func Ceil(s *Scope, x Output) Output {
 	return out(s.Add("Ceil", []Arg{One(x)}, nil), 0)
 }
 
-// CheckNumerics: Passes its input on unless it has NaN or infinite elements, which is an error with the given message.
+// CheckNumerics passes its input on unless it has NaN or infinite elements, which is an error with the given message.
+//
+//	tensor_  T
+//	→
+//	output   T
+//
+// where
+//
+//	T        bfloat16, float16, float32, float64
+//	message  string
 func CheckNumerics(s *Scope, tensor_ Output, message string) Output {
 	attrs := opdef.Attrs{"message": message}
 	return out(s.Add("CheckNumerics", []Arg{One(tensor_)}, attrs), 0)
 }
 
-// CheckNumericsV2: Passes its input on unless it has NaN or infinite elements; the error tells the signs of infinities.
+// CheckNumericsV2 passes its input on unless it has NaN or infinite elements; the error tells the signs of infinities.
+//
+//	tensor_  T
+//	→
+//	output   T
+//
+// where
+//
+//	T        bfloat16, float16, float32, float64
+//	message  string
 func CheckNumericsV2(s *Scope, tensor_ Output, message string) Output {
 	attrs := opdef.Attrs{"message": message}
 	return out(s.Add("CheckNumericsV2", []Arg{One(tensor_)}, attrs), 0)
 }
 
-// Cholesky: Factors positive definite matrices as L*L^H; only the lower triangles are read.
+// Cholesky factors positive definite matrices as L*L^H; only the lower triangles are read.
+//
+//	input   T  […,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  float64, float32, float16, complex64, complex128
 func Cholesky(s *Scope, input Output) Output {
 	return out(s.Add("Cholesky", []Arg{One(input)}, nil), 0)
 }
 
-// CholeskyGrad: Computes the gradient of Cholesky from its result and the gradient of that.
+// CholeskyGrad computes the gradient of Cholesky from its result and the gradient of that.
+//
+//	l       T  […,?,?]
+//	grad    T
+//	→
+//	output  T
+//
+// where
+//
+//	T  float16, float32, float64
 func CholeskyGrad(s *Scope, l Output, grad Output) Output {
 	return out(s.Add("CholeskyGrad", []Arg{One(l), One(grad)}, nil), 0)
 }
 
-// ClipByValue: Moves elements outside of [clip_value_min, clip_value_max] to the nearer bound; bounds are scalars or have the shape of t.
+// ClipByValue moves elements outside of [clip_value_min, clip_value_max] to the nearer bound; bounds are scalars or have the shape of t.
+//
+//	t             T
+//	clipValueMin  T
+//	clipValueMax  T
+//	→
+//	output        T  shape of t
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ClipByValue(s *Scope, t Output, clipValueMin Output, clipValueMax Output) Output {
 	return out(s.Add("ClipByValue", []Arg{One(t), One(clipValueMin), One(clipValueMax)}, nil), 0)
 }
 
-// CloseSummaryWriter: Closes the event file of a writer.
+// CloseSummaryWriter closes the event file of a writer.
+//
+//	writer  resource
 func CloseSummaryWriter(s *Scope, writer Output) *graph.Node {
 	return s.Add("CloseSummaryWriter", []Arg{One(writer)}, nil)
 }
@@ -1608,7 +2920,19 @@ func CollectiveAllToAllV2IsStateless(value bool) CollectiveAllToAllV2Attr {
 	return func(a opdef.Attrs) { a["is_stateless"] = value }
 }
 
-// CollectiveAllToAllV2: Sends row i to device i of a group and gathers what all devices have sent.
+// CollectiveAllToAllV2 sends row i to device i of a group and gathers what all devices have sent.
+//
+//	input          T
+//	groupSize      int32
+//	groupKey       int32
+//	instanceKey    int32
+//	orderingToken  Nordering_token tensors of resource
+//	→
+//	data           T
+//
+// where
+//
+//	T  bfloat16, float32, float16, float64, int32, int64
 func CollectiveAllToAllV2(s *Scope, input Output, groupSize Output, groupKey Output, instanceKey Output, orderingToken []Output, optional ...CollectiveAllToAllV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1625,7 +2949,17 @@ func CollectiveAllToAllV3TimeoutSeconds(value float32) CollectiveAllToAllV3Attr 
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveAllToAllV3: Sends row i to device i of a communicator's group and gathers what all devices have sent.
+// CollectiveAllToAllV3 sends row i to device i of a communicator's group and gathers what all devices have sent.
+//
+//	input            T
+//	communicator     resource
+//	groupAssignment  int32
+//	→
+//	data             T  shape of input
+//
+// where
+//
+//	T  bfloat16, float32, float16, float64, int32, int64
 func CollectiveAllToAllV3(s *Scope, input Output, communicator Output, groupAssignment Output, optional ...CollectiveAllToAllV3Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1634,7 +2968,14 @@ func CollectiveAllToAllV3(s *Scope, input Output, communicator Output, groupAssi
 	return out(s.Add("CollectiveAllToAllV3", []Arg{One(input), One(communicator), One(groupAssignment)}, attrs), 0)
 }
 
-// CollectiveAssignGroupV2: Gives the size and the key of the group that a device is in, by a matrix with a group in each row.
+// CollectiveAssignGroupV2 gives the size and the key of the group that a device is in, by a matrix with a group in each row.
+//
+//	groupAssignment  int32
+//	deviceIndex      int32
+//	baseKey          int32
+//	→
+//	groupSize        int32  []
+//	groupKey         int32  []
 func CollectiveAssignGroupV2(s *Scope, groupAssignment Output, deviceIndex Output, baseKey Output) (groupSize Output, groupKey Output) {
 	node := s.Add("CollectiveAssignGroupV2", []Arg{One(groupAssignment), One(deviceIndex), One(baseKey)}, nil)
 	return out(node, 0), out(node, 1)
@@ -1653,7 +2994,17 @@ func CollectiveBcastRecvTimeoutSeconds(value float32) CollectiveBcastRecvAttr {
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveBcastRecv: Takes the tensor that one device gives to all of its group.
+// CollectiveBcastRecv takes the tensor that one device gives to all of its group.
+//
+//	data  t
+//
+// where
+//
+//	t            bool, float32, float16, float64, int32, int64
+//	groupSize    int
+//	groupKey     int
+//	instanceKey  int
+//	shape        shape
 func CollectiveBcastRecv(s *Scope, t tensor.DType, groupSize int64, groupKey int64, instanceKey int64, shape tensor.PartialShape, optional ...CollectiveBcastRecvAttr) Output {
 	attrs := opdef.Attrs{"T": t, "group_size": groupSize, "group_key": groupKey, "instance_key": instanceKey, "shape": shape}
 	for _, set := range optional {
@@ -1675,7 +3026,19 @@ func CollectiveBcastRecvV2TimeoutSeconds(value float32) CollectiveBcastRecvV2Att
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveBcastRecvV2: Takes the tensor that one device gives to all of its group.
+// CollectiveBcastRecvV2 takes the tensor that one device gives to all of its group.
+//
+//	groupSize    int32
+//	groupKey     int32
+//	instanceKey  int32
+//	shape        Tshape
+//	→
+//	data         t
+//
+// where
+//
+//	t       bool, float32, float16, float64, int32, int64
+//	Tshape  int32, int64
 func CollectiveBcastRecvV2(s *Scope, groupSize Output, groupKey Output, instanceKey Output, shape Output, t tensor.DType, optional ...CollectiveBcastRecvV2Attr) Output {
 	attrs := opdef.Attrs{"T": t}
 	for _, set := range optional {
@@ -1697,7 +3060,19 @@ func CollectiveBcastSendTimeoutSeconds(value float32) CollectiveBcastSendAttr {
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveBcastSend: Gives a tensor to all devices of a group.
+// CollectiveBcastSend gives a tensor to all devices of a group.
+//
+//	input  T
+//	→
+//	data   T
+//
+// where
+//
+//	T            bool, float32, float16, float64, int32, int64
+//	groupSize    int
+//	groupKey     int
+//	instanceKey  int
+//	shape        shape
 func CollectiveBcastSend(s *Scope, input Output, groupSize int64, groupKey int64, instanceKey int64, shape tensor.PartialShape, optional ...CollectiveBcastSendAttr) Output {
 	attrs := opdef.Attrs{"group_size": groupSize, "group_key": groupKey, "instance_key": instanceKey, "shape": shape}
 	for _, set := range optional {
@@ -1719,7 +3094,18 @@ func CollectiveBcastSendV2TimeoutSeconds(value float32) CollectiveBcastSendV2Att
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveBcastSendV2: Gives a tensor to all devices of a group.
+// CollectiveBcastSendV2 gives a tensor to all devices of a group.
+//
+//	input        T
+//	groupSize    int32
+//	groupKey     int32
+//	instanceKey  int32
+//	→
+//	data         T  shape of input
+//
+// where
+//
+//	T  bool, float32, float16, float64, int32, int64
 func CollectiveBcastSendV2(s *Scope, input Output, groupSize Output, groupKey Output, instanceKey Output, optional ...CollectiveBcastSendV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1741,7 +3127,19 @@ func CollectiveGatherTimeoutSeconds(value float32) CollectiveGatherAttr {
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveGather: Concatenates the tensors of all devices of a group along the first dimension.
+// CollectiveGather concatenates the tensors of all devices of a group along the first dimension.
+//
+//	input  T
+//	→
+//	data   T
+//
+// where
+//
+//	T            float32, float16, float64, int32, int64
+//	groupSize    int
+//	groupKey     int
+//	instanceKey  int
+//	shape        shape
 func CollectiveGather(s *Scope, input Output, groupSize int64, groupKey int64, instanceKey int64, shape tensor.PartialShape, optional ...CollectiveGatherAttr) Output {
 	attrs := opdef.Attrs{"group_size": groupSize, "group_key": groupKey, "instance_key": instanceKey, "shape": shape}
 	for _, set := range optional {
@@ -1768,7 +3166,19 @@ func CollectiveGatherV2IsStateless(value bool) CollectiveGatherV2Attr {
 	return func(a opdef.Attrs) { a["is_stateless"] = value }
 }
 
-// CollectiveGatherV2: Concatenates the tensors of all devices of a group along the first dimension.
+// CollectiveGatherV2 concatenates the tensors of all devices of a group along the first dimension.
+//
+//	input          T
+//	groupSize      int32
+//	groupKey       int32
+//	instanceKey    int32
+//	orderingToken  Nordering_token tensors of resource
+//	→
+//	data           T
+//
+// where
+//
+//	T  float32, float16, float64, int32, int64
 func CollectiveGatherV2(s *Scope, input Output, groupSize Output, groupKey Output, instanceKey Output, orderingToken []Output, optional ...CollectiveGatherV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1790,7 +3200,13 @@ func CollectiveInitializeCommunicatorTimeoutSeconds(value float32) CollectiveIni
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveInitializeCommunicator: Joins a group at the given rank and gives a handle that stands for it.
+// CollectiveInitializeCommunicator joins a group at the given rank and gives a handle that stands for it.
+//
+//	groupKey      int32
+//	rank          int32
+//	groupSize     int32
+//	→
+//	communicator  resource  []
 func CollectiveInitializeCommunicator(s *Scope, groupKey Output, rank Output, groupSize Output, optional ...CollectiveInitializeCommunicatorAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1817,7 +3233,21 @@ func CollectiveReduceTimeoutSeconds(value float32) CollectiveReduceAttr {
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveReduce: Combines the tensors of all devices of a group, element by element.
+// CollectiveReduce combines the tensors of all devices of a group, element by element.
+//
+//	input  T
+//	→
+//	data   T
+//
+// where
+//
+//	T              bfloat16, float32, float16, float64, int32, int64
+//	groupSize      int
+//	groupKey       int
+//	instanceKey    int
+//	mergeOp        one of Min, Max, Mul, Add
+//	finalOp        one of Id, Div
+//	subdivOffsets  list(int)
 func CollectiveReduce(s *Scope, input Output, groupSize int64, groupKey int64, instanceKey int64, mergeOp string, finalOp string, subdivOffsets []int64, optional ...CollectiveReduceAttr) Output {
 	attrs := opdef.Attrs{"group_size": groupSize, "group_key": groupKey, "instance_key": instanceKey, "merge_op": mergeOp, "final_op": finalOp, "subdiv_offsets": subdivOffsets}
 	for _, set := range optional {
@@ -1849,7 +3279,21 @@ func CollectiveReduceScatterV2MaxSubdivsPerDevice(value int64) CollectiveReduceS
 	return func(a opdef.Attrs) { a["max_subdivs_per_device"] = value }
 }
 
-// CollectiveReduceScatterV2: Combines the tensors of all devices of a group, element by element, and gives each device the rows of the result that are at its rank.
+// CollectiveReduceScatterV2 combines the tensors of all devices of a group, element by element, and gives each device the rows of the result that are at its rank.
+//
+//	input          T
+//	groupSize      int32
+//	groupKey       int32
+//	instanceKey    int32
+//	orderingToken  Nordering_token tensors of resource
+//	→
+//	data           T
+//
+// where
+//
+//	T        bfloat16, float32, float16, float64, int32, int64
+//	mergeOp  one of Min, Max, Mul, Add
+//	finalOp  one of Id, Div
 func CollectiveReduceScatterV2(s *Scope, input Output, groupSize Output, groupKey Output, instanceKey Output, orderingToken []Output, mergeOp string, finalOp string, optional ...CollectiveReduceScatterV2Attr) Output {
 	attrs := opdef.Attrs{"merge_op": mergeOp, "final_op": finalOp}
 	for _, set := range optional {
@@ -1881,7 +3325,21 @@ func CollectiveReduceV2MaxSubdivsPerDevice(value int64) CollectiveReduceV2Attr {
 	return func(a opdef.Attrs) { a["max_subdivs_per_device"] = value }
 }
 
-// CollectiveReduceV2: Combines the tensors of all devices of a group, element by element.
+// CollectiveReduceV2 combines the tensors of all devices of a group, element by element.
+//
+//	input          T
+//	groupSize      int32
+//	groupKey       int32
+//	instanceKey    int32
+//	orderingToken  Nordering_token tensors of resource
+//	→
+//	data           T
+//
+// where
+//
+//	T        bfloat16, float32, float16, float64, int32, int64
+//	mergeOp  one of Min, Max, Mul, Add
+//	finalOp  one of Id, Div
 func CollectiveReduceV2(s *Scope, input Output, groupSize Output, groupKey Output, instanceKey Output, orderingToken []Output, mergeOp string, finalOp string, optional ...CollectiveReduceV2Attr) Output {
 	attrs := opdef.Attrs{"merge_op": mergeOp, "final_op": finalOp}
 	for _, set := range optional {
@@ -1898,7 +3356,18 @@ func CollectiveReduceV3TimeoutSeconds(value float32) CollectiveReduceV3Attr {
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveReduceV3: Combines the tensors of all devices of a communicator's group, element by element.
+// CollectiveReduceV3 combines the tensors of all devices of a communicator's group, element by element.
+//
+//	input            T
+//	communicator     resource
+//	groupAssignment  int32
+//	→
+//	data             T
+//
+// where
+//
+//	T          bfloat16, float32, float16, float64, int32, int64
+//	reduction  one of Min, Max, Mul, Add
 func CollectiveReduceV3(s *Scope, input Output, communicator Output, groupAssignment Output, reduction string, optional ...CollectiveReduceV3Attr) Output {
 	attrs := opdef.Attrs{"reduction": reduction}
 	for _, set := range optional {
@@ -1920,7 +3389,19 @@ func CombinedNonMaxSuppressionClipBoxes(value bool) CombinedNonMaxSuppressionAtt
 	return func(a opdef.Attrs) { a["clip_boxes"] = value }
 }
 
-// CombinedNonMaxSuppression: Selects boxes of each class apart and keeps those with the best scores of all.
+// CombinedNonMaxSuppression selects boxes of each class apart and keeps those with the best scores of all.
+//
+//	boxes                  float32  [?,?,?,?]
+//	scores                 float32  [?,?,?]
+//	maxOutputSizePerClass  int32    []
+//	maxTotalSize           int32    []
+//	iouThreshold           float32  []
+//	scoreThreshold         float32  []
+//	→
+//	nmsedBoxes             float32  [?,?,4]
+//	nmsedScores            float32  [?,?]
+//	nmsedClasses           float32  [?,?]
+//	validDetections        int32    [?]
 func CombinedNonMaxSuppression(s *Scope, boxes Output, scores Output, maxOutputSizePerClass Output, maxTotalSize Output, iouThreshold Output, scoreThreshold Output, optional ...CombinedNonMaxSuppressionAttr) (nmsedBoxes Output, nmsedScores Output, nmsedClasses Output, validDetections Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1939,6 +3420,16 @@ func ComplexTout(value tensor.DType) ComplexAttr {
 }
 
 // Complex: Complex numbers from their real and imaginary parts, with broadcasting.
+//
+//	real  T
+//	imag  T
+//	→
+//	out_  Tout
+//
+// where
+//
+//	T     float32, float64
+//	Tout  complex64, complex128
 func Complex(s *Scope, real Output, imag Output, optional ...ComplexAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1956,6 +3447,15 @@ func ComplexAbsTout(value tensor.DType) ComplexAbsAttr {
 }
 
 // ComplexAbs: The absolute value of every element.
+//
+//	x    T
+//	→
+//	y    Tout  shape of x
+//
+// where
+//
+//	T     complex64, complex128
+//	Tout  float32, float64
 func ComplexAbs(s *Scope, x Output, optional ...ComplexAbsAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -1977,7 +3477,18 @@ func ComputeAccidentalHitsSeed2(value int64) ComputeAccidentalHitsAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// ComputeAccidentalHits: Finds the true classes that are among the sampled ones: the row of each, where among the samples it is, and the lowest number as a weight to mask it.
+// ComputeAccidentalHits finds the true classes that are among the sampled ones: the row of each, where among the samples it is, and the lowest number as a weight to mask it.
+//
+//	trueClasses        int64    [?,?]
+//	sampledCandidates  int64    [?]
+//	→
+//	indices            int32    [?]
+//	ids                int64    [?]
+//	weights            float32  [?]
+//
+// where
+//
+//	numTrue  int
 func ComputeAccidentalHits(s *Scope, trueClasses Output, sampledCandidates Output, numTrue int64, optional ...ComputeAccidentalHitsAttr) (indices Output, ids Output, weights Output) {
 	attrs := opdef.Attrs{"num_true": numTrue}
 	for _, set := range optional {
@@ -1987,17 +3498,48 @@ func ComputeAccidentalHits(s *Scope, trueClasses Output, sampledCandidates Outpu
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// Concat: Joins tensors along dimension concat_dim.
+// Concat joins tensors along dimension concat_dim.
+//
+//	concatDim  int32
+//	values     N tensors of T
+//	→
+//	output     T
+//
+// where
+//
+//	N  int, at least 2
+//	T  any type
 func Concat(s *Scope, concatDim Output, values []Output) Output {
 	return out(s.Add("Concat", []Arg{One(concatDim), Many(values)}, nil), 0)
 }
 
-// ConcatOffset: Gives where each of the tensors with the given shapes begins in their concatenation.
+// ConcatOffset gives where each of the tensors with the given shapes begins in their concatenation.
+//
+//	concatDim  int32
+//	shape      N tensors of shape_type
+//	→
+//	offset     N tensors of shape_type
+//
+// where
+//
+//	N           int, at least 2
+//	shape_type  int32, int64
 func ConcatOffset(s *Scope, concatDim Output, shape []Output) []Output {
 	return outArg(s.Add("ConcatOffset", []Arg{One(concatDim), Many(shape)}, nil), "offset")
 }
 
-// ConcatV2: Joins tensors along dimension axis.
+// ConcatV2 joins tensors along dimension axis.
+//
+//	values  N tensors of T
+//	axis    Tidx
+//	→
+//	output  T
+//
+// where
+//
+//	N     int, at least 2
+//	T     any type
+//	Tidx  int32, int64
 func ConcatV2(s *Scope, values []Output, axis Output) Output {
 	return out(s.Add("ConcatV2", []Arg{Many(values), One(axis)}, nil), 0)
 }
@@ -2010,7 +3552,17 @@ func ConcatenateDatasetMetadata(value string) ConcatenateDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ConcatenateDataset: Makes a dataset of the elements of one dataset and then those of another.
+// ConcatenateDataset makes a dataset of the elements of one dataset and then those of another.
+//
+//	inputDataset    variant
+//	anotherDataset  variant
+//	→
+//	handle          variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func ConcatenateDataset(s *Scope, inputDataset Output, anotherDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ConcatenateDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -2037,7 +3589,15 @@ func ConditionalAccumulatorReductionType(value string) ConditionalAccumulatorAtt
 	return func(a opdef.Attrs) { a["reduction_type"] = value }
 }
 
-// ConditionalAccumulator: Gives an accumulator of gradients.
+// ConditionalAccumulator gives an accumulator of gradients.
+//
+//	handle  variable of string
+//
+// where
+//
+//	dtype           float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	shape           shape
+//	reduction_type  one of MEAN, SUM
 func ConditionalAccumulator(s *Scope, dtype tensor.DType, shape tensor.PartialShape, optional ...ConditionalAccumulatorAttr) Output {
 	attrs := opdef.Attrs{"dtype": dtype, "shape": shape}
 	for _, set := range optional {
@@ -2047,21 +3607,41 @@ func ConditionalAccumulator(s *Scope, dtype tensor.DType, shape tensor.PartialSh
 }
 
 // Conj: The complex conjugate of every element.
+//
+//	input   T
+//	→
+//	output  T  shape of input
+//
+// where
+//
+//	T  complex64, complex128, variant
 func Conj(s *Scope, input Output) Output {
 	return out(s.Add("Conj", []Arg{One(input)}, nil), 0)
 }
 
-// ConjugateTranspose: Reorders dimensions and conjugates the elements.
+// ConjugateTranspose reorders dimensions and conjugates the elements.
+//
+//	x     T
+//	perm  Tperm
+//	→
+//	y     T
+//
+// where
+//
+//	T      any type
+//	Tperm  int32, int64
 func ConjugateTranspose(s *Scope, x Output, perm Output) Output {
 	return out(s.Add("ConjugateTranspose", []Arg{One(x), One(perm)}, nil), 0)
 }
 
-// ConsumeMutexLock: Ends a lock.
+// ConsumeMutexLock ends a lock.
+//
+//	mutexLock  variant
 func ConsumeMutexLock(s *Scope, mutexLock Output) *graph.Node {
 	return s.Add("ConsumeMutexLock", []Arg{One(mutexLock)}, nil)
 }
 
-// ControlTrigger: Does nothing, even if its control inputs are dead.
+// ControlTrigger does nothing, even if its control inputs are dead.
 func ControlTrigger(s *Scope) *graph.Node {
 	return s.Add("ControlTrigger", nil, nil)
 }
@@ -2094,7 +3674,19 @@ func ConvGroups(value int64) ConvAttr {
 	return func(a opdef.Attrs) { a["groups"] = value }
 }
 
-// Conv: Computes the convolution of images or volumes, by the rank of the filter. The first batch_dims dimensions of the input number them.
+// Conv computes the convolution of images or volumes, by the rank of the filter. The first batch_dims dimensions of the input number them.
+//
+//	input   T
+//	filter  T
+//	→
+//	output  T
+//
+// where
+//
+//	T            float16, bfloat16, float32, float64, int32
+//	strides      list(int)
+//	padding      one of SAME, VALID, EXPLICIT
+//	data_format  one of CHANNELS_FIRST, CHANNELS_LAST
 func Conv(s *Scope, input Output, filter Output, strides []int64, padding string, optional ...ConvAttr) Output {
 	attrs := opdef.Attrs{"strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -2126,7 +3718,19 @@ func Conv2DDilations(value []int64) Conv2DAttr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv2D: Computes the two-dimensional convolution of images and a filter [rows, columns, channels, outputs]. Where the filter has fewer channels than the images, these are cut in groups.
+// Conv2D computes the two-dimensional convolution of images and a filter [rows, columns, channels, outputs]. Where the filter has fewer channels than the images, these are cut in groups.
+//
+//	input   T  [?,?,?,?]
+//	filter  T  [?,?,?,?]
+//	→
+//	output  T  [?,?,?,?]
+//
+// where
+//
+//	T            float16, bfloat16, float32, float64, int32
+//	strides      list(int)
+//	padding      one of SAME, VALID, EXPLICIT
+//	data_format  one of NHWC, NCHW
 func Conv2D(s *Scope, input Output, filter Output, strides []int64, padding string, optional ...Conv2DAttr) Output {
 	attrs := opdef.Attrs{"strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -2158,7 +3762,20 @@ func Conv2DBackpropFilterDilations(value []int64) Conv2DBackpropFilterAttr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv2DBackpropFilter: Computes the gradient of a convolution by its filter.
+// Conv2DBackpropFilter computes the gradient of a convolution by its filter.
+//
+//	input        T
+//	filterSizes  int32  [?]
+//	outBackprop  T
+//	→
+//	output       T      [?,?,?,?]
+//
+// where
+//
+//	T            float16, bfloat16, float32, float64
+//	strides      list(int)
+//	padding      one of SAME, VALID, EXPLICIT
+//	data_format  one of NHWC, NCHW
 func Conv2DBackpropFilter(s *Scope, input Output, filterSizes Output, outBackprop Output, strides []int64, padding string, optional ...Conv2DBackpropFilterAttr) Output {
 	attrs := opdef.Attrs{"strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -2190,7 +3807,20 @@ func Conv2DBackpropFilterV2Dilations(value []int64) Conv2DBackpropFilterV2Attr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv2DBackpropFilterV2: Computes the gradient of a convolution by its filter.
+// Conv2DBackpropFilterV2 computes the gradient of a convolution by its filter.
+//
+//	input        T
+//	filter       T  [?,?,?,?]
+//	outBackprop  T
+//	→
+//	output       T  [?,?,?,?]
+//
+// where
+//
+//	T            float16, bfloat16, float32, float64
+//	strides      list(int)
+//	padding      one of SAME, VALID, EXPLICIT
+//	data_format  one of NHWC, NCHW
 func Conv2DBackpropFilterV2(s *Scope, input Output, filter Output, outBackprop Output, strides []int64, padding string, optional ...Conv2DBackpropFilterV2Attr) Output {
 	attrs := opdef.Attrs{"strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -2222,7 +3852,20 @@ func Conv2DBackpropInputDilations(value []int64) Conv2DBackpropInputAttr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv2DBackpropInput: Computes the gradient of a convolution by its input.
+// Conv2DBackpropInput computes the gradient of a convolution by its input.
+//
+//	inputSizes   int32  [?]
+//	filter       T      [?,?,?,?]
+//	outBackprop  T      [?,?,?,?]
+//	→
+//	output       T      [?,?,?,?]
+//
+// where
+//
+//	T            float16, bfloat16, float32, float64, int32
+//	strides      list(int)
+//	padding      one of SAME, VALID, EXPLICIT
+//	data_format  one of NHWC, NCHW
 func Conv2DBackpropInput(s *Scope, inputSizes Output, filter Output, outBackprop Output, strides []int64, padding string, optional ...Conv2DBackpropInputAttr) Output {
 	attrs := opdef.Attrs{"strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -2254,7 +3897,20 @@ func Conv2DBackpropInputV2Dilations(value []int64) Conv2DBackpropInputV2Attr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv2DBackpropInputV2: Computes the gradient of a convolution by its input.
+// Conv2DBackpropInputV2 computes the gradient of a convolution by its input.
+//
+//	input        T  [?,?,?,?]
+//	filter       T
+//	outBackprop  T
+//	→
+//	output       T  [?,?,?,?]
+//
+// where
+//
+//	T            float16, bfloat16, float32, float64, int32
+//	strides      list(int)
+//	padding      one of SAME, VALID, EXPLICIT
+//	data_format  one of NHWC, NCHW
 func Conv2DBackpropInputV2(s *Scope, input Output, filter Output, outBackprop Output, strides []int64, padding string, optional ...Conv2DBackpropInputV2Attr) Output {
 	attrs := opdef.Attrs{"strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -2276,7 +3932,19 @@ func Conv3DDilations(value []int64) Conv3DAttr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv3D: Computes the convolution of volumes and a filter [planes, rows, columns, channels, outputs].
+// Conv3D computes the convolution of volumes and a filter [planes, rows, columns, channels, outputs].
+//
+//	input   T  [?,?,?,?,?]
+//	filter  T  [?,?,?,?,?]
+//	→
+//	output  T  [?,?,?,?,?]
+//
+// where
+//
+//	T            float16, bfloat16, float32, float64
+//	strides      list(int), at least 5 of them
+//	padding      one of SAME, VALID
+//	data_format  one of NDHWC, NCDHW
 func Conv3D(s *Scope, input Output, filter Output, strides []int64, padding string, optional ...Conv3DAttr) Output {
 	attrs := opdef.Attrs{"strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -2293,7 +3961,19 @@ func Conv3DBackpropFilterDilations(value []int64) Conv3DBackpropFilterAttr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv3DBackpropFilter: Computes the gradient of Conv3D by its filter.
+// Conv3DBackpropFilter computes the gradient of Conv3D by its filter.
+//
+//	input        T
+//	filter       T  [?,?,?,?,?]
+//	outBackprop  T
+//	→
+//	output       T  [?,?,?,?,?]
+//
+// where
+//
+//	T        float16, float32, float64
+//	strides  list(int), at least 5 of them
+//	padding  one of SAME, VALID
 func Conv3DBackpropFilter(s *Scope, input Output, filter Output, outBackprop Output, strides []int64, padding string, optional ...Conv3DBackpropFilterAttr) Output {
 	attrs := opdef.Attrs{"strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -2315,7 +3995,20 @@ func Conv3DBackpropFilterV2Dilations(value []int64) Conv3DBackpropFilterV2Attr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv3DBackpropFilterV2: Computes the gradient of Conv3D by its filter.
+// Conv3DBackpropFilterV2 computes the gradient of Conv3D by its filter.
+//
+//	input        T
+//	filterSizes  int32  [?]
+//	outBackprop  T
+//	→
+//	output       T      [?,?,?,?,?]
+//
+// where
+//
+//	T            float16, bfloat16, float32, float64
+//	strides      list(int), at least 5 of them
+//	padding      one of SAME, VALID
+//	data_format  one of NDHWC, NCDHW
 func Conv3DBackpropFilterV2(s *Scope, input Output, filterSizes Output, outBackprop Output, strides []int64, padding string, optional ...Conv3DBackpropFilterV2Attr) Output {
 	attrs := opdef.Attrs{"strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -2332,7 +4025,19 @@ func Conv3DBackpropInputDilations(value []int64) Conv3DBackpropInputAttr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv3DBackpropInput: Computes the gradient of Conv3D by its input.
+// Conv3DBackpropInput computes the gradient of Conv3D by its input.
+//
+//	input        T  [?,?,?,?,?]
+//	filter       T
+//	outBackprop  T
+//	→
+//	output       T  [?,?,?,?,?]
+//
+// where
+//
+//	T        float16, float32, float64
+//	strides  list(int), at least 5 of them
+//	padding  one of SAME, VALID
 func Conv3DBackpropInput(s *Scope, input Output, filter Output, outBackprop Output, strides []int64, padding string, optional ...Conv3DBackpropInputAttr) Output {
 	attrs := opdef.Attrs{"strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -2354,7 +4059,21 @@ func Conv3DBackpropInputV2Dilations(value []int64) Conv3DBackpropInputV2Attr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv3DBackpropInputV2: Computes the gradient of Conv3D by its input.
+// Conv3DBackpropInputV2 computes the gradient of Conv3D by its input.
+//
+//	inputSizes   Tshape  [?]
+//	filter       T
+//	outBackprop  T
+//	→
+//	output       T       [?,?,?,?,?]
+//
+// where
+//
+//	T            float16, bfloat16, float32, float64
+//	strides      list(int), at least 5 of them
+//	padding      one of SAME, VALID
+//	data_format  one of NDHWC, NCDHW
+//	Tshape       int32, int64
 func Conv3DBackpropInputV2(s *Scope, inputSizes Output, filter Output, outBackprop Output, strides []int64, padding string, optional ...Conv3DBackpropInputV2Attr) Output {
 	attrs := opdef.Attrs{"strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -2364,22 +4083,53 @@ func Conv3DBackpropInputV2(s *Scope, inputSizes Output, filter Output, outBackpr
 }
 
 // Cos: The cosine of every element, in radians.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Cos(s *Scope, x Output) Output {
 	return out(s.Add("Cos", []Arg{One(x)}, nil), 0)
 }
 
 // Cosh: The hyperbolic cosine of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Cosh(s *Scope, x Output) Output {
 	return out(s.Add("Cosh", []Arg{One(x)}, nil), 0)
 }
 
-// CountUpTo: Adds one to a variable and gives its old value, until that reaches the limit.
+// CountUpTo adds one to a variable and gives its old value, until that reaches the limit.
+//
+//	ref     variable of T  []
+//	→
+//	output  T              []
+//
+// where
+//
+//	limit  int
+//	T      int32, int64
 func CountUpTo(s *Scope, ref Output, limit int64) Output {
 	attrs := opdef.Attrs{"limit": limit}
 	return out(s.Add("CountUpTo", []Arg{One(ref)}, attrs), 0)
 }
 
-// CreateSummaryFileWriter: Begins an event file in a folder, unless the handle has one.
+// CreateSummaryFileWriter begins an event file in a folder, unless the handle has one.
+//
+//	writer          resource
+//	logdir          string
+//	maxQueue        int32
+//	flushMillis     int32
+//	filenameSuffix  string
 func CreateSummaryFileWriter(s *Scope, writer Output, logdir Output, maxQueue Output, flushMillis Output, filenameSuffix Output) *graph.Node {
 	return s.Add("CreateSummaryFileWriter", []Arg{One(writer), One(logdir), One(maxQueue), One(flushMillis), One(filenameSuffix)}, nil)
 }
@@ -2397,7 +4147,19 @@ func CropAndResizeExtrapolationValue(value float32) CropAndResizeAttr {
 	return func(a opdef.Attrs) { a["extrapolation_value"] = value }
 }
 
-// CropAndResize: Cuts boxes, given by their corners from 0 to 1, out of images and resizes them to one size.
+// CropAndResize cuts boxes, given by their corners from 0 to 1, out of images and resizes them to one size.
+//
+//	image     T        [?,?,?,?]
+//	boxes     float32  [?,?]
+//	boxInd    int32    [?]
+//	cropSize  int32    [?]
+//	→
+//	crops     float32  [?,?,?,?]
+//
+// where
+//
+//	T       uint8, uint16, int8, int16, int32, int64, float16, float32, float64
+//	method  one of bilinear, nearest
 func CropAndResize(s *Scope, image Output, boxes Output, boxInd Output, cropSize Output, optional ...CropAndResizeAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2414,7 +4176,19 @@ func CropAndResizeGradBoxesMethod(value string) CropAndResizeGradBoxesAttr {
 	return func(a opdef.Attrs) { a["method"] = value }
 }
 
-// CropAndResizeGradBoxes: Computes the gradient of CropAndResize with respect to the boxes.
+// CropAndResizeGradBoxes computes the gradient of CropAndResize with respect to the boxes.
+//
+//	grads   float32
+//	image   T
+//	boxes   float32
+//	boxInd  int32
+//	→
+//	output  float32  shape of boxes
+//
+// where
+//
+//	T       uint8, uint16, int8, int16, int32, int64, float16, float32, float64
+//	method  one of bilinear
 func CropAndResizeGradBoxes(s *Scope, grads Output, image Output, boxes Output, boxInd Output, optional ...CropAndResizeGradBoxesAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2431,7 +4205,19 @@ func CropAndResizeGradImageMethod(value string) CropAndResizeGradImageAttr {
 	return func(a opdef.Attrs) { a["method"] = value }
 }
 
-// CropAndResizeGradImage: Computes the gradient of CropAndResize with respect to the images.
+// CropAndResizeGradImage computes the gradient of CropAndResize with respect to the images.
+//
+//	grads      float32
+//	boxes      float32
+//	boxInd     int32
+//	imageSize  int32  [?]
+//	→
+//	output     t      [?,?,?,?]
+//
+// where
+//
+//	t       float32, float16, float64
+//	method  one of bilinear, nearest
 func CropAndResizeGradImage(s *Scope, grads Output, boxes Output, boxInd Output, imageSize Output, t tensor.DType, optional ...CropAndResizeGradImageAttr) Output {
 	attrs := opdef.Attrs{"T": t}
 	for _, set := range optional {
@@ -2441,6 +4227,15 @@ func CropAndResizeGradImage(s *Scope, grads Output, boxes Output, boxInd Output,
 }
 
 // Cross: The cross product of the vectors in the last dimension of a and b, which has size 3.
+//
+//	a        T  […,?]
+//	b        T  […,?]
+//	→
+//	product  T  shape of a
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func Cross(s *Scope, a Output, b Output) Output {
 	return out(s.Add("Cross", []Arg{One(a), One(b)}, nil), 0)
 }
@@ -2459,6 +4254,16 @@ func CumprodReverse(value bool) CumprodAttr {
 }
 
 // Cumprod: Products of all elements up to each along an axis. exclusive leaves out the element itself, reverse goes from the end.
+//
+//	x     T
+//	axis  Tidx
+//	→
+//	out_  T  shape of x
+//
+// where
+//
+//	T     float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tidx  int32, int64
 func Cumprod(s *Scope, x Output, axis Output, optional ...CumprodAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2480,7 +4285,17 @@ func CumsumReverse(value bool) CumsumAttr {
 	return func(a opdef.Attrs) { a["reverse"] = value }
 }
 
-// Cumsum: Sums of all elements up to each along an axis. exclusive leaves out the element itself, reverse goes from the end.
+// Cumsum sums of all elements up to each along an axis. exclusive leaves out the element itself, reverse goes from the end.
+//
+//	x     T
+//	axis  Tidx
+//	→
+//	out_  T  shape of x
+//
+// where
+//
+//	T     float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tidx  int32, int64
 func Cumsum(s *Scope, x Output, axis Output, optional ...CumsumAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2503,6 +4318,16 @@ func CumulativeLogsumexpReverse(value bool) CumulativeLogsumexpAttr {
 }
 
 // CumulativeLogsumexp: Logarithms of the sums of exponentials of all elements up to each along an axis. exclusive leaves out the element itself, reverse goes from the end.
+//
+//	x     T
+//	axis  Tidx
+//	→
+//	out_  T  shape of x
+//
+// where
+//
+//	T     bfloat16, float16, float32, float64
+//	Tidx  int32, int64
 func CumulativeLogsumexp(s *Scope, x Output, axis Output, optional ...CumulativeLogsumexpAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2524,7 +4349,15 @@ func DataFormatDimMapDstFormat(value string) DataFormatDimMapAttr {
 	return func(a opdef.Attrs) { a["dst_format"] = value }
 }
 
-// DataFormatDimMap: Translates numbers of dimensions from one data format to another.
+// DataFormatDimMap translates numbers of dimensions from one data format to another.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  int32, int64
 func DataFormatDimMap(s *Scope, x Output, optional ...DataFormatDimMapAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2546,7 +4379,15 @@ func DataFormatVecPermuteDstFormat(value string) DataFormatVecPermuteAttr {
 	return func(a opdef.Attrs) { a["dst_format"] = value }
 }
 
-// DataFormatVecPermute: Permutes a vector with one element, or one pair, per dimension from one data format to another.
+// DataFormatVecPermute permutes a vector with one element, or one pair, per dimension from one data format to another.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  int32, int64
 func DataFormatVecPermute(s *Scope, x Output, optional ...DataFormatVecPermuteAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2563,7 +4404,11 @@ func DatasetCardinalityCardinalityOptions(value string) DatasetCardinalityAttr {
 	return func(a opdef.Attrs) { a["cardinality_options"] = value }
 }
 
-// DatasetCardinality: Gives the number of elements of a dataset: -1 if there is no end of them, -2 if it is not known.
+// DatasetCardinality gives the number of elements of a dataset: -1 if there is no end of them, -2 if it is not known.
+//
+//	inputDataset  variant
+//	→
+//	cardinality   int64  []
 func DatasetCardinality(s *Scope, inputDataset Output, optional ...DatasetCardinalityAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2580,7 +4425,16 @@ func DatasetToSingleElementMetadata(value string) DatasetToSingleElementAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// DatasetToSingleElement: Gives the only element of a dataset.
+// DatasetToSingleElement gives the only element of a dataset.
+//
+//	dataset     variant
+//	→
+//	components  tensors of the types outputTypes
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func DatasetToSingleElement(s *Scope, dataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...DatasetToSingleElementAttr) []Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -2589,17 +4443,50 @@ func DatasetToSingleElement(s *Scope, dataset Output, outputTypes []tensor.DType
 	return outArg(s.Add("DatasetToSingleElement", []Arg{One(dataset)}, attrs), "components")
 }
 
+// DatasetToTFRecord writes the elements of a dataset, which are strings, to a file of records.
+//
+//	inputDataset     variant
+//	filename         string
+//	compressionType  string
+func DatasetToTFRecord(s *Scope, inputDataset Output, filename Output, compressionType Output) *graph.Node {
+	return s.Add("DatasetToTFRecord", []Arg{One(inputDataset), One(filename), One(compressionType)}, nil)
+}
+
 // Dawsn: Dawson's integral: e^-x² times the integral of e^t² from 0 to x.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func Dawsn(s *Scope, x Output) Output {
 	return out(s.Add("Dawsn", []Arg{One(x)}, nil), 0)
 }
 
-// DebugGradientIdentity: Passes its input on; marks a tensor for gradient debugging.
+// DebugGradientIdentity passes its input on; marks a tensor for gradient debugging.
+//
+//	input   T
+//	→
+//	output  T  shape of input
+//
+// where
+//
+//	T  any type
 func DebugGradientIdentity(s *Scope, input Output) Output {
 	return out(s.Add("DebugGradientIdentity", []Arg{One(input)}, nil), 0)
 }
 
-// DebugGradientRefIdentity: Passes a reference on; marks a variable for gradient debugging.
+// DebugGradientRefIdentity passes a reference on; marks a variable for gradient debugging.
+//
+//	input   variable of T
+//	→
+//	output  variable of T  shape of input
+//
+// where
+//
+//	T  any type
 func DebugGradientRefIdentity(s *Scope, input Output) Output {
 	return out(s.Add("DebugGradientRefIdentity", []Arg{One(input)}, nil), 0)
 }
@@ -2637,7 +4524,12 @@ func DecodeAndCropJpegDctMethod(value string) DecodeAndCropJpegAttr {
 	return func(a opdef.Attrs) { a["dct_method"] = value }
 }
 
-// DecodeAndCropJpeg: Decodes a part of a JPEG image: from y, x on, of a height and a width.
+// DecodeAndCropJpeg decodes a part of a JPEG image: from y, x on, of a height and a width.
+//
+//	contents    string  []
+//	cropWindow  int32   [?]
+//	→
+//	image       uint8   [?,?,?]
 func DecodeAndCropJpeg(s *Scope, contents Output, cropWindow Output, optional ...DecodeAndCropJpegAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2646,7 +4538,11 @@ func DecodeAndCropJpeg(s *Scope, contents Output, cropWindow Output, optional ..
 	return out(s.Add("DecodeAndCropJpeg", []Arg{One(contents), One(cropWindow)}, attrs), 0)
 }
 
-// DecodeBase64: Decodes the form of Base64 that URLs and file names can hold, with or without padding.
+// DecodeBase64 decodes the form of Base64 that URLs and file names can hold, with or without padding.
+//
+//	input   string
+//	→
+//	output  string  shape of input
 func DecodeBase64(s *Scope, input Output) Output {
 	return out(s.Add("DecodeBase64", []Arg{One(input)}, nil), 0)
 }
@@ -2659,7 +4555,11 @@ func DecodeBmpChannels(value int64) DecodeBmpAttr {
 	return func(a opdef.Attrs) { a["channels"] = value }
 }
 
-// DecodeBmp: Decodes the first frame of a BMP image.
+// DecodeBmp decodes the first frame of a BMP image.
+//
+//	contents  string  []
+//	→
+//	image     uint8   [?,?,?]
 func DecodeBmp(s *Scope, contents Output, optional ...DecodeBmpAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2691,7 +4591,16 @@ func DecodeCSVSelectCols(value []int64) DecodeCSVAttr {
 	return func(a opdef.Attrs) { a["select_cols"] = value }
 }
 
-// DecodeCSV: Takes records of comma-separated values apart; a field that is empty has its default.
+// DecodeCSV takes records of comma-separated values apart; a field that is empty has its default.
+//
+//	records         string
+//	recordDefaults  tensors of the types OUT_TYPE
+//	→
+//	output          tensors of the types OUT_TYPE
+//
+// where
+//
+//	OUT_TYPE  float32, float64, int32, int64, string
 func DecodeCSV(s *Scope, records Output, recordDefaults []Output, optional ...DecodeCSVAttr) []Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2708,7 +4617,11 @@ func DecodeCompressedCompressionType(value string) DecodeCompressedAttr {
 	return func(a opdef.Attrs) { a["compression_type"] = value }
 }
 
-// DecodeCompressed: Decompresses strings.
+// DecodeCompressed decompresses strings.
+//
+//	bytes   string
+//	→
+//	output  string  shape of bytes
 func DecodeCompressed(s *Scope, bytes Output, optional ...DecodeCompressedAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2717,7 +4630,11 @@ func DecodeCompressed(s *Scope, bytes Output, optional ...DecodeCompressedAttr) 
 	return out(s.Add("DecodeCompressed", []Arg{One(bytes)}, attrs), 0)
 }
 
-// DecodeGif: Decodes the frames of a GIF image.
+// DecodeGif decodes the frames of a GIF image.
+//
+//	contents  string  []
+//	→
+//	image     uint8   [?,?,?,3]
 func DecodeGif(s *Scope, contents Output) Output {
 	return out(s.Add("DecodeGif", []Arg{One(contents)}, nil), 0)
 }
@@ -2740,7 +4657,15 @@ func DecodeImageExpandAnimations(value bool) DecodeImageAttr {
 	return func(a opdef.Attrs) { a["expand_animations"] = value }
 }
 
-// DecodeImage: Decodes an image of any of the formats BMP, GIF, JPEG and PNG.
+// DecodeImage decodes an image of any of the formats BMP, GIF, JPEG and PNG.
+//
+//	contents  string  []
+//	→
+//	image     dtype
+//
+// where
+//
+//	dtype  uint8, uint16, float32
 func DecodeImage(s *Scope, contents Output, optional ...DecodeImageAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2749,7 +4674,11 @@ func DecodeImage(s *Scope, contents Output, optional ...DecodeImageAttr) Output 
 	return out(s.Add("DecodeImage", []Arg{One(contents)}, attrs), 0)
 }
 
-// DecodeJSONExample: Converts Examples from the JSON form of messages to their binary form.
+// DecodeJSONExample converts Examples from the JSON form of messages to their binary form.
+//
+//	jsonExamples    string
+//	→
+//	binaryExamples  string  shape of jsonExamples
 func DecodeJSONExample(s *Scope, jsonExamples Output) Output {
 	return out(s.Add("DecodeJSONExample", []Arg{One(jsonExamples)}, nil), 0)
 }
@@ -2787,7 +4716,11 @@ func DecodeJpegDctMethod(value string) DecodeJpegAttr {
 	return func(a opdef.Attrs) { a["dct_method"] = value }
 }
 
-// DecodeJpeg: Decodes a JPEG image.
+// DecodeJpeg decodes a JPEG image.
+//
+//	contents  string  []
+//	→
+//	image     uint8   [?,?,?]
 func DecodeJpeg(s *Scope, contents Output, optional ...DecodeJpegAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2804,7 +4737,16 @@ func DecodePaddedRawLittleEndian(value bool) DecodePaddedRawAttr {
 	return func(a opdef.Attrs) { a["little_endian"] = value }
 }
 
-// DecodePaddedRaw: Reads strings, cut or filled with zeros to a length in bytes, as the memory of numbers, in a new last dimension.
+// DecodePaddedRaw reads strings, cut or filled with zeros to a length in bytes, as the memory of numbers, in a new last dimension.
+//
+//	inputBytes   string
+//	fixedLength  int32  []
+//	→
+//	output       outType
+//
+// where
+//
+//	outType  float16, float32, float64, int32, uint16, uint8, int16, int8, int64, bfloat16
 func DecodePaddedRaw(s *Scope, inputBytes Output, fixedLength Output, outType tensor.DType, optional ...DecodePaddedRawAttr) Output {
 	attrs := opdef.Attrs{"out_type": outType}
 	for _, set := range optional {
@@ -2826,7 +4768,15 @@ func DecodePngDtype(value tensor.DType) DecodePngAttr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// DecodePng: Decodes a PNG image.
+// DecodePng decodes a PNG image.
+//
+//	contents  string  []
+//	→
+//	image     dtype   [?,?,?]
+//
+// where
+//
+//	dtype  uint8, uint16
 func DecodePng(s *Scope, contents Output, optional ...DecodePngAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2843,7 +4793,15 @@ func DecodeRawLittleEndian(value bool) DecodeRawAttr {
 	return func(a opdef.Attrs) { a["little_endian"] = value }
 }
 
-// DecodeRaw: Reads strings of equal length as the memory of numbers, in a new last dimension.
+// DecodeRaw reads strings of equal length as the memory of numbers, in a new last dimension.
+//
+//	bytes   string
+//	→
+//	output  outType
+//
+// where
+//
+//	outType  float16, float32, float64, int32, uint16, uint8, int16, int8, int64, complex64, complex128, bool, bfloat16
 func DecodeRaw(s *Scope, bytes Output, outType tensor.DType, optional ...DecodeRawAttr) Output {
 	attrs := opdef.Attrs{"out_type": outType}
 	for _, set := range optional {
@@ -2865,7 +4823,12 @@ func DecodeWavDesiredSamples(value int64) DecodeWavAttr {
 	return func(a opdef.Attrs) { a["desired_samples"] = value }
 }
 
-// DecodeWav: Decodes a WAV file of 16-bit samples to numbers from -1 to 1, [samples, channels].
+// DecodeWav decodes a WAV file of 16-bit samples to numbers from -1 to 1, [samples, channels].
+//
+//	contents    string   []
+//	→
+//	audio       float32  [?,?]
+//	sampleRate  int32    []
 func DecodeWav(s *Scope, contents Output, optional ...DecodeWavAttr) (audio Output, sampleRate Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2875,32 +4838,54 @@ func DecodeWav(s *Scope, contents Output, optional ...DecodeWavAttr) (audio Outp
 	return out(node, 0), out(node, 1)
 }
 
-// DeepCopy: Copies its input to memory of its own.
+// DeepCopy copies its input to memory of its own.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  any type
 func DeepCopy(s *Scope, x Output) Output {
 	return out(s.Add("DeepCopy", []Arg{One(x)}, nil), 0)
 }
 
-// DeleteIterator: Deletes an iterator.
+// DeleteIterator deletes an iterator.
+//
+//	handle   resource
+//	deleter  variant
 func DeleteIterator(s *Scope, handle Output, deleter Output) *graph.Node {
 	return s.Add("DeleteIterator", []Arg{One(handle), One(deleter)}, nil)
 }
 
-// DeleteMemoryCache: Deletes a cache.
+// DeleteMemoryCache deletes a cache.
+//
+//	handle   resource
+//	deleter  variant
 func DeleteMemoryCache(s *Scope, handle Output, deleter Output) *graph.Node {
 	return s.Add("DeleteMemoryCache", []Arg{One(handle), One(deleter)}, nil)
 }
 
-// DeleteRandomSeedGenerator: Deletes a generator of seeds.
+// DeleteRandomSeedGenerator deletes a generator of seeds.
+//
+//	handle   resource
+//	deleter  variant
 func DeleteRandomSeedGenerator(s *Scope, handle Output, deleter Output) *graph.Node {
 	return s.Add("DeleteRandomSeedGenerator", []Arg{One(handle), One(deleter)}, nil)
 }
 
-// DeleteSeedGenerator: Deletes a generator of seeds.
+// DeleteSeedGenerator deletes a generator of seeds.
+//
+//	handle   resource
+//	deleter  variant
 func DeleteSeedGenerator(s *Scope, handle Output, deleter Output) *graph.Node {
 	return s.Add("DeleteSeedGenerator", []Arg{One(handle), One(deleter)}, nil)
 }
 
-// DeleteSessionTensor: Drops the tensor that the session keeps under a handle.
+// DeleteSessionTensor drops the tensor that the session keeps under a handle.
+//
+//	handle  string  []
 func DeleteSessionTensor(s *Scope, handle Output) *graph.Node {
 	return s.Add("DeleteSessionTensor", []Arg{One(handle)}, nil)
 }
@@ -2913,7 +4898,18 @@ func DenseBincountBinaryOutput(value bool) DenseBincountAttr {
 	return func(a opdef.Attrs) { a["binary_output"] = value }
 }
 
-// DenseBincount: Counts how often each number below size is in a vector or in each row of a matrix, or adds up weights; binary_output only tells whether it is there.
+// DenseBincount counts how often each number below size is in a vector or in each row of a matrix, or adds up weights; binary_output only tells whether it is there.
+//
+//	input    Tidx
+//	size     Tidx  []
+//	weights  T
+//	→
+//	output   T
+//
+// where
+//
+//	Tidx  int32, int64
+//	T     int32, int64, float32, float64
 func DenseBincount(s *Scope, input Output, size Output, weights Output, optional ...DenseBincountAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -2935,7 +4931,20 @@ func DenseCountSparseOutputMaxlength(value int64) DenseCountSparseOutputAttr {
 	return func(a opdef.Attrs) { a["maxlength"] = value }
 }
 
-// DenseCountSparseOutput: Counts how often each number occurs in the rows of a dense tensor, or adds up weights.
+// DenseCountSparseOutput counts how often each number occurs in the rows of a dense tensor, or adds up weights.
+//
+//	values            T
+//	weights           output_type
+//	→
+//	outputIndices     int64
+//	outputValues      output_type
+//	outputDenseShape  int64
+//
+// where
+//
+//	T             int32, int64
+//	binaryOutput  bool
+//	output_type   int32, int64, float32, float64
 func DenseCountSparseOutput(s *Scope, values Output, weights Output, binaryOutput bool, optional ...DenseCountSparseOutputAttr) (outputIndices Output, outputValues Output, outputDenseShape Output) {
 	attrs := opdef.Attrs{"binary_output": binaryOutput}
 	for _, set := range optional {
@@ -2945,7 +4954,16 @@ func DenseCountSparseOutput(s *Scope, values Output, weights Output, binaryOutpu
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// DenseToCSRSparseMatrix: Takes the elements at indices, which are in order, to matrices in compressed rows.
+// DenseToCSRSparseMatrix takes the elements at indices, which are in order, to matrices in compressed rows.
+//
+//	denseInput    T
+//	indices       int64
+//	→
+//	sparseOutput  variant
+//
+// where
+//
+//	T  float32, float64, complex64, complex128
 func DenseToCSRSparseMatrix(s *Scope, denseInput Output, indices Output) Output {
 	return out(s.Add("DenseToCSRSparseMatrix", []Arg{One(denseInput), One(indices)}, nil), 0)
 }
@@ -2958,7 +4976,19 @@ func DenseToDenseSetOperationValidateIndices(value bool) DenseToDenseSetOperatio
 	return func(a opdef.Attrs) { a["validate_indices"] = value }
 }
 
-// DenseToDenseSetOperation: Combines the sets in the last dimension of two tensors.
+// DenseToDenseSetOperation combines the sets in the last dimension of two tensors.
+//
+//	set1           T      […,?,?]
+//	set2           T      […,?,?]
+//	→
+//	resultIndices  int64  [?,?]
+//	resultValues   T      [?]
+//	resultShape    int64  [?]
+//
+// where
+//
+//	setOperation  string
+//	T             int8, int16, int32, int64, uint8, uint16, string
 func DenseToDenseSetOperation(s *Scope, set1 Output, set2 Output, setOperation string, optional ...DenseToDenseSetOperationAttr) (resultIndices Output, resultValues Output, resultShape Output) {
 	attrs := opdef.Attrs{"set_operation": setOperation}
 	for _, set := range optional {
@@ -2968,7 +4998,18 @@ func DenseToDenseSetOperation(s *Scope, set1 Output, set2 Output, setOperation s
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// DenseToSparseBatchDataset: Makes a dataset of batches of elements, which are sparse tensors: indices, values and shape.
+// DenseToSparseBatchDataset makes a dataset of batches of elements, which are sparse tensors, packed as SerializeSparse packs them into variants.
+//
+//	inputDataset  variant
+//	batchSize     int64
+//	rowShape      int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func DenseToSparseBatchDataset(s *Scope, inputDataset Output, batchSize Output, rowShape Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	return out(s.Add("DenseToSparseBatchDataset", []Arg{One(inputDataset), One(batchSize), One(rowShape)}, attrs), 0)
@@ -2982,7 +5023,21 @@ func DenseToSparseSetOperationValidateIndices(value bool) DenseToSparseSetOperat
 	return func(a opdef.Attrs) { a["validate_indices"] = value }
 }
 
-// DenseToSparseSetOperation: Combines the sets in the last dimension of a dense and a sparse tensor.
+// DenseToSparseSetOperation combines the sets in the last dimension of a dense and a sparse tensor.
+//
+//	set1           T      […,?,?]
+//	set2Indices    int64  [?,?]
+//	set2Values     T      [?]
+//	set2Shape      int64  [?]
+//	→
+//	resultIndices  int64  [?,?]
+//	resultValues   T      [?]
+//	resultShape    int64  [?]
+//
+// where
+//
+//	setOperation  string
+//	T             int8, int16, int32, int64, uint8, uint16, string
 func DenseToSparseSetOperation(s *Scope, set1 Output, set2Indices Output, set2Values Output, set2Shape Output, setOperation string, optional ...DenseToSparseSetOperationAttr) (resultIndices Output, resultValues Output, resultShape Output) {
 	attrs := opdef.Attrs{"set_operation": setOperation}
 	for _, set := range optional {
@@ -3000,7 +5055,17 @@ func DepthToSpaceDataFormat(value string) DepthToSpaceAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// DepthToSpace: Moves parts of the depth to places in square blocks of an image.
+// DepthToSpace moves parts of the depth to places in square blocks of an image.
+//
+//	input   T  [?,?,?,?]
+//	→
+//	output  T  [?,?,?,?]
+//
+// where
+//
+//	T            any type
+//	blockSize    int, at least 2
+//	data_format  one of NHWC, NCHW, NCHW_VECT_C
 func DepthToSpace(s *Scope, input Output, blockSize int64, optional ...DepthToSpaceAttr) Output {
 	attrs := opdef.Attrs{"block_size": blockSize}
 	for _, set := range optional {
@@ -3027,7 +5092,19 @@ func DepthwiseConv2dNativeDilations(value []int64) DepthwiseConv2dNativeAttr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// DepthwiseConv2dNative: Convolves each channel of images with filters of its own [rows, columns, channels, outputs per channel].
+// DepthwiseConv2dNative convolves each channel of images with filters of its own [rows, columns, channels, outputs per channel].
+//
+//	input   T  [?,?,?,?]
+//	filter  T  [?,?,?,?]
+//	→
+//	output  T  [?,?,?,?]
+//
+// where
+//
+//	T            float16, bfloat16, float32, float64
+//	strides      list(int)
+//	padding      one of SAME, VALID, EXPLICIT
+//	data_format  one of NHWC, NCHW
 func DepthwiseConv2dNative(s *Scope, input Output, filter Output, strides []int64, padding string, optional ...DepthwiseConv2dNativeAttr) Output {
 	attrs := opdef.Attrs{"strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -3054,7 +5131,20 @@ func DepthwiseConv2dNativeBackpropFilterDilations(value []int64) DepthwiseConv2d
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// DepthwiseConv2dNativeBackpropFilter: Computes the gradient of DepthwiseConv2dNative by its filter.
+// DepthwiseConv2dNativeBackpropFilter computes the gradient of DepthwiseConv2dNative by its filter.
+//
+//	input        T
+//	filterSizes  int32  [?]
+//	outBackprop  T
+//	→
+//	output       T      [?,?,?,?]
+//
+// where
+//
+//	T            float16, bfloat16, float32, float64
+//	strides      list(int)
+//	padding      one of SAME, VALID, EXPLICIT
+//	data_format  one of NHWC, NCHW
 func DepthwiseConv2dNativeBackpropFilter(s *Scope, input Output, filterSizes Output, outBackprop Output, strides []int64, padding string, optional ...DepthwiseConv2dNativeBackpropFilterAttr) Output {
 	attrs := opdef.Attrs{"strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -3081,7 +5171,20 @@ func DepthwiseConv2dNativeBackpropInputDilations(value []int64) DepthwiseConv2dN
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// DepthwiseConv2dNativeBackpropInput: Computes the gradient of DepthwiseConv2dNative by its input.
+// DepthwiseConv2dNativeBackpropInput computes the gradient of DepthwiseConv2dNative by its input.
+//
+//	inputSizes   int32  [?]
+//	filter       T
+//	outBackprop  T
+//	→
+//	output       T      [?,?,?,?]
+//
+// where
+//
+//	T            float16, bfloat16, float32, float64
+//	strides      list(int)
+//	padding      one of SAME, VALID, EXPLICIT
+//	data_format  one of NHWC, NCHW
 func DepthwiseConv2dNativeBackpropInput(s *Scope, inputSizes Output, filter Output, outBackprop Output, strides []int64, padding string, optional ...DepthwiseConv2dNativeBackpropInputAttr) Output {
 	attrs := opdef.Attrs{"strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -3113,7 +5216,19 @@ func DequantizeDtype(value tensor.DType) DequantizeAttr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// Dequantize: Returns the numbers that integers stand for in a range, as QuantizeV2 makes them.
+// Dequantize returns the numbers that integers stand for in a range, as QuantizeV2 makes them.
+//
+//	input     T
+//	minRange  float32  []
+//	maxRange  float32  []
+//	→
+//	output    dtype    shape of input
+//
+// where
+//
+//	T      qint8, quint8, qint32, qint16, quint16
+//	mode   one of MIN_COMBINED, MIN_FIRST, SCALED
+//	dtype  bfloat16, float32
 func Dequantize(s *Scope, input Output, minRange Output, maxRange Output, optional ...DequantizeAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3122,19 +5237,43 @@ func Dequantize(s *Scope, input Output, minRange Output, maxRange Output, option
 	return out(s.Add("Dequantize", []Arg{One(input), One(minRange), One(maxRange)}, attrs), 0)
 }
 
-// DeserializeIterator: Puts an iterator at a place that SerializeIterator gave.
+// DeserializeIterator puts an iterator at a place that SerializeIterator gave.
+//
+//	resourceHandle  resource
+//	serialized      variant
 func DeserializeIterator(s *Scope, resourceHandle Output, serialized Output) *graph.Node {
 	return s.Add("DeserializeIterator", []Arg{One(resourceHandle), One(serialized)}, nil)
 }
 
-// DeserializeManySparse: Unpacks sparse tensors, one of each row, and stacks them along a new first dimension.
+// DeserializeManySparse unpacks sparse tensors, one of each row, and stacks them along a new first dimension.
+//
+//	serializedSparse  string  [?,?]
+//	→
+//	sparseIndices     int64   [?,?]
+//	sparseValues      dtype   [?]
+//	sparseShape       int64   [?]
+//
+// where
+//
+//	dtype  any type
 func DeserializeManySparse(s *Scope, serializedSparse Output, dtype tensor.DType) (sparseIndices Output, sparseValues Output, sparseShape Output) {
 	attrs := opdef.Attrs{"dtype": dtype}
 	node := s.Add("DeserializeManySparse", []Arg{One(serializedSparse)}, attrs)
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// DeserializeSparse: Unpacks sparse tensors and stacks them along new first dimensions.
+// DeserializeSparse unpacks sparse tensors and stacks them along new first dimensions.
+//
+//	serializedSparse  Tserialized  […,?]
+//	→
+//	sparseIndices     int64        [?,?]
+//	sparseValues      dtype        [?]
+//	sparseShape       int64        [?]
+//
+// where
+//
+//	dtype        any type
+//	Tserialized  string, variant
 func DeserializeSparse(s *Scope, serializedSparse Output, dtype tensor.DType) (sparseIndices Output, sparseValues Output, sparseShape Output) {
 	attrs := opdef.Attrs{"dtype": dtype}
 	node := s.Add("DeserializeSparse", []Arg{One(serializedSparse)}, attrs)
@@ -3149,7 +5288,9 @@ func DestroyResourceOpIgnoreLookupError(value bool) DestroyResourceOpAttr {
 	return func(a opdef.Attrs) { a["ignore_lookup_error"] = value }
 }
 
-// DestroyResourceOp: Removes the resource that a handle names.
+// DestroyResourceOp removes the resource that a handle names.
+//
+//	resource  resource
 func DestroyResourceOp(s *Scope, resource Output, optional ...DestroyResourceOpAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3158,98 +5299,275 @@ func DestroyResourceOp(s *Scope, resource Output, optional ...DestroyResourceOpA
 	return s.Add("DestroyResourceOp", []Arg{One(resource)}, attrs)
 }
 
-// DestroyTemporaryVariable: Ends a temporary variable and gives its last value.
+// DestroyTemporaryVariable ends a temporary variable and gives its last value.
+//
+//	ref    variable of T
+//	→
+//	value  T
+//
+// where
+//
+//	T        any type
+//	varName  string
 func DestroyTemporaryVariable(s *Scope, ref Output, varName string) Output {
 	attrs := opdef.Attrs{"var_name": varName}
 	return out(s.Add("DestroyTemporaryVariable", []Arg{One(ref)}, attrs), 0)
 }
 
 // DeviceIndex: The index of the type of the device that it runs on, or the number of types if it is not among them.
+//
+//	index  int32
+//
+// where
+//
+//	deviceNames  list(string)
 func DeviceIndex(s *Scope, deviceNames []string) Output {
 	attrs := opdef.Attrs{"device_names": deviceNames}
 	return out(s.Add("DeviceIndex", nil, attrs), 0)
 }
 
-// Diag: Makes a tensor of twice the rank with the input on its diagonal and zeros elsewhere.
+// DevicePlacementOp gives the name of the device that it runs on.
+//
+//	device  string  []
+func DevicePlacementOp(s *Scope) Output {
+	return out(s.Add("DevicePlacementOp", nil, nil), 0)
+}
+
+// Diag makes a tensor of twice the rank with the input on its diagonal and zeros elsewhere.
+//
+//	diagonal  T  […,?]
+//	→
+//	output    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int32, int64, complex64, complex128
 func Diag(s *Scope, diagonal Output) Output {
 	return out(s.Add("Diag", []Arg{One(diagonal)}, nil), 0)
 }
 
-// DiagPart: Gives the diagonal of a tensor whose second half of dimensions equals the first.
+// DiagPart gives the diagonal of a tensor whose second half of dimensions equals the first.
+//
+//	input     T
+//	→
+//	diagonal  T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int32, int64, complex64, complex128
 func DiagPart(s *Scope, input Output) Output {
 	return out(s.Add("DiagPart", []Arg{One(input)}, nil), 0)
 }
 
 // Digamma: The derivative of the logarithm of the gamma function.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func Digamma(s *Scope, x Output) Output {
 	return out(s.Add("Digamma", []Arg{One(x)}, nil), 0)
 }
 
-// Dilation2D: Takes the largest sum of input and filter in each window, channel by channel: grayscale dilation.
+// Dilation2D takes the largest sum of input and filter in each window, channel by channel: grayscale dilation.
+//
+//	input   T  [?,?,?,?]
+//	filter  T  [?,?,?]
+//	→
+//	output  T  [?,?,?,?]
+//
+// where
+//
+//	T        float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
+//	strides  list(int), at least 4 of them
+//	rates    list(int), at least 4 of them
+//	padding  one of SAME, VALID
 func Dilation2D(s *Scope, input Output, filter Output, strides []int64, rates []int64, padding string) Output {
 	attrs := opdef.Attrs{"strides": strides, "rates": rates, "padding": padding}
 	return out(s.Add("Dilation2D", []Arg{One(input), One(filter)}, attrs), 0)
 }
 
-// Dilation2DBackpropFilter: Computes the gradient of Dilation2D by its filter.
+// Dilation2DBackpropFilter computes the gradient of Dilation2D by its filter.
+//
+//	input           T
+//	filter          T
+//	outBackprop     T
+//	→
+//	filterBackprop  T
+//
+// where
+//
+//	T        float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
+//	strides  list(int), at least 4 of them
+//	rates    list(int), at least 4 of them
+//	padding  one of SAME, VALID
 func Dilation2DBackpropFilter(s *Scope, input Output, filter Output, outBackprop Output, strides []int64, rates []int64, padding string) Output {
 	attrs := opdef.Attrs{"strides": strides, "rates": rates, "padding": padding}
 	return out(s.Add("Dilation2DBackpropFilter", []Arg{One(input), One(filter), One(outBackprop)}, attrs), 0)
 }
 
-// Dilation2DBackpropInput: Computes the gradient of Dilation2D by its input.
+// Dilation2DBackpropInput computes the gradient of Dilation2D by its input.
+//
+//	input        T
+//	filter       T
+//	outBackprop  T
+//	→
+//	inBackprop   T
+//
+// where
+//
+//	T        float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
+//	strides  list(int), at least 4 of them
+//	rates    list(int), at least 4 of them
+//	padding  one of SAME, VALID
 func Dilation2DBackpropInput(s *Scope, input Output, filter Output, outBackprop Output, strides []int64, rates []int64, padding string) Output {
 	attrs := opdef.Attrs{"strides": strides, "rates": rates, "padding": padding}
 	return out(s.Add("Dilation2DBackpropInput", []Arg{One(input), One(filter), One(outBackprop)}, attrs), 0)
 }
 
-// DisableCopyOnRead: Does nothing: reading a variable copies nothing here.
+// DirectedInterleaveDatasetAttr is an optional argument of [DirectedInterleaveDataset].
+type DirectedInterleaveDatasetAttr func(opdef.Attrs)
+
+// DirectedInterleaveDatasetStopOnEmptyDataset sets the optional attribute stop_on_empty_dataset; the default is false.
+func DirectedInterleaveDatasetStopOnEmptyDataset(value bool) DirectedInterleaveDatasetAttr {
+	return func(a opdef.Attrs) { a["stop_on_empty_dataset"] = value }
+}
+
+// DirectedInterleaveDataset makes a dataset of elements of several datasets; the numbers in the first input say which gives the next.
+//
+//	selectorInputDataset  variant
+//	dataInputDatasets     N tensors of variant
+//	→
+//	handle                variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+//	N             int, at least 1
+func DirectedInterleaveDataset(s *Scope, selectorInputDataset Output, dataInputDatasets []Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...DirectedInterleaveDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DirectedInterleaveDataset", []Arg{One(selectorInputDataset), Many(dataInputDatasets)}, attrs), 0)
+}
+
+// DisableCopyOnRead does nothing: reading a variable copies nothing here.
+//
+//	resource  resource
 func DisableCopyOnRead(s *Scope, resource Output) *graph.Node {
 	return s.Add("DisableCopyOnRead", []Arg{One(resource)}, nil)
 }
 
-// Div: Divides x by y element by element, with broadcasting; integers are truncated toward zero.
+// Div divides x by y element by element, with broadcasting; integers are truncated toward zero.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, uint8, int8, uint16, int16, int32, uint32, uint64, int64, complex64, complex128
 func Div(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Div", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// DivNoNan: Divides x by y, and gives zero where y is zero.
+// DivNoNan divides x by y, and gives zero where y is zero.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  float16, float32, bfloat16, float64, complex64, complex128
 func DivNoNan(s *Scope, x Output, y Output) Output {
 	return out(s.Add("DivNoNan", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// DrawBoundingBoxes: Draws the outlines of boxes, given by their corners from 0 to 1, on images.
+// DrawBoundingBoxes draws the outlines of boxes, given by their corners from 0 to 1, on images.
+//
+//	images  T        [?,?,?,?]
+//	boxes   float32  [?,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  float32, float16
 func DrawBoundingBoxes(s *Scope, images Output, boxes Output) Output {
 	return out(s.Add("DrawBoundingBoxes", []Arg{One(images), One(boxes)}, nil), 0)
 }
 
-// DrawBoundingBoxesV2: Draws the outlines of boxes on images, in the given colors by turns.
+// DrawBoundingBoxesV2 draws the outlines of boxes on images, in the given colors by turns.
+//
+//	images  T  […,?,?,?]
+//	boxes   float32
+//	colors  float32
+//	→
+//	output  T  shape of images
+//
+// where
+//
+//	T  float32, float16
 func DrawBoundingBoxesV2(s *Scope, images Output, boxes Output, colors Output) Output {
 	return out(s.Add("DrawBoundingBoxesV2", []Arg{One(images), One(boxes), One(colors)}, nil), 0)
 }
 
-// DummyIterationCounter: Stands for a counter of iterations where there is none.
+// DummyIterationCounter stands for a counter of iterations where there is none.
+//
+//	handle  resource  []
 func DummyIterationCounter(s *Scope) Output {
 	return out(s.Add("DummyIterationCounter", nil, nil), 0)
 }
 
-// DummyMemoryCache: Stands for a cache where there is none.
+// DummyMemoryCache stands for a cache where there is none.
+//
+//	handle  resource  []
 func DummyMemoryCache(s *Scope) Output {
 	return out(s.Add("DummyMemoryCache", nil, nil), 0)
 }
 
-// DummySeedGenerator: Stands for a generator of seeds where there is none.
+// DummySeedGenerator stands for a generator of seeds where there is none.
+//
+//	handle  resource  []
 func DummySeedGenerator(s *Scope) Output {
 	return out(s.Add("DummySeedGenerator", nil, nil), 0)
 }
 
-// DynamicPartition: Deals rows out to several tensors: row i of data goes to the end of output partitions[i].
+// DynamicPartition deals rows out to several tensors: row i of data goes to the end of output partitions[i].
+//
+//	data        T
+//	partitions  int32
+//	→
+//	outputs     numPartitions tensors of T
+//
+// where
+//
+//	numPartitions  int, at least 1
+//	T              any type
 func DynamicPartition(s *Scope, data Output, partitions Output, numPartitions int64) []Output {
 	attrs := opdef.Attrs{"num_partitions": numPartitions}
 	return outArg(s.Add("DynamicPartition", []Arg{One(data), One(partitions)}, attrs), "outputs")
 }
 
-// DynamicStitch: Makes a tensor whose row indices[m][i] is data[m][i]; of several with one index, the last stands.
+// DynamicStitch makes a tensor whose row indices[m][i] is data[m][i]; of several with one index, the last stands.
+//
+//	indices  N tensors of int32
+//	data     N tensors of T
+//	→
+//	merged   T
+//
+// where
+//
+//	N  int, at least 1
+//	T  any type
 func DynamicStitch(s *Scope, indices []Output, data []Output) Output {
 	return out(s.Add("DynamicStitch", []Arg{Many(indices), Many(data)}, nil), 0)
 }
@@ -3262,7 +5580,20 @@ func EditDistanceNormalize(value bool) EditDistanceAttr {
 	return func(a opdef.Attrs) { a["normalize"] = value }
 }
 
-// EditDistance: Counts the insertions, deletions and replacements that make one sequence of another, for the sequences in the last dimension.
+// EditDistance counts the insertions, deletions and replacements that make one sequence of another, for the sequences in the last dimension.
+//
+//	hypothesisIndices  int64  [?,?]
+//	hypothesisValues   T      [?]
+//	hypothesisShape    int64  [?]
+//	truthIndices       int64  [?,?]
+//	truthValues        T      [?]
+//	truthShape         int64  [?]
+//	→
+//	output             float32
+//
+// where
+//
+//	T  any type
 func EditDistance(s *Scope, hypothesisIndices Output, hypothesisValues Output, hypothesisShape Output, truthIndices Output, truthValues Output, truthShape Output, optional ...EditDistanceAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3279,7 +5610,17 @@ func EigComputeV(value bool) EigAttr {
 	return func(a opdef.Attrs) { a["compute_v"] = value }
 }
 
-// Eig: Computes the eigenvalues of square matrices and unit vectors to them, in columns.
+// Eig computes the eigenvalues of square matrices and unit vectors to them, in columns.
+//
+//	input  T  […,?,?]
+//	→
+//	e      tout
+//	v      tout
+//
+// where
+//
+//	T     float32, float64, complex64, complex128
+//	tout  complex64, complex128
 func Eig(s *Scope, input Output, tout tensor.DType, optional ...EigAttr) (e Output, v Output) {
 	attrs := opdef.Attrs{"Tout": tout}
 	for _, set := range optional {
@@ -3289,18 +5630,45 @@ func Eig(s *Scope, input Output, tout tensor.DType, optional ...EigAttr) (e Outp
 	return out(node, 0), out(node, 1)
 }
 
-// Einsum: Sums products of the elements of one or two operands over the labels that the output does not name; "ij,jk->ik" is a matrix product.
+// Einsum sums products of the elements of one or two operands over the labels that the output does not name; "ij,jk->ik" is a matrix product.
+//
+//	inputs  N tensors of T
+//	→
+//	output  T
+//
+// where
+//
+//	equation  string
+//	N         int, at least 1
+//	T         any type
 func Einsum(s *Scope, inputs []Output, equation string) Output {
 	attrs := opdef.Attrs{"equation": equation}
 	return out(s.Add("Einsum", []Arg{Many(inputs)}, attrs), 0)
 }
 
-// Elu: Computes features where they are not negative and exp(features)-1 elsewhere.
+// Elu computes features where they are not negative and exp(features)-1 elsewhere.
+//
+//	features     T
+//	→
+//	activations  T  shape of features
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func Elu(s *Scope, features Output) Output {
 	return out(s.Add("Elu", []Arg{One(features)}, nil), 0)
 }
 
-// EluGrad: Computes the gradient of Elu from that of its output and its outputs.
+// EluGrad computes the gradient of Elu from that of its output and its outputs.
+//
+//	gradients  T
+//	outputs    T
+//	→
+//	backprops  T  shape of gradients
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func EluGrad(s *Scope, gradients Output, outputs Output) Output {
 	return out(s.Add("EluGrad", []Arg{One(gradients), One(outputs)}, nil), 0)
 }
@@ -3313,7 +5681,15 @@ func EmptyInit(value bool) EmptyAttr {
 	return func(a opdef.Attrs) { a["init"] = value }
 }
 
-// Empty: Makes a tensor whose elements are not set, or zero if init is true.
+// Empty makes a tensor whose elements are not set, or zero if init is true.
+//
+//	shape   int32  [?]
+//	→
+//	output  dtype
+//
+// where
+//
+//	dtype  any type
 func Empty(s *Scope, shape Output, dtype tensor.DType, optional ...EmptyAttr) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -3322,13 +5698,25 @@ func Empty(s *Scope, shape Output, dtype tensor.DType, optional ...EmptyAttr) Ou
 	return out(s.Add("Empty", []Arg{One(shape)}, attrs), 0)
 }
 
-// EmptyTensorList: Makes a list of tensors without elements, of which it may get at most so many, or any number if that is -1.
+// EmptyTensorList makes a list of tensors without elements, of which it may get at most so many, or any number if that is -1.
+//
+//	elementShape    shape_type
+//	maxNumElements  int32
+//	→
+//	handle          variant  []
+//
+// where
+//
+//	elementDtype  any type
+//	shape_type    int32, int64
 func EmptyTensorList(s *Scope, elementShape Output, maxNumElements Output, elementDtype tensor.DType) Output {
 	attrs := opdef.Attrs{"element_dtype": elementDtype}
 	return out(s.Add("EmptyTensorList", []Arg{One(elementShape), One(maxNumElements)}, attrs), 0)
 }
 
-// EmptyTensorMap: Makes a map of tensors without keys.
+// EmptyTensorMap makes a map of tensors without keys.
+//
+//	handle  variant  []
 func EmptyTensorMap(s *Scope) Output {
 	return out(s.Add("EmptyTensorMap", nil, nil), 0)
 }
@@ -3341,7 +5729,11 @@ func EncodeBase64Pad(value bool) EncodeBase64Attr {
 	return func(a opdef.Attrs) { a["pad"] = value }
 }
 
-// EncodeBase64: Encodes bytes in the form of Base64 that URLs and file names can hold.
+// EncodeBase64 encodes bytes in the form of Base64 that URLs and file names can hold.
+//
+//	input   string
+//	→
+//	output  string  shape of input
 func EncodeBase64(s *Scope, input Output, optional ...EncodeBase64Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3398,7 +5790,16 @@ func EncodeJpegXmpMetadata(value string) EncodeJpegAttr {
 	return func(a opdef.Attrs) { a["xmp_metadata"] = value }
 }
 
-// EncodeJpeg: Encodes an image as JPEG: baseline, colors at half the resolution.
+// EncodeJpeg encodes an image as JPEG: baseline, colors at half the resolution.
+//
+//	image     uint8   [?,?,?]
+//	→
+//	contents  string  []
+//
+// where
+//
+//	format        one of , grayscale, rgb
+//	density_unit  one of in, cm
 func EncodeJpeg(s *Scope, image Output, optional ...EncodeJpegAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3407,7 +5808,12 @@ func EncodeJpeg(s *Scope, image Output, optional ...EncodeJpegAttr) Output {
 	return out(s.Add("EncodeJpeg", []Arg{One(image)}, attrs), 0)
 }
 
-// EncodeJpegVariableQuality: Encodes an image as JPEG with the quality that an input gives.
+// EncodeJpegVariableQuality encodes an image as JPEG with the quality that an input gives.
+//
+//	images    uint8   [?,?,?]
+//	quality   int32
+//	→
+//	contents  string  []
 func EncodeJpegVariableQuality(s *Scope, images Output, quality Output) Output {
 	return out(s.Add("EncodeJpegVariableQuality", []Arg{One(images), One(quality)}, nil), 0)
 }
@@ -3420,7 +5826,15 @@ func EncodePngCompression(value int64) EncodePngAttr {
 	return func(a opdef.Attrs) { a["compression"] = value }
 }
 
-// EncodePng: Encodes images of 8 or 16 bits as PNG.
+// EncodePng encodes images of 8 or 16 bits as PNG.
+//
+//	image     T  […,?,?,?]
+//	→
+//	contents  string
+//
+// where
+//
+//	T  uint8, uint16
 func EncodePng(s *Scope, image Output, optional ...EncodePngAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3429,12 +5843,26 @@ func EncodePng(s *Scope, image Output, optional ...EncodePngAttr) Output {
 	return out(s.Add("EncodePng", []Arg{One(image)}, attrs), 0)
 }
 
-// EncodeWav: Encodes audio from -1 to 1, [samples, channels], as a WAV file of 16-bit samples.
+// EncodeWav encodes audio from -1 to 1, [samples, channels], as a WAV file of 16-bit samples.
+//
+//	audio       float32  [?,?]
+//	sampleRate  int32    []
+//	→
+//	contents    string   []
 func EncodeWav(s *Scope, audio Output, sampleRate Output) Output {
 	return out(s.Add("EncodeWav", []Arg{One(audio), One(sampleRate)}, nil), 0)
 }
 
-// EnsureShape: Passes its input on after checking that it has the given partial shape.
+// EnsureShape passes its input on after checking that it has the given partial shape.
+//
+//	input   T
+//	→
+//	output  T
+//
+// where
+//
+//	shape  shape
+//	T      any type
 func EnsureShape(s *Scope, input Output, shape tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"shape": shape}
 	return out(s.Add("EnsureShape", []Arg{One(input)}, attrs), 0)
@@ -3453,7 +5881,16 @@ func EnterParallelIterations(value int64) EnterAttr {
 	return func(a opdef.Attrs) { a["parallel_iterations"] = value }
 }
 
-// Enter: Brings a value into iteration 0 of a new instance of the frame frame_name, or into all of its iterations if is_constant.
+// Enter brings a value into iteration 0 of a new instance of the frame frame_name, or into all of its iterations if is_constant.
+//
+//	data    T
+//	→
+//	output  T
+//
+// where
+//
+//	T          any type
+//	frameName  string
 func Enter(s *Scope, data Output, frameName string, optional ...EnterAttr) Output {
 	attrs := opdef.Attrs{"frame_name": frameName}
 	for _, set := range optional {
@@ -3471,6 +5908,15 @@ func EqualIncompatibleShapeError(value bool) EqualAttr {
 }
 
 // Equal: Whether x and y are equal, element by element, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    bool
+//
+// where
+//
+//	T  any type
 func Equal(s *Scope, x Output, y Output, optional ...EqualAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3480,16 +5926,40 @@ func Equal(s *Scope, x Output, y Output, optional ...EqualAttr) Output {
 }
 
 // Erf: The error function of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func Erf(s *Scope, x Output) Output {
 	return out(s.Add("Erf", []Arg{One(x)}, nil), 0)
 }
 
 // Erfc: 1 - erf(x) for every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func Erfc(s *Scope, x Output) Output {
 	return out(s.Add("Erfc", []Arg{One(x)}, nil), 0)
 }
 
 // Erfinv: The inverse of the error function.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func Erfinv(s *Scope, x Output) Output {
 	return out(s.Add("Erfinv", []Arg{One(x)}, nil), 0)
 }
@@ -3503,6 +5973,16 @@ func EuclideanNormKeepDims(value bool) EuclideanNormAttr {
 }
 
 // EuclideanNorm: The root of the sum of squares of elements along dimensions. keep_dims leaves them with size 1.
+//
+//	input             T
+//	reductionIndices  Tidx
+//	→
+//	output            T
+//
+// where
+//
+//	T     float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tidx  int32, int64
 func EuclideanNorm(s *Scope, input Output, reductionIndices Output, optional ...EuclideanNormAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3511,32 +5991,526 @@ func EuclideanNorm(s *Scope, input Output, reductionIndices Output, optional ...
 	return out(s.Add("EuclideanNorm", []Arg{One(input), One(reductionIndices)}, attrs), 0)
 }
 
-// Exit: Brings a value out of a frame into the frame around it.
+// Exit brings a value out of a frame into the frame around it.
+//
+//	data    T
+//	→
+//	output  T  shape of data
+//
+// where
+//
+//	T  any type
 func Exit(s *Scope, data Output) Output {
 	return out(s.Add("Exit", []Arg{One(data)}, nil), 0)
 }
 
 // Exp: e to the power of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Exp(s *Scope, x Output) Output {
 	return out(s.Add("Exp", []Arg{One(x)}, nil), 0)
 }
 
-// ExpandDims: Inserts a dimension of size 1 before axis dim, or counted from the end if dim is negative.
+// ExpandDims inserts a dimension of size 1 before axis dim, or counted from the end if dim is negative.
+//
+//	input   T
+//	dim     Tdim
+//	→
+//	output  T
+//
+// where
+//
+//	T     any type
+//	Tdim  int32, int64
 func ExpandDims(s *Scope, input Output, dim Output) Output {
 	return out(s.Add("ExpandDims", []Arg{One(input), One(dim)}, nil), 0)
 }
 
-// ExperimentalDatasetCardinality: Gives the number of elements of a dataset: -1 if there is no end of them, -2 if it is not known.
+// ExperimentalBytesProducedStatsDataset gives a dataset whose sizes may be recorded.
+//
+//	inputDataset  variant
+//	tag           string
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalBytesProducedStatsDataset(s *Scope, inputDataset Output, tag Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalBytesProducedStatsDataset", []Arg{One(inputDataset), One(tag)}, attrs), 0)
+}
+
+// ExperimentalCSVDataset makes a dataset of the records of files of comma-separated values; a field that is empty has its default.
+//
+//	filenames        string
+//	compressionType  string
+//	bufferSize       int64
+//	header           bool
+//	fieldDelim       string
+//	useQuoteDelim    bool
+//	naValue          string
+//	selectCols       int64
+//	recordDefaults   tensors of the types output_types
+//	→
+//	handle           variant
+//
+// where
+//
+//	output_types  float32, float64, int32, int64, string
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalCSVDataset(s *Scope, filenames Output, compressionType Output, bufferSize Output, header Output, fieldDelim Output, useQuoteDelim Output, naValue Output, selectCols Output, recordDefaults []Output, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_shapes": outputShapes}
+	return out(s.Add("ExperimentalCSVDataset", []Arg{One(filenames), One(compressionType), One(bufferSize), One(header), One(fieldDelim), One(useQuoteDelim), One(naValue), One(selectCols), Many(recordDefaults)}, attrs), 0)
+}
+
+// ExperimentalDatasetCardinality gives the number of elements of a dataset: -1 if there is no end of them, -2 if it is not known.
+//
+//	inputDataset  variant
+//	→
+//	cardinality   int64  []
 func ExperimentalDatasetCardinality(s *Scope, inputDataset Output) Output {
 	return out(s.Add("ExperimentalDatasetCardinality", []Arg{One(inputDataset)}, nil), 0)
 }
 
+// ExperimentalDatasetToTFRecord writes the elements of a dataset, which are strings, to a file of records.
+//
+//	inputDataset     variant
+//	filename         string
+//	compressionType  string
+func ExperimentalDatasetToTFRecord(s *Scope, inputDataset Output, filename Output, compressionType Output) *graph.Node {
+	return s.Add("ExperimentalDatasetToTFRecord", []Arg{One(inputDataset), One(filename), One(compressionType)}, nil)
+}
+
+// ExperimentalDenseToSparseBatchDataset makes a dataset of batches of elements, which are sparse tensors, packed as SerializeSparse packs them into variants.
+//
+//	inputDataset  variant
+//	batchSize     int64
+//	rowShape      int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalDenseToSparseBatchDataset(s *Scope, inputDataset Output, batchSize Output, rowShape Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalDenseToSparseBatchDataset", []Arg{One(inputDataset), One(batchSize), One(rowShape)}, attrs), 0)
+}
+
+// ExperimentalDirectedInterleaveDataset makes a dataset of elements of several datasets; the numbers in the first input say which gives the next.
+//
+//	selectorInputDataset  variant
+//	dataInputDatasets     N tensors of variant
+//	→
+//	handle                variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+//	N             int, at least 1
+func ExperimentalDirectedInterleaveDataset(s *Scope, selectorInputDataset Output, dataInputDatasets []Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalDirectedInterleaveDataset", []Arg{One(selectorInputDataset), Many(dataInputDatasets)}, attrs), 0)
+}
+
+// ExperimentalGroupByReducerDataset makes a dataset of what functions make of all elements with one key, in the order of the keys.
+//
+//	inputDataset                variant
+//	keyFuncOtherArguments       tensors of the types Tkey_func_other_arguments
+//	initFuncOtherArguments      tensors of the types Tinit_func_other_arguments
+//	reduceFuncOtherArguments    tensors of the types Treduce_func_other_arguments
+//	finalizeFuncOtherArguments  tensors of the types Tfinalize_func_other_arguments
+//	→
+//	handle                      variant
+//
+// where
+//
+//	keyFunc                         func
+//	initFunc                        func
+//	reduceFunc                      func
+//	finalizeFunc                    func
+//	Tkey_func_other_arguments       any type, at least 0 of them
+//	Tinit_func_other_arguments      any type, at least 0 of them
+//	Treduce_func_other_arguments    any type, at least 0 of them
+//	Tfinalize_func_other_arguments  any type, at least 0 of them
+//	outputTypes                     any type, at least 1 of them
+//	outputShapes                    list(shape), at least 1 of them
+func ExperimentalGroupByReducerDataset(s *Scope, inputDataset Output, keyFuncOtherArguments []Output, initFuncOtherArguments []Output, reduceFuncOtherArguments []Output, finalizeFuncOtherArguments []Output, keyFunc opdef.Func, initFunc opdef.Func, reduceFunc opdef.Func, finalizeFunc opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"key_func": keyFunc, "init_func": initFunc, "reduce_func": reduceFunc, "finalize_func": finalizeFunc, "output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalGroupByReducerDataset", []Arg{One(inputDataset), Many(keyFuncOtherArguments), Many(initFuncOtherArguments), Many(reduceFuncOtherArguments), Many(finalizeFuncOtherArguments)}, attrs), 0)
+}
+
+// ExperimentalGroupByWindowDataset makes a dataset of the datasets that a function makes of windows of elements with one key.
+//
+//	inputDataset                  variant
+//	keyFuncOtherArguments         tensors of the types Tkey_func_other_arguments
+//	reduceFuncOtherArguments      tensors of the types Treduce_func_other_arguments
+//	windowSizeFuncOtherArguments  tensors of the types Twindow_size_func_other_arguments
+//	→
+//	handle                        variant
+//
+// where
+//
+//	keyFunc                            func
+//	reduceFunc                         func
+//	windowSizeFunc                     func
+//	Tkey_func_other_arguments          any type, at least 0 of them
+//	Treduce_func_other_arguments       any type, at least 0 of them
+//	Twindow_size_func_other_arguments  any type, at least 0 of them
+//	outputTypes                        any type, at least 1 of them
+//	outputShapes                       list(shape), at least 1 of them
+func ExperimentalGroupByWindowDataset(s *Scope, inputDataset Output, keyFuncOtherArguments []Output, reduceFuncOtherArguments []Output, windowSizeFuncOtherArguments []Output, keyFunc opdef.Func, reduceFunc opdef.Func, windowSizeFunc opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"key_func": keyFunc, "reduce_func": reduceFunc, "window_size_func": windowSizeFunc, "output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalGroupByWindowDataset", []Arg{One(inputDataset), Many(keyFuncOtherArguments), Many(reduceFuncOtherArguments), Many(windowSizeFuncOtherArguments)}, attrs), 0)
+}
+
+// ExperimentalIgnoreErrorsDatasetAttr is an optional argument of [ExperimentalIgnoreErrorsDataset].
+type ExperimentalIgnoreErrorsDatasetAttr func(opdef.Attrs)
+
+// ExperimentalIgnoreErrorsDatasetLogWarning sets the optional attribute log_warning; the default is false.
+func ExperimentalIgnoreErrorsDatasetLogWarning(value bool) ExperimentalIgnoreErrorsDatasetAttr {
+	return func(a opdef.Attrs) { a["log_warning"] = value }
+}
+
+// ExperimentalIgnoreErrorsDataset makes a dataset of the elements of another that can be made without an error.
+//
+//	inputDataset  variant
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalIgnoreErrorsDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ExperimentalIgnoreErrorsDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ExperimentalIgnoreErrorsDataset", []Arg{One(inputDataset)}, attrs), 0)
+}
+
+// ExperimentalLatencyStatsDataset gives a dataset whose latencies may be recorded.
+//
+//	inputDataset  variant
+//	tag           string
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalLatencyStatsDataset(s *Scope, inputDataset Output, tag Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalLatencyStatsDataset", []Arg{One(inputDataset), One(tag)}, attrs), 0)
+}
+
+// ExperimentalMapAndBatchDatasetAttr is an optional argument of [ExperimentalMapAndBatchDataset].
+type ExperimentalMapAndBatchDatasetAttr func(opdef.Attrs)
+
+// ExperimentalMapAndBatchDatasetPreserveCardinality sets the optional attribute preserve_cardinality; the default is false.
+func ExperimentalMapAndBatchDatasetPreserveCardinality(value bool) ExperimentalMapAndBatchDatasetAttr {
+	return func(a opdef.Attrs) { a["preserve_cardinality"] = value }
+}
+
+// ExperimentalMapAndBatchDataset makes a dataset of batches of what a function makes of elements, calling it for several at once.
+//
+//	inputDataset      variant
+//	otherArguments    tensors of the types Targuments
+//	batchSize         int64
+//	numParallelCalls  int64
+//	dropRemainder     bool
+//	→
+//	handle            variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalMapAndBatchDataset(s *Scope, inputDataset Output, otherArguments []Output, batchSize Output, numParallelCalls Output, dropRemainder Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ExperimentalMapAndBatchDatasetAttr) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ExperimentalMapAndBatchDataset", []Arg{One(inputDataset), Many(otherArguments), One(batchSize), One(numParallelCalls), One(dropRemainder)}, attrs), 0)
+}
+
+// ExperimentalMatchingFilesDataset makes a dataset of the names of the files that match patterns, in order.
+//
+//	patterns  string
+//	→
+//	handle    variant  []
+func ExperimentalMatchingFilesDataset(s *Scope, patterns Output) Output {
+	return out(s.Add("ExperimentalMatchingFilesDataset", []Arg{One(patterns)}, nil), 0)
+}
+
+// ExperimentalMaxIntraOpParallelismDataset gives a dataset whose functions use a bounded number of threads.
+//
+//	inputDataset           variant
+//	maxIntraOpParallelism  int64
+//	→
+//	handle                 variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalMaxIntraOpParallelismDataset(s *Scope, inputDataset Output, maxIntraOpParallelism Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalMaxIntraOpParallelismDataset", []Arg{One(inputDataset), One(maxIntraOpParallelism)}, attrs), 0)
+}
+
+// ExperimentalNonSerializableDataset gives a dataset whose iterators need not be saved.
+//
+//	inputDataset  variant
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalNonSerializableDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalNonSerializableDataset", []Arg{One(inputDataset)}, attrs), 0)
+}
+
+// ExperimentalParallelInterleaveDataset makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+//
+//	inputDataset           variant
+//	otherArguments         tensors of the types Targuments
+//	cycleLength            int64
+//	blockLength            int64
+//	sloppy                 bool
+//	bufferOutputElements   int64
+//	prefetchInputElements  int64
+//	→
+//	handle                 variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalParallelInterleaveDataset(s *Scope, inputDataset Output, otherArguments []Output, cycleLength Output, blockLength Output, sloppy Output, bufferOutputElements Output, prefetchInputElements Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalParallelInterleaveDataset", []Arg{One(inputDataset), Many(otherArguments), One(cycleLength), One(blockLength), One(sloppy), One(bufferOutputElements), One(prefetchInputElements)}, attrs), 0)
+}
+
+// ExperimentalParseExampleDatasetAttr is an optional argument of [ExperimentalParseExampleDataset].
+type ExperimentalParseExampleDatasetAttr func(opdef.Attrs)
+
+// ExperimentalParseExampleDatasetSloppy sets the optional attribute sloppy; the default is false.
+func ExperimentalParseExampleDatasetSloppy(value bool) ExperimentalParseExampleDatasetAttr {
+	return func(a opdef.Attrs) { a["sloppy"] = value }
+}
+
+// ExperimentalParseExampleDataset makes a dataset of the features of serialized Examples, of which each element of the input is a vector.
+//
+//	inputDataset      variant
+//	numParallelCalls  int64
+//	denseDefaults     tensors of the types Tdense
+//	→
+//	handle            variant
+//
+// where
+//
+//	sparseKeys    list(string), at least 0 of them
+//	denseKeys     list(string), at least 0 of them
+//	sparseTypes   float32, int64, string
+//	Tdense        float32, int64, string
+//	denseShapes   list(shape), at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalParseExampleDataset(s *Scope, inputDataset Output, numParallelCalls Output, denseDefaults []Output, sparseKeys []string, denseKeys []string, sparseTypes []tensor.DType, denseShapes []tensor.PartialShape, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ExperimentalParseExampleDatasetAttr) Output {
+	attrs := opdef.Attrs{"sparse_keys": sparseKeys, "dense_keys": denseKeys, "sparse_types": sparseTypes, "dense_shapes": denseShapes, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ExperimentalParseExampleDataset", []Arg{One(inputDataset), One(numParallelCalls), Many(denseDefaults)}, attrs), 0)
+}
+
+// ExperimentalPrivateThreadPoolDataset gives a dataset whose functions use threads of their own.
+//
+//	inputDataset  variant
+//	numThreads    int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalPrivateThreadPoolDataset(s *Scope, inputDataset Output, numThreads Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalPrivateThreadPoolDataset", []Arg{One(inputDataset), One(numThreads)}, attrs), 0)
+}
+
+// ExperimentalRandomDataset makes a dataset of random numbers of 32 bits, without an end.
+//
+//	seed    int64
+//	seed2   int64
+//	→
+//	handle  variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalRandomDataset(s *Scope, seed Output, seed2 Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalRandomDataset", []Arg{One(seed), One(seed2)}, attrs), 0)
+}
+
+// ExperimentalScanDatasetAttr is an optional argument of [ExperimentalScanDataset].
+type ExperimentalScanDatasetAttr func(opdef.Attrs)
+
+// ExperimentalScanDatasetPreserveCardinality sets the optional attribute preserve_cardinality; the default is false.
+func ExperimentalScanDatasetPreserveCardinality(value bool) ExperimentalScanDatasetAttr {
+	return func(a opdef.Attrs) { a["preserve_cardinality"] = value }
+}
+
+// ExperimentalScanDataset makes a dataset of what a function makes of the elements of another and the state that the call before gave.
+//
+//	inputDataset    variant
+//	initialState    tensors of the types Tstate
+//	otherArguments  tensors of the types Targuments
+//	→
+//	handle          variant
+//
+// where
+//
+//	f             func
+//	Tstate        any type, at least 1 of them
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalScanDataset(s *Scope, inputDataset Output, initialState []Output, otherArguments []Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ExperimentalScanDatasetAttr) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ExperimentalScanDataset", []Arg{One(inputDataset), Many(initialState), Many(otherArguments)}, attrs), 0)
+}
+
+// ExperimentalSleepDataset makes a dataset of the elements of another, each after a pause.
+//
+//	inputDataset       variant
+//	sleepMicroseconds  int64
+//	→
+//	handle             variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalSleepDataset(s *Scope, inputDataset Output, sleepMicroseconds Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalSleepDataset", []Arg{One(inputDataset), One(sleepMicroseconds)}, attrs), 0)
+}
+
+// ExperimentalSlidingWindowDataset makes a dataset of batches of elements, each begun a number of elements after the one before.
+//
+//	inputDataset  variant
+//	windowSize    int64
+//	windowShift   int64
+//	windowStride  int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalSlidingWindowDataset(s *Scope, inputDataset Output, windowSize Output, windowShift Output, windowStride Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalSlidingWindowDataset", []Arg{One(inputDataset), One(windowSize), One(windowShift), One(windowStride)}, attrs), 0)
+}
+
+// ExperimentalTakeWhileDataset makes a dataset of the elements before the first for which a function does not hold.
+//
+//	inputDataset    variant
+//	otherArguments  tensors of the types Targuments
+//	→
+//	handle          variant
+//
+// where
+//
+//	predicate     func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalTakeWhileDataset(s *Scope, inputDataset Output, otherArguments []Output, predicate opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"predicate": predicate, "output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalTakeWhileDataset", []Arg{One(inputDataset), Many(otherArguments)}, attrs), 0)
+}
+
+// ExperimentalUnbatchDataset makes a dataset of the rows of elements.
+//
+//	inputDataset  variant
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalUnbatchDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalUnbatchDataset", []Arg{One(inputDataset)}, attrs), 0)
+}
+
+// ExperimentalUniqueDataset makes a dataset of the elements that did not come before.
+//
+//	inputDataset  variant
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalUniqueDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalUniqueDataset", []Arg{One(inputDataset)}, attrs), 0)
+}
+
 // Expint: The exponential integral Ei.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func Expint(s *Scope, x Output) Output {
 	return out(s.Add("Expint", []Arg{One(x)}, nil), 0)
 }
 
 // Expm1: exp(x)-1 for every element, accurate near zero.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Expm1(s *Scope, x Output) Output {
 	return out(s.Add("Expm1", []Arg{One(x)}, nil), 0)
 }
@@ -3564,7 +6538,13 @@ func ExtractGlimpseNoise(value string) ExtractGlimpseAttr {
 	return func(a opdef.Attrs) { a["noise"] = value }
 }
 
-// ExtractGlimpse: Cuts a window of one size out of each image, at its own place; what lies outside is noise.
+// ExtractGlimpse cuts a window of one size out of each image, at its own place; what lies outside is noise.
+//
+//	input    float32  [?,?,?,?]
+//	size     int32    [?]
+//	offsets  float32  [?,?]
+//	→
+//	glimpse  float32  [?,?,?,?]
 func ExtractGlimpse(s *Scope, input Output, size Output, offsets Output, optional ...ExtractGlimpseAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3596,7 +6576,13 @@ func ExtractGlimpseV2Noise(value string) ExtractGlimpseV2Attr {
 	return func(a opdef.Attrs) { a["noise"] = value }
 }
 
-// ExtractGlimpseV2: Cuts a window of one size out of each image, at its own place; what lies outside is noise.
+// ExtractGlimpseV2 cuts a window of one size out of each image, at its own place; what lies outside is noise.
+//
+//	input    float32  [?,?,?,?]
+//	size     int32    [?]
+//	offsets  float32  [?,?]
+//	→
+//	glimpse  float32  [?,?,?,?]
 func ExtractGlimpseV2(s *Scope, input Output, size Output, offsets Output, optional ...ExtractGlimpseV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3605,7 +6591,19 @@ func ExtractGlimpseV2(s *Scope, input Output, size Output, offsets Output, optio
 	return out(s.Add("ExtractGlimpseV2", []Arg{One(input), One(size), One(offsets)}, attrs), 0)
 }
 
-// ExtractImagePatches: Puts the patch of an image around each place in the depth of that place.
+// ExtractImagePatches puts the patch of an image around each place in the depth of that place.
+//
+//	images   T  [?,?,?,?]
+//	→
+//	patches  T  [?,?,?,?]
+//
+// where
+//
+//	ksizes   list(int), at least 4 of them
+//	strides  list(int), at least 4 of them
+//	rates    list(int), at least 4 of them
+//	T        bfloat16, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128, bool
+//	padding  one of SAME, VALID
 func ExtractImagePatches(s *Scope, images Output, ksizes []int64, strides []int64, rates []int64, padding string) Output {
 	attrs := opdef.Attrs{"ksizes": ksizes, "strides": strides, "rates": rates, "padding": padding}
 	return out(s.Add("ExtractImagePatches", []Arg{One(images)}, attrs), 0)
@@ -3619,7 +6617,15 @@ func ExtractJpegShapeOutputType(value tensor.DType) ExtractJpegShapeAttr {
 	return func(a opdef.Attrs) { a["output_type"] = value }
 }
 
-// ExtractJpegShape: Reads the height, width and channels of a JPEG image from its header.
+// ExtractJpegShape reads the height, width and channels of a JPEG image from its header.
+//
+//	contents    string       []
+//	→
+//	imageShape  output_type  [3]
+//
+// where
+//
+//	output_type  int32, int64
 func ExtractJpegShape(s *Scope, contents Output, optional ...ExtractJpegShapeAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3628,23 +6634,58 @@ func ExtractJpegShape(s *Scope, contents Output, optional ...ExtractJpegShapeAtt
 	return out(s.Add("ExtractJpegShape", []Arg{One(contents)}, attrs), 0)
 }
 
-// ExtractVolumePatches: Puts the patch of a volume around each place in the depth of that place.
+// ExtractVolumePatches puts the patch of a volume around each place in the depth of that place.
+//
+//	input    T  [?,?,?,?,?]
+//	→
+//	patches  T  [?,?,?,?,?]
+//
+// where
+//
+//	ksizes   list(int), at least 5 of them
+//	strides  list(int), at least 5 of them
+//	T        float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
+//	padding  one of SAME, VALID
 func ExtractVolumePatches(s *Scope, input Output, ksizes []int64, strides []int64, padding string) Output {
 	attrs := opdef.Attrs{"ksizes": ksizes, "strides": strides, "padding": padding}
 	return out(s.Add("ExtractVolumePatches", []Arg{One(input)}, attrs), 0)
 }
 
 // FFT: The discrete Fourier transform over the last dimension.
+//
+//	input   Tcomplex  […,?]
+//	→
+//	output  Tcomplex  shape of input
+//
+// where
+//
+//	Tcomplex  complex64, complex128
 func FFT(s *Scope, input Output) Output {
 	return out(s.Add("FFT", []Arg{One(input)}, nil), 0)
 }
 
 // FFT2D: The discrete Fourier transform over the last 2 dimensions.
+//
+//	input   Tcomplex  […,?,?]
+//	→
+//	output  Tcomplex  shape of input
+//
+// where
+//
+//	Tcomplex  complex64, complex128
 func FFT2D(s *Scope, input Output) Output {
 	return out(s.Add("FFT2D", []Arg{One(input)}, nil), 0)
 }
 
 // FFT3D: The discrete Fourier transform over the last 3 dimensions.
+//
+//	input   Tcomplex  […,?,?,?]
+//	→
+//	output  Tcomplex  shape of input
+//
+// where
+//
+//	Tcomplex  complex64, complex128
 func FFT3D(s *Scope, input Output) Output {
 	return out(s.Add("FFT3D", []Arg{One(input)}, nil), 0)
 }
@@ -3672,7 +6713,13 @@ func FIFOQueueSharedName(value string) FIFOQueueAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// FIFOQueue: Gives a queue whose elements leave in the order in which they came.
+// FIFOQueue gives a queue whose elements leave in the order in which they came.
+//
+//	handle  variable of string
+//
+// where
+//
+//	componentTypes  any type, at least 1 of them
 func FIFOQueue(s *Scope, componentTypes []tensor.DType, optional ...FIFOQueueAttr) Output {
 	attrs := opdef.Attrs{"component_types": componentTypes}
 	for _, set := range optional {
@@ -3704,7 +6751,13 @@ func FIFOQueueV2SharedName(value string) FIFOQueueV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// FIFOQueueV2: Gives a queue whose elements leave in the order in which they came.
+// FIFOQueueV2 gives a queue whose elements leave in the order in which they came.
+//
+//	handle  resource
+//
+// where
+//
+//	componentTypes  any type, at least 1 of them
 func FIFOQueueV2(s *Scope, componentTypes []tensor.DType, optional ...FIFOQueueV2Attr) Output {
 	attrs := opdef.Attrs{"component_types": componentTypes}
 	for _, set := range optional {
@@ -3713,7 +6766,14 @@ func FIFOQueueV2(s *Scope, componentTypes []tensor.DType, optional ...FIFOQueueV
 	return out(s.Add("FIFOQueueV2", nil, attrs), 0)
 }
 
-// FakeParam: Stands for a value that only the other branch of a condition has. Unknown dimensions are 0.
+// FakeParam stands for a value that only the other branch of a condition has. Unknown dimensions are 0.
+//
+//	output  dtype
+//
+// where
+//
+//	dtype  any type
+//	shape  shape
 func FakeParam(s *Scope, dtype tensor.DType, shape tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"dtype": dtype, "shape": shape}
 	return out(s.Add("FakeParam", nil, attrs), 0)
@@ -3742,7 +6802,11 @@ func FakeQuantWithMinMaxArgsNarrowRange(value bool) FakeQuantWithMinMaxArgsAttr 
 	return func(a opdef.Attrs) { a["narrow_range"] = value }
 }
 
-// FakeQuantWithMinMaxArgs: Rounds numbers to the steps of a range, in which 0 is a step.
+// FakeQuantWithMinMaxArgs rounds numbers to the steps of a range, in which 0 is a step.
+//
+//	inputs   float32
+//	→
+//	outputs  float32  shape of inputs
 func FakeQuantWithMinMaxArgs(s *Scope, inputs Output, optional ...FakeQuantWithMinMaxArgsAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3774,7 +6838,12 @@ func FakeQuantWithMinMaxArgsGradientNarrowRange(value bool) FakeQuantWithMinMaxA
 	return func(a opdef.Attrs) { a["narrow_range"] = value }
 }
 
-// FakeQuantWithMinMaxArgsGradient: Computes the gradient of FakeQuantWithMinMaxArgs, which is that of its output where the input is in the range.
+// FakeQuantWithMinMaxArgsGradient computes the gradient of FakeQuantWithMinMaxArgs, which is that of its output where the input is in the range.
+//
+//	gradients  float32
+//	inputs     float32
+//	→
+//	backprops  float32  shape of gradients
 func FakeQuantWithMinMaxArgsGradient(s *Scope, gradients Output, inputs Output, optional ...FakeQuantWithMinMaxArgsGradientAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3796,7 +6865,13 @@ func FakeQuantWithMinMaxVarsNarrowRange(value bool) FakeQuantWithMinMaxVarsAttr 
 	return func(a opdef.Attrs) { a["narrow_range"] = value }
 }
 
-// FakeQuantWithMinMaxVars: Rounds numbers to the steps of a range, in which 0 is a step.
+// FakeQuantWithMinMaxVars rounds numbers to the steps of a range, in which 0 is a step.
+//
+//	inputs   float32
+//	min      float32  []
+//	max      float32  []
+//	→
+//	outputs  float32  shape of inputs
 func FakeQuantWithMinMaxVars(s *Scope, inputs Output, min Output, max Output, optional ...FakeQuantWithMinMaxVarsAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3818,7 +6893,16 @@ func FakeQuantWithMinMaxVarsGradientNarrowRange(value bool) FakeQuantWithMinMaxV
 	return func(a opdef.Attrs) { a["narrow_range"] = value }
 }
 
-// FakeQuantWithMinMaxVarsGradient: Computes the gradient of FakeQuantWithMinMaxVars, which is that of its output where the input is in the range.
+// FakeQuantWithMinMaxVarsGradient computes the gradient of FakeQuantWithMinMaxVars, which is that of its output where the input is in the range.
+//
+//	gradients          float32
+//	inputs             float32
+//	min                float32  []
+//	max                float32  []
+//	→
+//	backpropsWrtInput  float32  shape of gradients
+//	backpropWrtMin     float32  []
+//	backpropWrtMax     float32  []
 func FakeQuantWithMinMaxVarsGradient(s *Scope, gradients Output, inputs Output, min Output, max Output, optional ...FakeQuantWithMinMaxVarsGradientAttr) (backpropsWrtInput Output, backpropWrtMin Output, backpropWrtMax Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3841,7 +6925,13 @@ func FakeQuantWithMinMaxVarsPerChannelNarrowRange(value bool) FakeQuantWithMinMa
 	return func(a opdef.Attrs) { a["narrow_range"] = value }
 }
 
-// FakeQuantWithMinMaxVarsPerChannel: Rounds numbers to the steps of a range, in which 0 is a step. Each channel, the last dimension, has a range of its own.
+// FakeQuantWithMinMaxVarsPerChannel rounds numbers to the steps of a range, in which 0 is a step. Each channel, the last dimension, has a range of its own.
+//
+//	inputs   float32  […,?]
+//	min      float32  [?]
+//	max      float32  [?]
+//	→
+//	outputs  float32  shape of inputs
 func FakeQuantWithMinMaxVarsPerChannel(s *Scope, inputs Output, min Output, max Output, optional ...FakeQuantWithMinMaxVarsPerChannelAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3863,7 +6953,16 @@ func FakeQuantWithMinMaxVarsPerChannelGradientNarrowRange(value bool) FakeQuantW
 	return func(a opdef.Attrs) { a["narrow_range"] = value }
 }
 
-// FakeQuantWithMinMaxVarsPerChannelGradient: Computes the gradient of FakeQuantWithMinMaxVarsPerChannel, which is that of its output where the input is in the range.
+// FakeQuantWithMinMaxVarsPerChannelGradient computes the gradient of FakeQuantWithMinMaxVarsPerChannel, which is that of its output where the input is in the range.
+//
+//	gradients          float32
+//	inputs             float32
+//	min                float32  [?]
+//	max                float32  [?]
+//	→
+//	backpropsWrtInput  float32  shape of gradients
+//	backpropWrtMin     float32  [?]
+//	backpropWrtMax     float32  [?]
 func FakeQuantWithMinMaxVarsPerChannelGradient(s *Scope, gradients Output, inputs Output, min Output, max Output, optional ...FakeQuantWithMinMaxVarsPerChannelGradientAttr) (backpropsWrtInput Output, backpropWrtMin Output, backpropWrtMax Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3873,12 +6972,26 @@ func FakeQuantWithMinMaxVarsPerChannelGradient(s *Scope, gradients Output, input
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// FakeQueue: Gives a reference in the old form to the queue behind a handle.
+// FakeQueue gives a reference in the old form to the queue behind a handle.
+//
+//	resource  resource
+//	→
+//	handle    variable of string  [2]
 func FakeQueue(s *Scope, resource Output) Output {
 	return out(s.Add("FakeQueue", []Arg{One(resource)}, nil), 0)
 }
 
-// Fill: Makes a tensor of shape dims with every element equal to value.
+// Fill makes a tensor of shape dims with every element equal to value.
+//
+//	dims    index_type  [?]
+//	value   T           []
+//	→
+//	output  T
+//
+// where
+//
+//	T           any type
+//	index_type  int32, int64
 func Fill(s *Scope, dims Output, value Output) Output {
 	return out(s.Add("Fill", []Arg{One(dims), One(value)}, nil), 0)
 }
@@ -3891,7 +7004,19 @@ func FilterDatasetMetadata(value string) FilterDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// FilterDataset: Makes a dataset of the elements for which a function holds.
+// FilterDataset makes a dataset of the elements for which a function holds.
+//
+//	inputDataset    variant
+//	otherArguments  tensors of the types Targuments
+//	→
+//	handle          variant
+//
+// where
+//
+//	predicate     func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func FilterDataset(s *Scope, inputDataset Output, otherArguments []Output, predicate opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...FilterDatasetAttr) Output {
 	attrs := opdef.Attrs{"predicate": predicate, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -3908,7 +7033,16 @@ func FinalizeDatasetHasCapturedRef(value bool) FinalizeDatasetAttr {
 	return func(a opdef.Attrs) { a["has_captured_ref"] = value }
 }
 
-// FinalizeDataset: Gives a dataset that is ready to be iterated over.
+// FinalizeDataset gives a dataset that is ready to be iterated over.
+//
+//	inputDataset  variant
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func FinalizeDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...FinalizeDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -3917,7 +7051,16 @@ func FinalizeDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, 
 	return out(s.Add("FinalizeDataset", []Arg{One(inputDataset)}, attrs), 0)
 }
 
-// Fingerprint: Computes fingerprints, 8 bytes each, of the rows of the first dimension.
+// Fingerprint computes fingerprints, 8 bytes each, of the rows of the first dimension.
+//
+//	data         T       […,?]
+//	method       string  []
+//	→
+//	fingerprint  uint8   [?,?]
+//
+// where
+//
+//	T  any type
 func Fingerprint(s *Scope, data Output, method Output) Output {
 	return out(s.Add("Fingerprint", []Arg{One(data), One(method)}, nil), 0)
 }
@@ -3930,7 +7073,15 @@ func FixedLengthRecordDatasetMetadata(value string) FixedLengthRecordDatasetAttr
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// FixedLengthRecordDataset: Makes a dataset of the records of one size in files, each without its header and its footer.
+// FixedLengthRecordDataset makes a dataset of the records of one size in files, each without its header and its footer.
+//
+//	filenames    string
+//	headerBytes  int64
+//	recordBytes  int64
+//	footerBytes  int64
+//	bufferSize   int64
+//	→
+//	handle       variant  []
 func FixedLengthRecordDataset(s *Scope, filenames Output, headerBytes Output, recordBytes Output, footerBytes Output, bufferSize Output, optional ...FixedLengthRecordDatasetAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3947,7 +7098,16 @@ func FixedLengthRecordDatasetV2Metadata(value string) FixedLengthRecordDatasetV2
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// FixedLengthRecordDatasetV2: Makes a dataset of the records of one size in files, each without its header and its footer.
+// FixedLengthRecordDatasetV2 makes a dataset of the records of one size in files, each without its header and its footer.
+//
+//	filenames        string
+//	headerBytes      int64
+//	recordBytes      int64
+//	footerBytes      int64
+//	bufferSize       int64
+//	compressionType  string
+//	→
+//	handle           variant  []
 func FixedLengthRecordDatasetV2(s *Scope, filenames Output, headerBytes Output, recordBytes Output, footerBytes Output, bufferSize Output, compressionType Output, optional ...FixedLengthRecordDatasetV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -3984,7 +7144,13 @@ func FixedLengthRecordReaderSharedName(value string) FixedLengthRecordReaderAttr
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// FixedLengthRecordReader: Gives a reader of files whose records have one size.
+// FixedLengthRecordReader gives a reader of files whose records have one size.
+//
+//	readerHandle  variable of string  [?]
+//
+// where
+//
+//	recordBytes  int
 func FixedLengthRecordReader(s *Scope, recordBytes int64, optional ...FixedLengthRecordReaderAttr) Output {
 	attrs := opdef.Attrs{"record_bytes": recordBytes}
 	for _, set := range optional {
@@ -4026,7 +7192,13 @@ func FixedLengthRecordReaderV2Encoding(value string) FixedLengthRecordReaderV2At
 	return func(a opdef.Attrs) { a["encoding"] = value }
 }
 
-// FixedLengthRecordReaderV2: Gives a reader of files whose records have one size.
+// FixedLengthRecordReaderV2 gives a reader of files whose records have one size.
+//
+//	readerHandle  resource  []
+//
+// where
+//
+//	recordBytes  int
 func FixedLengthRecordReaderV2(s *Scope, recordBytes int64, optional ...FixedLengthRecordReaderV2Attr) Output {
 	attrs := opdef.Attrs{"record_bytes": recordBytes}
 	for _, set := range optional {
@@ -4078,7 +7250,20 @@ func FixedUnigramCandidateSamplerSeed2(value int64) FixedUnigramCandidateSampler
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// FixedUnigramCandidateSampler: Draws num_sampled classes to compare the true ones with, in proportion to weights that are given or read from the last column of a file. Further outputs are how often each true and each drawn class is expected among them.
+// FixedUnigramCandidateSampler draws num_sampled classes to compare the true ones with, in proportion to weights that are given or read from the last column of a file. Further outputs are how often each true and each drawn class is expected among them.
+//
+//	trueClasses           int64
+//	→
+//	sampledCandidates     int64
+//	trueExpectedCount     float32
+//	sampledExpectedCount  float32
+//
+// where
+//
+//	numTrue     int, at least 1
+//	numSampled  int, at least 1
+//	unique      bool
+//	rangeMax    int, at least 1
 func FixedUnigramCandidateSampler(s *Scope, trueClasses Output, numTrue int64, numSampled int64, unique bool, rangeMax int64, optional ...FixedUnigramCandidateSamplerAttr) (sampledCandidates Output, trueExpectedCount Output, sampledExpectedCount Output) {
 	attrs := opdef.Attrs{"num_true": numTrue, "num_sampled": numSampled, "unique": unique, "range_max": rangeMax}
 	for _, set := range optional {
@@ -4096,7 +7281,19 @@ func FlatMapDatasetMetadata(value string) FlatMapDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// FlatMapDataset: Makes a dataset of the elements of the datasets that a function makes of elements, one after the other.
+// FlatMapDataset makes a dataset of the elements of the datasets that a function makes of elements, one after the other.
+//
+//	inputDataset    variant
+//	otherArguments  tensors of the types Targuments
+//	→
+//	handle          variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func FlatMapDataset(s *Scope, inputDataset Output, otherArguments []Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...FlatMapDatasetAttr) Output {
 	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -4106,26 +7303,66 @@ func FlatMapDataset(s *Scope, inputDataset Output, otherArguments []Output, f op
 }
 
 // Floor: The largest integer not above every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func Floor(s *Scope, x Output) Output {
 	return out(s.Add("Floor", []Arg{One(x)}, nil), 0)
 }
 
-// FloorDiv: Divides x by y element by element, with broadcasting, and rounds toward minus infinity.
+// FloorDiv divides x by y element by element, with broadcasting, and rounds toward minus infinity.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, uint8, int8, uint16, int16, int32, uint32, uint64, int64, complex64, complex128
 func FloorDiv(s *Scope, x Output, y Output) Output {
 	return out(s.Add("FloorDiv", []Arg{One(x), One(y)}, nil), 0)
 }
 
 // FloorMod: Remainder of the division that rounds toward minus infinity: it has the sign of y.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  int8, int16, int32, int64, uint8, uint16, uint32, uint64, bfloat16, float16, float32, float64
 func FloorMod(s *Scope, x Output, y Output) Output {
 	return out(s.Add("FloorMod", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// FlushSummaryWriter: Waits until all summaries of a writer are on disk.
+// FlushSummaryWriter waits until all summaries of a writer are on disk.
+//
+//	writer  resource
 func FlushSummaryWriter(s *Scope, writer Output) *graph.Node {
 	return s.Add("FlushSummaryWriter", []Arg{One(writer)}, nil)
 }
 
-// For: Replaces its inputs by body(i, inputs) for i from start to limit, exclusive, by delta.
+// For replaces its inputs by body(i, inputs) for i from start to limit, exclusive, by delta.
+//
+//	start   int32
+//	limit   int32
+//	delta   int32
+//	input   tensors of the types T
+//	→
+//	output  tensors of the types T
+//
+// where
+//
+//	T     any type, at least 0 of them
+//	body  func
 func For(s *Scope, start Output, limit Output, delta Output, input []Output, body opdef.Func) []Output {
 	attrs := opdef.Attrs{"body": body}
 	return outArg(s.Add("For", []Arg{One(start), One(limit), One(delta), Many(input)}, attrs), "output")
@@ -4159,7 +7396,18 @@ func FractionalAvgPoolSeed2(value int64) FractionalAvgPoolAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// FractionalAvgPool: Takes the mean in windows of varying size, which cut rows and columns at places drawn by chance (Graham, "Fractional Max-Pooling", 2014). Also returns those places.
+// FractionalAvgPool takes the mean in windows of varying size, which cut rows and columns at places drawn by chance (Graham, "Fractional Max-Pooling", 2014). Also returns those places.
+//
+//	value               T
+//	→
+//	output              T
+//	rowPoolingSequence  int64
+//	colPoolingSequence  int64
+//
+// where
+//
+//	poolingRatio  list(float), at least 4 of them
+//	T             float32, float64, int32, int64
 func FractionalAvgPool(s *Scope, value Output, poolingRatio []float32, optional ...FractionalAvgPoolAttr) (output Output, rowPoolingSequence Output, colPoolingSequence Output) {
 	attrs := opdef.Attrs{"pooling_ratio": poolingRatio}
 	for _, set := range optional {
@@ -4177,7 +7425,18 @@ func FractionalAvgPoolGradOverlapping(value bool) FractionalAvgPoolGradAttr {
 	return func(a opdef.Attrs) { a["overlapping"] = value }
 }
 
-// FractionalAvgPoolGrad: Computes the gradient of FractionalAvgPool by its input.
+// FractionalAvgPoolGrad computes the gradient of FractionalAvgPool by its input.
+//
+//	origInputTensorShape  int64
+//	outBackprop           T
+//	rowPoolingSequence    int64
+//	colPoolingSequence    int64
+//	→
+//	output                T  [?,?,?,?]
+//
+// where
+//
+//	T  float32, float64, int32, int64
 func FractionalAvgPoolGrad(s *Scope, origInputTensorShape Output, outBackprop Output, rowPoolingSequence Output, colPoolingSequence Output, optional ...FractionalAvgPoolGradAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4214,7 +7473,18 @@ func FractionalMaxPoolSeed2(value int64) FractionalMaxPoolAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// FractionalMaxPool: Takes the largest value in windows of varying size, which cut rows and columns at places drawn by chance (Graham, "Fractional Max-Pooling", 2014). Also returns those places.
+// FractionalMaxPool takes the largest value in windows of varying size, which cut rows and columns at places drawn by chance (Graham, "Fractional Max-Pooling", 2014). Also returns those places.
+//
+//	value               T
+//	→
+//	output              T
+//	rowPoolingSequence  int64
+//	colPoolingSequence  int64
+//
+// where
+//
+//	poolingRatio  list(float), at least 4 of them
+//	T             float32, float64, int32, int64
 func FractionalMaxPool(s *Scope, value Output, poolingRatio []float32, optional ...FractionalMaxPoolAttr) (output Output, rowPoolingSequence Output, colPoolingSequence Output) {
 	attrs := opdef.Attrs{"pooling_ratio": poolingRatio}
 	for _, set := range optional {
@@ -4232,7 +7502,19 @@ func FractionalMaxPoolGradOverlapping(value bool) FractionalMaxPoolGradAttr {
 	return func(a opdef.Attrs) { a["overlapping"] = value }
 }
 
-// FractionalMaxPoolGrad: Computes the gradient of FractionalMaxPool by its input.
+// FractionalMaxPoolGrad computes the gradient of FractionalMaxPool by its input.
+//
+//	origInput           T  [?,?,?,?]
+//	origOutput          T
+//	outBackprop         T
+//	rowPoolingSequence  int64
+//	colPoolingSequence  int64
+//	→
+//	output              T  [?,?,?,?]
+//
+// where
+//
+//	T  float32, float64, int32, int64
 func FractionalMaxPoolGrad(s *Scope, origInput Output, origOutput Output, outBackprop Output, rowPoolingSequence Output, colPoolingSequence Output, optional ...FractionalMaxPoolGradAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4242,11 +7524,27 @@ func FractionalMaxPoolGrad(s *Scope, origInput Output, origOutput Output, outBac
 }
 
 // FresnelCos: The integral of cos(πt²/2) from 0 to x.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func FresnelCos(s *Scope, x Output) Output {
 	return out(s.Add("FresnelCos", []Arg{One(x)}, nil), 0)
 }
 
 // FresnelSin: The integral of sin(πt²/2) from 0 to x.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func FresnelSin(s *Scope, x Output) Output {
 	return out(s.Add("FresnelSin", []Arg{One(x)}, nil), 0)
 }
@@ -4274,7 +7572,24 @@ func FusedBatchNormIsTraining(value bool) FusedBatchNormAttr {
 	return func(a opdef.Attrs) { a["is_training"] = value }
 }
 
-// FusedBatchNorm: Normalizes each channel to mean 0 and variance 1, then scales and shifts it: batch normalization (Ioffe and Szegedy, 2015). In training with the mean and variance of the batch, otherwise with those given.
+// FusedBatchNorm normalizes each channel to mean 0 and variance 1, then scales and shifts it: batch normalization (Ioffe and Szegedy, 2015). In training with the mean and variance of the batch, otherwise with those given.
+//
+//	x              T  [?,?,?,?]
+//	scale          T  [?]
+//	offset         T  [?]
+//	mean           T
+//	variance       T
+//	→
+//	y              T  [?,?,?,?]
+//	batchMean      T  [?]
+//	batchVariance  T  [?]
+//	reserveSpace1  T  [?]
+//	reserveSpace2  T  [?]
+//
+// where
+//
+//	T            float32
+//	data_format  one of NHWC, NCHW
 func FusedBatchNorm(s *Scope, x Output, scale Output, offset Output, mean Output, variance Output, optional ...FusedBatchNormAttr) (y Output, batchMean Output, batchVariance Output, reserveSpace1 Output, reserveSpace2 Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4302,7 +7617,24 @@ func FusedBatchNormGradIsTraining(value bool) FusedBatchNormGradAttr {
 	return func(a opdef.Attrs) { a["is_training"] = value }
 }
 
-// FusedBatchNormGrad: Computes the gradients of batch normalization by its input, its scale and its offset.
+// FusedBatchNormGrad computes the gradients of batch normalization by its input, its scale and its offset.
+//
+//	yBackprop       T  [?,?,?,?]
+//	x               T  [?,?,?,?]
+//	scale           T  [?]
+//	reserveSpace1   T  [?]
+//	reserveSpace2   T  [?]
+//	→
+//	xBackprop       T  [?,?,?,?]
+//	scaleBackprop   T  [?]
+//	offsetBackprop  T  [?]
+//	reserveSpace3   T  [0]
+//	reserveSpace4   T  [0]
+//
+// where
+//
+//	T            float32
+//	data_format  one of NHWC, NCHW
 func FusedBatchNormGrad(s *Scope, yBackprop Output, x Output, scale Output, reserveSpace1 Output, reserveSpace2 Output, optional ...FusedBatchNormGradAttr) (xBackprop Output, scaleBackprop Output, offsetBackprop Output, reserveSpace3 Output, reserveSpace4 Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4330,7 +7662,25 @@ func FusedBatchNormGradV2IsTraining(value bool) FusedBatchNormGradV2Attr {
 	return func(a opdef.Attrs) { a["is_training"] = value }
 }
 
-// FusedBatchNormGradV2: Computes the gradients of batch normalization by its input, its scale and its offset.
+// FusedBatchNormGradV2 computes the gradients of batch normalization by its input, its scale and its offset.
+//
+//	yBackprop       T        [?,?,?,?]
+//	x               T        [?,?,?,?]
+//	scale           float32  [?]
+//	reserveSpace1   U        [?]
+//	reserveSpace2   U        [?]
+//	→
+//	xBackprop       T        [?,?,?,?]
+//	scaleBackprop   U        [?]
+//	offsetBackprop  U        [?]
+//	reserveSpace3   U        [0]
+//	reserveSpace4   U        [0]
+//
+// where
+//
+//	T            float16, bfloat16, float32
+//	U            float32
+//	data_format  one of NHWC, NCHW
 func FusedBatchNormGradV2(s *Scope, yBackprop Output, x Output, scale Output, reserveSpace1 Output, reserveSpace2 Output, optional ...FusedBatchNormGradV2Attr) (xBackprop Output, scaleBackprop Output, offsetBackprop Output, reserveSpace3 Output, reserveSpace4 Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4358,7 +7708,26 @@ func FusedBatchNormGradV3IsTraining(value bool) FusedBatchNormGradV3Attr {
 	return func(a opdef.Attrs) { a["is_training"] = value }
 }
 
-// FusedBatchNormGradV3: Computes the gradients of batch normalization by its input, its scale and its offset.
+// FusedBatchNormGradV3 computes the gradients of batch normalization by its input, its scale and its offset.
+//
+//	yBackprop       T        [?,?,?,?]
+//	x               T        [?,?,?,?]
+//	scale           float32  [?]
+//	reserveSpace1   U        [?]
+//	reserveSpace2   U        [?]
+//	reserveSpace3   U
+//	→
+//	xBackprop       T        [?,?,?,?]
+//	scaleBackprop   U        [?]
+//	offsetBackprop  U        [?]
+//	reserveSpace4   U        [0]
+//	reserveSpace5   U        [0]
+//
+// where
+//
+//	T            float16, bfloat16, float32
+//	U            float32
+//	data_format  one of NHWC, NCHW, NDHWC, NCDHW
 func FusedBatchNormGradV3(s *Scope, yBackprop Output, x Output, scale Output, reserveSpace1 Output, reserveSpace2 Output, reserveSpace3 Output, optional ...FusedBatchNormGradV3Attr) (xBackprop Output, scaleBackprop Output, offsetBackprop Output, reserveSpace4 Output, reserveSpace5 Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4391,7 +7760,25 @@ func FusedBatchNormV2IsTraining(value bool) FusedBatchNormV2Attr {
 	return func(a opdef.Attrs) { a["is_training"] = value }
 }
 
-// FusedBatchNormV2: Normalizes each channel to mean 0 and variance 1, then scales and shifts it: batch normalization (Ioffe and Szegedy, 2015). In training with the mean and variance of the batch, otherwise with those given.
+// FusedBatchNormV2 normalizes each channel to mean 0 and variance 1, then scales and shifts it: batch normalization (Ioffe and Szegedy, 2015). In training with the mean and variance of the batch, otherwise with those given.
+//
+//	x              T  [?,?,?,?]
+//	scale          U  [?]
+//	offset         U  [?]
+//	mean           U
+//	variance       U
+//	→
+//	y              T  [?,?,?,?]
+//	batchMean      U  [?]
+//	batchVariance  U  [?]
+//	reserveSpace1  U  [?]
+//	reserveSpace2  U  [?]
+//
+// where
+//
+//	T            float16, bfloat16, float32
+//	U            float32
+//	data_format  one of NHWC, NCHW
 func FusedBatchNormV2(s *Scope, x Output, scale Output, offset Output, mean Output, variance Output, optional ...FusedBatchNormV2Attr) (y Output, batchMean Output, batchVariance Output, reserveSpace1 Output, reserveSpace2 Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4424,7 +7811,26 @@ func FusedBatchNormV3IsTraining(value bool) FusedBatchNormV3Attr {
 	return func(a opdef.Attrs) { a["is_training"] = value }
 }
 
-// FusedBatchNormV3: Normalizes each channel to mean 0 and variance 1, then scales and shifts it: batch normalization (Ioffe and Szegedy, 2015). In training with the mean and variance of the batch, otherwise with those given.
+// FusedBatchNormV3 normalizes each channel to mean 0 and variance 1, then scales and shifts it: batch normalization (Ioffe and Szegedy, 2015). In training with the mean and variance of the batch, otherwise with those given.
+//
+//	x              T  [?,?,?,?]
+//	scale          U  [?]
+//	offset         U  [?]
+//	mean           U
+//	variance       U
+//	→
+//	y              T  [?,?,?,?]
+//	batchMean      U  [?]
+//	batchVariance  U  [?]
+//	reserveSpace1  U  [?]
+//	reserveSpace2  U  [?]
+//	reserveSpace3  U
+//
+// where
+//
+//	T            float16, bfloat16, float32
+//	U            bfloat16, float32
+//	data_format  one of NHWC, NCHW, NDHWC, NCDHW
 func FusedBatchNormV3(s *Scope, x Output, scale Output, offset Output, mean Output, variance Output, optional ...FusedBatchNormV3Attr) (y Output, batchMean Output, batchVariance Output, reserveSpace1 Output, reserveSpace2 Output, reserveSpace3 Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4434,7 +7840,20 @@ func FusedBatchNormV3(s *Scope, x Output, scale Output, offset Output, mean Outp
 	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4), out(node, 5)
 }
 
-// FusedPadConv2D: Is MirrorPad of images followed by Conv2D.
+// FusedPadConv2D is MirrorPad of images followed by Conv2D.
+//
+//	input     T      [?,?,?,?]
+//	paddings  int32  [?,?]
+//	filter    T      [?,?,?,?]
+//	→
+//	output    T      [?,?,?,?]
+//
+// where
+//
+//	T        float16, bfloat16, float32, float64
+//	mode     one of REFLECT, SYMMETRIC
+//	strides  list(int)
+//	padding  one of SAME, VALID
 func FusedPadConv2D(s *Scope, input Output, paddings Output, filter Output, mode string, strides []int64, padding string) Output {
 	attrs := opdef.Attrs{"mode": mode, "strides": strides, "padding": padding}
 	return out(s.Add("FusedPadConv2D", []Arg{One(input), One(paddings), One(filter)}, attrs), 0)
@@ -4448,7 +7867,21 @@ func FusedResizeAndPadConv2DResizeAlignCorners(value bool) FusedResizeAndPadConv
 	return func(a opdef.Attrs) { a["resize_align_corners"] = value }
 }
 
-// FusedResizeAndPadConv2D: Is ResizeBilinear of images followed by MirrorPad and Conv2D.
+// FusedResizeAndPadConv2D is ResizeBilinear of images followed by MirrorPad and Conv2D.
+//
+//	input     T      [?,?,?,?]
+//	size      int32  [?]
+//	paddings  int32  [?,?]
+//	filter    T      [?,?,?,?]
+//	→
+//	output    T      [?,?,?,?]
+//
+// where
+//
+//	T        float16, float32, float64
+//	mode     one of REFLECT, SYMMETRIC
+//	strides  list(int)
+//	padding  one of SAME, VALID
 func FusedResizeAndPadConv2D(s *Scope, input Output, size Output, paddings Output, filter Output, mode string, strides []int64, padding string, optional ...FusedResizeAndPadConv2DAttr) Output {
 	attrs := opdef.Attrs{"mode": mode, "strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -4465,7 +7898,17 @@ func GatherValidateIndices(value bool) GatherAttr {
 	return func(a opdef.Attrs) { a["validate_indices"] = value }
 }
 
-// Gather: Takes the slices of params at the given indices of its first dimension.
+// Gather takes the slices of params at the given indices of its first dimension.
+//
+//	params   Tparams  […,?]
+//	indices  Tindices
+//	→
+//	output   Tparams
+//
+// where
+//
+//	Tparams   any type
+//	Tindices  int32, int64
 func Gather(s *Scope, params Output, indices Output, optional ...GatherAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4482,7 +7925,17 @@ func GatherNdBadIndicesPolicy(value string) GatherNdAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// GatherNd: Takes the slices of params at the index vectors in the last dimension of indices.
+// GatherNd takes the slices of params at the index vectors in the last dimension of indices.
+//
+//	params   Tparams
+//	indices  Tindices  […,?]
+//	→
+//	output   Tparams
+//
+// where
+//
+//	Tparams   any type
+//	Tindices  int16, int32, int64
 func GatherNd(s *Scope, params Output, indices Output, optional ...GatherNdAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4499,7 +7952,19 @@ func GatherV2BatchDims(value int64) GatherV2Attr {
 	return func(a opdef.Attrs) { a["batch_dims"] = value }
 }
 
-// GatherV2: Takes the slices of params at the given indices of dimension axis; the first batch_dims dimensions of params and indices go together.
+// GatherV2 takes the slices of params at the given indices of dimension axis; the first batch_dims dimensions of params and indices go together.
+//
+//	params   Tparams  […,?]
+//	indices  Tindices
+//	axis     Taxis    []
+//	→
+//	output   Tparams
+//
+// where
+//
+//	Tparams   any type
+//	Tindices  int16, int32, int64
+//	Taxis     int32, int64
 func GatherV2(s *Scope, params Output, indices Output, axis Output, optional ...GatherV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4516,7 +7981,18 @@ func GenerateVocabRemappingOldVocabSize(value int64) GenerateVocabRemappingAttr 
 	return func(a opdef.Attrs) { a["old_vocab_size"] = value }
 }
 
-// GenerateVocabRemapping: Says where words of a new vocabulary, from a line of its file on, stand in an old one: the number of the line, or -1. num_present counts those that it has.
+// GenerateVocabRemapping says where words of a new vocabulary, from a line of its file on, stand in an old one: the number of the line, or -1. num_present counts those that it has.
+//
+//	newVocabFile  string  []
+//	oldVocabFile  string  []
+//	→
+//	remapping     int64   [?]
+//	numPresent    int32   []
+//
+// where
+//
+//	newVocabOffset  int, at least 0
+//	numNewVocab     int, at least 0
 func GenerateVocabRemapping(s *Scope, newVocabFile Output, oldVocabFile Output, newVocabOffset int64, numNewVocab int64, optional ...GenerateVocabRemappingAttr) (remapping Output, numPresent Output) {
 	attrs := opdef.Attrs{"new_vocab_offset": newVocabOffset, "num_new_vocab": numNewVocab}
 	for _, set := range optional {
@@ -4526,28 +8002,73 @@ func GenerateVocabRemapping(s *Scope, newVocabFile Output, oldVocabFile Output, 
 	return out(node, 0), out(node, 1)
 }
 
-// GetElementAtIndex: Gives the element of a dataset at an index.
+// GetDeadline gives the time when a call of a function must have ended; fails in steps, which have none.
+//
+//	deadlineFromEpochMicros  int64
+func GetDeadline(s *Scope) Output {
+	return out(s.Add("GetDeadline", nil, nil), 0)
+}
+
+// GetElementAtIndex gives the element of a dataset at an index.
+//
+//	dataset     variant
+//	index       int64
+//	→
+//	components  tensors of the types outputTypes
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func GetElementAtIndex(s *Scope, dataset Output, index Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) []Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	return outArg(s.Add("GetElementAtIndex", []Arg{One(dataset), One(index)}, attrs), "components")
 }
 
-// GetOptions: Gives the options of a dataset, a serialized tensorflow.data.Options: those of its inputs and its own, of which the last count.
+// GetOptions gives the options of a dataset, a serialized tensorflow.data.Options: those of its inputs and its own, of which the last count.
+//
+//	inputDataset       variant
+//	→
+//	serializedOptions  string  []
 func GetOptions(s *Scope, inputDataset Output) Output {
 	return out(s.Add("GetOptions", []Arg{One(inputDataset)}, nil), 0)
 }
 
-// GetSessionHandle: Keeps a tensor in the session and gives a handle to it.
+// GetSessionHandle keeps a tensor in the session and gives a handle to it.
+//
+//	value   T
+//	→
+//	handle  string  []
+//
+// where
+//
+//	T  any type
 func GetSessionHandle(s *Scope, value Output) Output {
 	return out(s.Add("GetSessionHandle", []Arg{One(value)}, nil), 0)
 }
 
-// GetSessionHandleV2: Keeps a tensor in the session and gives a handle to it, as a resource.
+// GetSessionHandleV2 keeps a tensor in the session and gives a handle to it, as a resource.
+//
+//	value   T
+//	→
+//	handle  resource  []
+//
+// where
+//
+//	T  any type
 func GetSessionHandleV2(s *Scope, value Output) Output {
 	return out(s.Add("GetSessionHandleV2", []Arg{One(value)}, nil), 0)
 }
 
-// GetSessionTensor: Gives the tensor that the session keeps under a handle.
+// GetSessionTensor gives the tensor that the session keeps under a handle.
+//
+//	handle  string  []
+//	→
+//	value   dtype
+//
+// where
+//
+//	dtype  any type
 func GetSessionTensor(s *Scope, handle Output, dtype tensor.DType) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	return out(s.Add("GetSessionTensor", []Arg{One(handle)}, attrs), 0)
@@ -4566,7 +8087,19 @@ func GlobalShuffleDatasetMetadata(value string) GlobalShuffleDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// GlobalShuffleDataset: Makes a dataset of the elements of another in random order without a buffer; the elements must be had in any order.
+// GlobalShuffleDataset makes a dataset of the elements of another in random order without a buffer; the elements must be had in any order.
+//
+//	inputDataset   variant
+//	seed           int64
+//	seed2          int64
+//	seedGenerator  resource
+//	→
+//	handle         variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func GlobalShuffleDataset(s *Scope, inputDataset Output, seed Output, seed2 Output, seedGenerator Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...GlobalShuffleDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -4575,14 +8108,66 @@ func GlobalShuffleDataset(s *Scope, inputDataset Output, seed Output, seed2 Outp
 	return out(s.Add("GlobalShuffleDataset", []Arg{One(inputDataset), One(seed), One(seed2), One(seedGenerator)}, attrs), 0)
 }
 
+// GraphDefVersion gives the version of TensorFlow's graphs that its graph was made for.
+//
+//	version  int32  []
+func GraphDefVersion(s *Scope) Output {
+	return out(s.Add("GraphDefVersion", nil, nil), 0)
+}
+
 // Greater: Whether x > y, element by element, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    bool
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func Greater(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Greater", []Arg{One(x), One(y)}, nil), 0)
 }
 
 // GreaterEqual: Whether x >= y, element by element, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    bool
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func GreaterEqual(s *Scope, x Output, y Output) Output {
 	return out(s.Add("GreaterEqual", []Arg{One(x), One(y)}, nil), 0)
+}
+
+// GroupByReducerDataset makes a dataset of what functions make of all elements with one key, in the order of the keys.
+//
+//	inputDataset                variant
+//	keyFuncOtherArguments       tensors of the types Tkey_func_other_arguments
+//	initFuncOtherArguments      tensors of the types Tinit_func_other_arguments
+//	reduceFuncOtherArguments    tensors of the types Treduce_func_other_arguments
+//	finalizeFuncOtherArguments  tensors of the types Tfinalize_func_other_arguments
+//	→
+//	handle                      variant
+//
+// where
+//
+//	keyFunc                         func
+//	initFunc                        func
+//	reduceFunc                      func
+//	finalizeFunc                    func
+//	Tkey_func_other_arguments       any type, at least 0 of them
+//	Tinit_func_other_arguments      any type, at least 0 of them
+//	Treduce_func_other_arguments    any type, at least 0 of them
+//	Tfinalize_func_other_arguments  any type, at least 0 of them
+//	outputTypes                     any type, at least 1 of them
+//	outputShapes                    list(shape), at least 1 of them
+func GroupByReducerDataset(s *Scope, inputDataset Output, keyFuncOtherArguments []Output, initFuncOtherArguments []Output, reduceFuncOtherArguments []Output, finalizeFuncOtherArguments []Output, keyFunc opdef.Func, initFunc opdef.Func, reduceFunc opdef.Func, finalizeFunc opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"key_func": keyFunc, "init_func": initFunc, "reduce_func": reduceFunc, "finalize_func": finalizeFunc, "output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("GroupByReducerDataset", []Arg{One(inputDataset), Many(keyFuncOtherArguments), Many(initFuncOtherArguments), Many(reduceFuncOtherArguments), Many(finalizeFuncOtherArguments)}, attrs), 0)
 }
 
 // GroupByWindowDatasetAttr is an optional argument of [GroupByWindowDataset].
@@ -4593,7 +8178,25 @@ func GroupByWindowDatasetMetadata(value string) GroupByWindowDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// GroupByWindowDataset: Makes a dataset of the datasets that a function makes of windows of elements with one key.
+// GroupByWindowDataset makes a dataset of the datasets that a function makes of windows of elements with one key.
+//
+//	inputDataset                  variant
+//	keyFuncOtherArguments         tensors of the types Tkey_func_other_arguments
+//	reduceFuncOtherArguments      tensors of the types Treduce_func_other_arguments
+//	windowSizeFuncOtherArguments  tensors of the types Twindow_size_func_other_arguments
+//	→
+//	handle                        variant
+//
+// where
+//
+//	keyFunc                            func
+//	reduceFunc                         func
+//	windowSizeFunc                     func
+//	Tkey_func_other_arguments          any type, at least 0 of them
+//	Treduce_func_other_arguments       any type, at least 0 of them
+//	Twindow_size_func_other_arguments  any type, at least 0 of them
+//	outputTypes                        any type, at least 1 of them
+//	outputShapes                       list(shape), at least 1 of them
 func GroupByWindowDataset(s *Scope, inputDataset Output, keyFuncOtherArguments []Output, reduceFuncOtherArguments []Output, windowSizeFuncOtherArguments []Output, keyFunc opdef.Func, reduceFunc opdef.Func, windowSizeFunc opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...GroupByWindowDatasetAttr) Output {
 	attrs := opdef.Attrs{"key_func": keyFunc, "reduce_func": reduceFunc, "window_size_func": windowSizeFunc, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -4602,12 +8205,28 @@ func GroupByWindowDataset(s *Scope, inputDataset Output, keyFuncOtherArguments [
 	return out(s.Add("GroupByWindowDataset", []Arg{One(inputDataset), Many(keyFuncOtherArguments), Many(reduceFuncOtherArguments), Many(windowSizeFuncOtherArguments)}, attrs), 0)
 }
 
-// GuaranteeConst: Passes its input on and promises that it never changes.
+// GuaranteeConst passes its input on and promises that it never changes.
+//
+//	input   T
+//	→
+//	output  T  shape of input
+//
+// where
+//
+//	T  any type
 func GuaranteeConst(s *Scope, input Output) Output {
 	return out(s.Add("GuaranteeConst", []Arg{One(input)}, nil), 0)
 }
 
-// HSVToRGB: Converts pixels from hue, saturation, value to red, green, blue, all from 0 to 1.
+// HSVToRGB converts pixels from hue, saturation, value to red, green, blue, all from 0 to 1.
+//
+//	images  T  […,?]
+//	→
+//	output  T  shape of images
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func HSVToRGB(s *Scope, images Output) Output {
 	return out(s.Add("HSVToRGB", []Arg{One(images)}, nil), 0)
 }
@@ -4630,7 +8249,14 @@ func HashTableUseNodeNameSharing(value bool) HashTableAttr {
 	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
 }
 
-// HashTable: Gives a table that is filled once, by an operation of its own.
+// HashTable gives a table that is filled once, by an operation of its own.
+//
+//	tableHandle  variable of string  [2]
+//
+// where
+//
+//	keyDtype    any type
+//	valueDtype  any type
 func HashTable(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType, optional ...HashTableAttr) Output {
 	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
 	for _, set := range optional {
@@ -4657,7 +8283,14 @@ func HashTableV2UseNodeNameSharing(value bool) HashTableV2Attr {
 	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
 }
 
-// HashTableV2: Gives a table that is filled once, by an operation of its own.
+// HashTableV2 gives a table that is filled once, by an operation of its own.
+//
+//	tableHandle  resource  []
+//
+// where
+//
+//	keyDtype    any type
+//	valueDtype  any type
 func HashTableV2(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType, optional ...HashTableV2Attr) Output {
 	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
 	for _, set := range optional {
@@ -4674,7 +8307,18 @@ func HistogramFixedWidthDtype(value tensor.DType) HistogramFixedWidthAttr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// HistogramFixedWidth: Counts the values that fall into each of nbins equal parts of value_range; those outside count in the outermost.
+// HistogramFixedWidth counts the values that fall into each of nbins equal parts of value_range; those outside count in the outermost.
+//
+//	values      T
+//	valueRange  T      [?]
+//	nbins       int32  []
+//	→
+//	out_        dtype  [?]
+//
+// where
+//
+//	T      int32, int64, float32, float64
+//	dtype  int32, int64
 func HistogramFixedWidth(s *Scope, values Output, valueRange Output, nbins Output, optional ...HistogramFixedWidthAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4683,28 +8327,68 @@ func HistogramFixedWidth(s *Scope, values Output, valueRange Output, nbins Outpu
 	return out(s.Add("HistogramFixedWidth", []Arg{One(values), One(valueRange), One(nbins)}, attrs), 0)
 }
 
-// HistogramSummary: Makes a summary of how numbers are distributed.
+// HistogramSummary makes a summary of how numbers are distributed.
+//
+//	tag      string
+//	values   T
+//	→
+//	summary  string  []
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func HistogramSummary(s *Scope, tag Output, values Output) Output {
 	return out(s.Add("HistogramSummary", []Arg{One(tag), One(values)}, nil), 0)
 }
 
-// HostConst: Gives a tensor that is part of the graph, in the memory of the host.
+// HostConst gives a tensor that is part of the graph, in the memory of the host.
+//
+//	output  dtype
+//
+// where
+//
+//	value  tensor
+//	dtype  any type
 func HostConst(s *Scope, value tensor.Tensor, dtype tensor.DType) Output {
 	attrs := opdef.Attrs{"value": value, "dtype": dtype}
 	return out(s.Add("HostConst", nil, attrs), 0)
 }
 
 // IFFT: The inverse discrete Fourier transform over the last dimension.
+//
+//	input   Tcomplex  […,?]
+//	→
+//	output  Tcomplex  shape of input
+//
+// where
+//
+//	Tcomplex  complex64, complex128
 func IFFT(s *Scope, input Output) Output {
 	return out(s.Add("IFFT", []Arg{One(input)}, nil), 0)
 }
 
 // IFFT2D: The inverse discrete Fourier transform over the last 2 dimensions.
+//
+//	input   Tcomplex  […,?,?]
+//	→
+//	output  Tcomplex  shape of input
+//
+// where
+//
+//	Tcomplex  complex64, complex128
 func IFFT2D(s *Scope, input Output) Output {
 	return out(s.Add("IFFT2D", []Arg{One(input)}, nil), 0)
 }
 
 // IFFT3D: The inverse discrete Fourier transform over the last 3 dimensions.
+//
+//	input   Tcomplex  […,?,?,?]
+//	→
+//	output  Tcomplex  shape of input
+//
+// where
+//
+//	Tcomplex  complex64, complex128
 func IFFT3D(s *Scope, input Output) Output {
 	return out(s.Add("IFFT3D", []Arg{One(input)}, nil), 0)
 }
@@ -4718,6 +8402,16 @@ func IRFFTTreal(value tensor.DType) IRFFTAttr {
 }
 
 // IRFFT: The inverse discrete Fourier transform over the last dimension, whose result is fft_length real numbers.
+//
+//	input      Tcomplex  […,?]
+//	fftLength  int32     [?]
+//	→
+//	output     Treal
+//
+// where
+//
+//	Treal     float32, float64
+//	Tcomplex  complex64, complex128
 func IRFFT(s *Scope, input Output, fftLength Output, optional ...IRFFTAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4735,6 +8429,16 @@ func IRFFT2DTreal(value tensor.DType) IRFFT2DAttr {
 }
 
 // IRFFT2D: The inverse discrete Fourier transform over the last 2 dimensions, whose result is fft_length real numbers.
+//
+//	input      Tcomplex  […,?,?]
+//	fftLength  int32     [?]
+//	→
+//	output     Treal
+//
+// where
+//
+//	Treal     float32, float64
+//	Tcomplex  complex64, complex128
 func IRFFT2D(s *Scope, input Output, fftLength Output, optional ...IRFFT2DAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4752,6 +8456,16 @@ func IRFFT3DTreal(value tensor.DType) IRFFT3DAttr {
 }
 
 // IRFFT3D: The inverse discrete Fourier transform over the last 3 dimensions, whose result is fft_length real numbers.
+//
+//	input      Tcomplex  […,?,?,?]
+//	fftLength  int32     [?]
+//	→
+//	output     Treal
+//
+// where
+//
+//	Treal     float32, float64
+//	Tcomplex  complex64, complex128
 func IRFFT3D(s *Scope, input Output, fftLength Output, optional ...IRFFT3DAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4760,12 +8474,28 @@ func IRFFT3D(s *Scope, input Output, fftLength Output, optional ...IRFFT3DAttr) 
 	return out(s.Add("IRFFT3D", []Arg{One(input), One(fftLength)}, attrs), 0)
 }
 
-// Identity: Passes its input on.
+// Identity passes its input on.
+//
+//	input   T
+//	→
+//	output  T  shape of input
+//
+// where
+//
+//	T  any type
 func Identity(s *Scope, input Output) Output {
 	return out(s.Add("Identity", []Arg{One(input)}, nil), 0)
 }
 
-// IdentityN: Passes all its inputs on, together.
+// IdentityN passes all its inputs on, together.
+//
+//	input   tensors of the types T
+//	→
+//	output  tensors of the types T
+//
+// where
+//
+//	T  any type, at least 1 of them
 func IdentityN(s *Scope, input []Output) []Output {
 	return outArg(s.Add("IdentityN", []Arg{Many(input)}, nil), "output")
 }
@@ -4783,7 +8513,9 @@ func IdentityReaderSharedName(value string) IdentityReaderAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// IdentityReader: Gives a reader that gives the names that it takes from the queue.
+// IdentityReader gives a reader that gives the names that it takes from the queue.
+//
+//	readerHandle  variable of string  [2]
 func IdentityReader(s *Scope, optional ...IdentityReaderAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4805,7 +8537,9 @@ func IdentityReaderV2SharedName(value string) IdentityReaderV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// IdentityReaderV2: Gives a reader that gives the names that it takes from the queue.
+// IdentityReaderV2 gives a reader that gives the names that it takes from the queue.
+//
+//	readerHandle  resource  []
 func IdentityReaderV2(s *Scope, optional ...IdentityReaderV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4822,7 +8556,20 @@ func IfOutputShapes(value []tensor.PartialShape) IfAttr {
 	return func(a opdef.Attrs) { a["output_shapes"] = value }
 }
 
-// If: Calls then_branch if cond holds and else_branch otherwise.
+// If calls then_branch if cond holds and else_branch otherwise.
+//
+//	cond    Tcond
+//	input   tensors of the types Tin
+//	→
+//	output  tensors of the types tout
+//
+// where
+//
+//	Tcond       any type
+//	Tin         any type, at least 0 of them
+//	tout        any type, at least 0 of them
+//	thenBranch  func
+//	elseBranch  func
 func If(s *Scope, cond Output, input []Output, tout []tensor.DType, thenBranch opdef.Func, elseBranch opdef.Func, optional ...IfAttr) []Output {
 	attrs := opdef.Attrs{"Tout": tout, "then_branch": thenBranch, "else_branch": elseBranch}
 	for _, set := range optional {
@@ -4832,18 +8579,71 @@ func If(s *Scope, cond Output, input []Output, tout []tensor.DType, thenBranch o
 }
 
 // Igamma: The regularized lower incomplete gamma function P(a, x).
+//
+//	a    T
+//	x    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func Igamma(s *Scope, a Output, x Output) Output {
 	return out(s.Add("Igamma", []Arg{One(a), One(x)}, nil), 0)
 }
 
 // IgammaGradA: The derivative of Igamma by a.
+//
+//	a    T
+//	x    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  float32, float64
 func IgammaGradA(s *Scope, a Output, x Output) Output {
 	return out(s.Add("IgammaGradA", []Arg{One(a), One(x)}, nil), 0)
 }
 
 // Igammac: The regularized upper incomplete gamma function Q(a, x).
+//
+//	a    T
+//	x    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func Igammac(s *Scope, a Output, x Output) Output {
 	return out(s.Add("Igammac", []Arg{One(a), One(x)}, nil), 0)
+}
+
+// IgnoreErrorsDatasetAttr is an optional argument of [IgnoreErrorsDataset].
+type IgnoreErrorsDatasetAttr func(opdef.Attrs)
+
+// IgnoreErrorsDatasetLogWarning sets the optional attribute log_warning; the default is false.
+func IgnoreErrorsDatasetLogWarning(value bool) IgnoreErrorsDatasetAttr {
+	return func(a opdef.Attrs) { a["log_warning"] = value }
+}
+
+// IgnoreErrorsDataset makes a dataset of the elements of another that can be made without an error.
+//
+//	inputDataset  variant
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func IgnoreErrorsDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...IgnoreErrorsDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("IgnoreErrorsDataset", []Arg{One(inputDataset)}, attrs), 0)
 }
 
 // ImagAttr is an optional argument of [Imag].
@@ -4855,6 +8655,15 @@ func ImagTout(value tensor.DType) ImagAttr {
 }
 
 // Imag: The imaginary part of every element.
+//
+//	input   T
+//	→
+//	output  Tout  shape of input
+//
+// where
+//
+//	T     complex64, complex128
+//	Tout  float32, float64
 func Imag(s *Scope, input Output, optional ...ImagAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4871,7 +8680,18 @@ func ImageProjectiveTransformV2FillMode(value string) ImageProjectiveTransformV2
 	return func(a opdef.Attrs) { a["fill_mode"] = value }
 }
 
-// ImageProjectiveTransformV2: Gives images of the given height and width whose pixel (x, y) is that of images at ((a0*x + a1*y + a2)/k, (b0*x + b1*y + b2)/k), k = c0*x + c1*y + 1, for transforms [a0, a1, a2, b0, b1, b2, c0, c1]; places outside are 0, or what fill_mode says.
+// ImageProjectiveTransformV2 gives images of the given height and width whose pixel (x, y) is that of images at ((a0*x + a1*y + a2)/k, (b0*x + b1*y + b2)/k), k = c0*x + c1*y + 1, for transforms [a0, a1, a2, b0, b1, b2, c0, c1]; places outside are 0, or what fill_mode says.
+//
+//	images             dtype  [?,?,?,?]
+//	transforms         float32
+//	outputShape        int32  [?]
+//	→
+//	transformedImages  dtype  [?,?,?,?]
+//
+// where
+//
+//	dtype          uint8, int32, int64, float16, bfloat16, float32, float64
+//	interpolation  string
 func ImageProjectiveTransformV2(s *Scope, images Output, transforms Output, outputShape Output, interpolation string, optional ...ImageProjectiveTransformV2Attr) Output {
 	attrs := opdef.Attrs{"interpolation": interpolation}
 	for _, set := range optional {
@@ -4888,7 +8708,19 @@ func ImageProjectiveTransformV3FillMode(value string) ImageProjectiveTransformV3
 	return func(a opdef.Attrs) { a["fill_mode"] = value }
 }
 
-// ImageProjectiveTransformV3: Gives images of the given height and width whose pixel (x, y) is that of images at ((a0*x + a1*y + a2)/k, (b0*x + b1*y + b2)/k), k = c0*x + c1*y + 1, for transforms [a0, a1, a2, b0, b1, b2, c0, c1]; places outside are fill_value, or what fill_mode says.
+// ImageProjectiveTransformV3 gives images of the given height and width whose pixel (x, y) is that of images at ((a0*x + a1*y + a2)/k, (b0*x + b1*y + b2)/k), k = c0*x + c1*y + 1, for transforms [a0, a1, a2, b0, b1, b2, c0, c1]; places outside are fill_value, or what fill_mode says.
+//
+//	images             dtype  [?,?,?,?]
+//	transforms         float32
+//	outputShape        int32  [?]
+//	fillValue          float32
+//	→
+//	transformedImages  dtype  [?,?,?,?]
+//
+// where
+//
+//	dtype          uint8, int32, int64, float16, bfloat16, float32, float64
+//	interpolation  string
 func ImageProjectiveTransformV3(s *Scope, images Output, transforms Output, outputShape Output, fillValue Output, interpolation string, optional ...ImageProjectiveTransformV3Attr) Output {
 	attrs := opdef.Attrs{"interpolation": interpolation}
 	for _, set := range optional {
@@ -4910,7 +8742,16 @@ func ImageSummaryBadColor(value tensor.Tensor) ImageSummaryAttr {
 	return func(a opdef.Attrs) { a["bad_color"] = value }
 }
 
-// ImageSummary: Makes a summary of the first images of a batch [batch, height, width, channels].
+// ImageSummary makes a summary of the first images of a batch [batch, height, width, channels].
+//
+//	tag      string
+//	tensor_  T
+//	→
+//	summary  string  []
+//
+// where
+//
+//	T  uint8, float32, float16, float64
 func ImageSummary(s *Scope, tag Output, tensor_ Output, optional ...ImageSummaryAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -4919,28 +8760,63 @@ func ImageSummary(s *Scope, tag Output, tensor_ Output, optional ...ImageSummary
 	return out(s.Add("ImageSummary", []Arg{One(tag), One(tensor_)}, attrs), 0)
 }
 
-// ImportEvent: Writes an Event message.
+// ImportEvent writes an Event message.
+//
+//	writer  resource
+//	event   string
 func ImportEvent(s *Scope, writer Output, event Output) *graph.Node {
 	return s.Add("ImportEvent", []Arg{One(writer), One(event)}, nil)
 }
 
-// InTopK: Says of each row whether the target class is among the k with the largest predictions; ties count as among them.
+// InTopK says of each row whether the target class is among the k with the largest predictions; ties count as among them.
+//
+//	predictions  float32  [?,?]
+//	targets      T        [?]
+//	→
+//	precision    bool     [?]
+//
+// where
+//
+//	k  int
+//	T  int32, int64
 func InTopK(s *Scope, predictions Output, targets Output, k int64) Output {
 	attrs := opdef.Attrs{"k": k}
 	return out(s.Add("InTopK", []Arg{One(predictions), One(targets)}, attrs), 0)
 }
 
-// InTopKV2: Says of each row whether the target class is among the k with the largest predictions; ties count as among them.
+// InTopKV2 says of each row whether the target class is among the k with the largest predictions; ties count as among them.
+//
+//	predictions  float32  [?,?]
+//	targets      T        [?]
+//	k            T
+//	→
+//	precision    bool     [?]
+//
+// where
+//
+//	T  int32, int64
 func InTopKV2(s *Scope, predictions Output, targets Output, k Output) Output {
 	return out(s.Add("InTopKV2", []Arg{One(predictions), One(targets), One(k)}, nil), 0)
 }
 
-// InitializeTable: Fills a table, unless it holds as many keys already, with keys and their values.
+// InitializeTable fills a table, unless it holds as many keys already, with keys and their values.
+//
+//	tableHandle  variable of string  [?]
+//	keys         Tkey                [?]
+//	values       Tval                [?]
+//
+// where
+//
+//	Tkey  any type
+//	Tval  any type
 func InitializeTable(s *Scope, tableHandle Output, keys Output, values Output) *graph.Node {
 	return s.Add("InitializeTable", []Arg{One(tableHandle), One(keys), One(values)}, nil)
 }
 
-// InitializeTableFromDataset: Fills a lookup table, unless that has been done, with the pairs of key and value in a dataset.
+// InitializeTableFromDataset fills a lookup table, unless that has been done, with the pairs of key and value in a dataset.
+//
+//	tableHandle  resource  []
+//	dataset      variant   []
 func InitializeTableFromDataset(s *Scope, tableHandle Output, dataset Output) *graph.Node {
 	return s.Add("InitializeTableFromDataset", []Arg{One(tableHandle), One(dataset)}, nil)
 }
@@ -4963,7 +8839,15 @@ func InitializeTableFromTextFileOffset(value int64) InitializeTableFromTextFileA
 	return func(a opdef.Attrs) { a["offset"] = value }
 }
 
-// InitializeTableFromTextFile: Fills a table, unless that has been done, with a pair from each line of a file. key_index and value_index are the numbers of columns, or -1 for the number of the line plus offset, or -2 for the whole line.
+// InitializeTableFromTextFile fills a table, unless that has been done, with a pair from each line of a file. key_index and value_index are the numbers of columns, or -1 for the number of the line plus offset, or -2 for the whole line.
+//
+//	tableHandle  variable of string  [?]
+//	filename     string              []
+//
+// where
+//
+//	keyIndex    int, at least -2
+//	valueIndex  int, at least -2
 func InitializeTableFromTextFile(s *Scope, tableHandle Output, filename Output, keyIndex int64, valueIndex int64, optional ...InitializeTableFromTextFileAttr) *graph.Node {
 	attrs := opdef.Attrs{"key_index": keyIndex, "value_index": valueIndex}
 	for _, set := range optional {
@@ -4990,7 +8874,15 @@ func InitializeTableFromTextFileV2Offset(value int64) InitializeTableFromTextFil
 	return func(a opdef.Attrs) { a["offset"] = value }
 }
 
-// InitializeTableFromTextFileV2: Fills a table, unless that has been done, with a pair from each line of a file. key_index and value_index are the numbers of columns, or -1 for the number of the line plus offset, or -2 for the whole line.
+// InitializeTableFromTextFileV2 fills a table, unless that has been done, with a pair from each line of a file. key_index and value_index are the numbers of columns, or -1 for the number of the line plus offset, or -2 for the whole line.
+//
+//	tableHandle  resource  []
+//	filename     string    []
+//
+// where
+//
+//	keyIndex    int, at least -2
+//	valueIndex  int, at least -2
 func InitializeTableFromTextFileV2(s *Scope, tableHandle Output, filename Output, keyIndex int64, valueIndex int64, optional ...InitializeTableFromTextFileV2Attr) *graph.Node {
 	attrs := opdef.Attrs{"key_index": keyIndex, "value_index": valueIndex}
 	for _, set := range optional {
@@ -4999,22 +8891,61 @@ func InitializeTableFromTextFileV2(s *Scope, tableHandle Output, filename Output
 	return s.Add("InitializeTableFromTextFileV2", []Arg{One(tableHandle), One(filename)}, attrs)
 }
 
-// InitializeTableV2: Fills a table, unless it holds as many keys already, with keys and their values.
+// InitializeTableV2 fills a table, unless it holds as many keys already, with keys and their values.
+//
+//	tableHandle  resource  []
+//	keys         Tkey      [?]
+//	values       Tval      [?]
+//
+// where
+//
+//	Tkey  any type
+//	Tval  any type
 func InitializeTableV2(s *Scope, tableHandle Output, keys Output, values Output) *graph.Node {
 	return s.Add("InitializeTableV2", []Arg{One(tableHandle), One(keys), One(values)}, nil)
 }
 
-// InplaceAdd: Gives x with the rows of v added to rows i.
+// InplaceAdd gives x with the rows of v added to rows i.
+//
+//	x    T
+//	i    int32
+//	v    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  any type
 func InplaceAdd(s *Scope, x Output, i Output, v Output) Output {
 	return out(s.Add("InplaceAdd", []Arg{One(x), One(i), One(v)}, nil), 0)
 }
 
-// InplaceSub: Gives x with the rows of v subtracted from rows i.
+// InplaceSub gives x with the rows of v subtracted from rows i.
+//
+//	x    T
+//	i    int32
+//	v    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  any type
 func InplaceSub(s *Scope, x Output, i Output, v Output) Output {
 	return out(s.Add("InplaceSub", []Arg{One(x), One(i), One(v)}, nil), 0)
 }
 
-// InplaceUpdate: Gives x with rows i replaced by those of v.
+// InplaceUpdate gives x with rows i replaced by those of v.
+//
+//	x    T
+//	i    int32
+//	v    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  any type
 func InplaceUpdate(s *Scope, x Output, i Output, v Output) Output {
 	return out(s.Add("InplaceUpdate", []Arg{One(x), One(i), One(v)}, nil), 0)
 }
@@ -5027,7 +8958,21 @@ func InterleaveDatasetMetadata(value string) InterleaveDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// InterleaveDataset: Makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+// InterleaveDataset makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+//
+//	inputDataset    variant
+//	otherArguments  tensors of the types Targuments
+//	cycleLength     int64
+//	blockLength     int64
+//	→
+//	handle          variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func InterleaveDataset(s *Scope, inputDataset Output, otherArguments []Output, cycleLength Output, blockLength Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...InterleaveDatasetAttr) Output {
 	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -5037,46 +8982,120 @@ func InterleaveDataset(s *Scope, inputDataset Output, otherArguments []Output, c
 }
 
 // Inv: 1/x for every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int8, int16, int32, int64, complex64, complex128
 func Inv(s *Scope, x Output) Output {
 	return out(s.Add("Inv", []Arg{One(x)}, nil), 0)
 }
 
 // InvGrad: Gradient of Inv: -dy*y², and 0 where dy is.
+//
+//	y    T
+//	dy   T
+//	→
+//	z    T  shape of y
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func InvGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("InvGrad", []Arg{One(y), One(dy)}, nil), 0)
 }
 
-// Invert: Inverts every bit of every element.
+// Invert inverts every bit of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  int8, int16, int32, int64, uint8, uint16, uint32, uint64
 func Invert(s *Scope, x Output) Output {
 	return out(s.Add("Invert", []Arg{One(x)}, nil), 0)
 }
 
-// InvertPermutation: Gives the y with y[x[i]] = i.
+// InvertPermutation gives the y with y[x[i]] = i.
+//
+//	x    T  [?]
+//	→
+//	y    T  [?]
+//
+// where
+//
+//	T  int32, int64
 func InvertPermutation(s *Scope, x Output) Output {
 	return out(s.Add("InvertPermutation", []Arg{One(x)}, nil), 0)
 }
 
 // IsFinite: Whether every element is finite.
+//
+//	x    T
+//	→
+//	y    bool  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func IsFinite(s *Scope, x Output) Output {
 	return out(s.Add("IsFinite", []Arg{One(x)}, nil), 0)
 }
 
 // IsInf: Whether every element is infinite.
+//
+//	x    T
+//	→
+//	y    bool  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func IsInf(s *Scope, x Output) Output {
 	return out(s.Add("IsInf", []Arg{One(x)}, nil), 0)
 }
 
 // IsNan: Whether every element is not a number.
+//
+//	x    T
+//	→
+//	y    bool  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func IsNan(s *Scope, x Output) Output {
 	return out(s.Add("IsNan", []Arg{One(x)}, nil), 0)
 }
 
-// IsVariableInitialized: Tells whether a variable has a value.
+// IsVariableInitialized tells whether a variable has a value.
+//
+//	ref            variable of dtype
+//	→
+//	isInitialized  bool  []
+//
+// where
+//
+//	dtype  any type
 func IsVariableInitialized(s *Scope, ref Output) Output {
 	return out(s.Add("IsVariableInitialized", []Arg{One(ref)}, nil), 0)
 }
 
-// Iterator: Gives an iterator, which MakeIterator puts at the beginning of a dataset.
+// Iterator gives an iterator, which MakeIterator puts at the beginning of a dataset.
+//
+//	handle  resource
+//
+// where
+//
+//	sharedName    string
+//	container     string
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func Iterator(s *Scope, sharedName string, container string, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"shared_name": sharedName, "container": container, "output_types": outputTypes, "output_shapes": outputShapes}
 	return out(s.Add("Iterator", nil, attrs), 0)
@@ -5095,7 +9114,11 @@ func IteratorFromStringHandleOutputShapes(value []tensor.PartialShape) IteratorF
 	return func(a opdef.Attrs) { a["output_shapes"] = value }
 }
 
-// IteratorFromStringHandle: Gives the iterator that a string of IteratorToStringHandle names.
+// IteratorFromStringHandle gives the iterator that a string of IteratorToStringHandle names.
+//
+//	stringHandle    string
+//	→
+//	resourceHandle  resource  []
 func IteratorFromStringHandle(s *Scope, stringHandle Output, optional ...IteratorFromStringHandleAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -5117,7 +9140,11 @@ func IteratorFromStringHandleV2OutputShapes(value []tensor.PartialShape) Iterato
 	return func(a opdef.Attrs) { a["output_shapes"] = value }
 }
 
-// IteratorFromStringHandleV2: Gives the iterator that a string of IteratorToStringHandle names.
+// IteratorFromStringHandleV2 gives the iterator that a string of IteratorToStringHandle names.
+//
+//	stringHandle    string
+//	→
+//	resourceHandle  resource  []
 func IteratorFromStringHandleV2(s *Scope, stringHandle Output, optional ...IteratorFromStringHandleV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -5126,51 +9153,131 @@ func IteratorFromStringHandleV2(s *Scope, stringHandle Output, optional ...Itera
 	return out(s.Add("IteratorFromStringHandleV2", []Arg{One(stringHandle)}, attrs), 0)
 }
 
-// IteratorGetDevice: Gives the name of the device that an iterator is on.
+// IteratorGetDevice gives the name of the device that an iterator is on.
+//
+//	resource  resource
+//	→
+//	device    string  []
 func IteratorGetDevice(s *Scope, resource Output) Output {
 	return out(s.Add("IteratorGetDevice", []Arg{One(resource)}, nil), 0)
 }
 
-// IteratorGetNext: Takes the next element of an iterator. It waits until there is one.
+// IteratorGetNext takes the next element of an iterator. It waits until there is one.
+//
+//	iterator    resource
+//	→
+//	components  tensors of the types outputTypes
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func IteratorGetNext(s *Scope, iterator Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) []Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	return outArg(s.Add("IteratorGetNext", []Arg{One(iterator)}, attrs), "components")
 }
 
-// IteratorGetNextAsOptional: Takes the next element of an iterator, or nothing at its end.
+// IteratorGetNextAsOptional takes the next element of an iterator, or nothing at its end.
+//
+//	iterator   resource
+//	→
+//	optional_  variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func IteratorGetNextAsOptional(s *Scope, iterator Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	return out(s.Add("IteratorGetNextAsOptional", []Arg{One(iterator)}, attrs), 0)
 }
 
-// IteratorGetNextSync: Takes the next element of an iterator, like IteratorGetNext.
+// IteratorGetNextSync takes the next element of an iterator, like IteratorGetNext.
+//
+//	iterator    resource
+//	→
+//	components  tensors of the types outputTypes
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func IteratorGetNextSync(s *Scope, iterator Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) []Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	return outArg(s.Add("IteratorGetNextSync", []Arg{One(iterator)}, attrs), "components")
 }
 
-// IteratorToStringHandle: Gives a string that names an iterator.
+// IteratorToStringHandle gives a string that names an iterator.
+//
+//	resourceHandle  resource
+//	→
+//	stringHandle    string  []
 func IteratorToStringHandle(s *Scope, resourceHandle Output) Output {
 	return out(s.Add("IteratorToStringHandle", []Arg{One(resourceHandle)}, nil), 0)
 }
 
-// IteratorV2: Gives an iterator, which MakeIterator puts at the beginning of a dataset.
+// IteratorV2 gives an iterator, which MakeIterator puts at the beginning of a dataset.
+//
+//	handle  resource
+//
+// where
+//
+//	sharedName    string
+//	container     string
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func IteratorV2(s *Scope, sharedName string, container string, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"shared_name": sharedName, "container": container, "output_types": outputTypes, "output_shapes": outputShapes}
 	return out(s.Add("IteratorV2", nil, attrs), 0)
 }
 
-// KMC2ChainInitialization: Chooses a point by a Markov chain over all of them, of which the distances to the centers so far are given (Bachem et al., Approximate K-Means++ in Sublinear Time, AAAI 2016).
+// KMC2ChainInitialization chooses a point by a Markov chain over all of them, of which the distances to the centers so far are given (Bachem et al., Approximate K-Means++ in Sublinear Time, AAAI 2016).
+//
+//	distances  float32
+//	seed       int64
+//	→
+//	index      int64  []
 func KMC2ChainInitialization(s *Scope, distances Output, seed Output) Output {
 	return out(s.Add("KMC2ChainInitialization", []Arg{One(distances), One(seed)}, nil), 0)
 }
 
-// KmeansPlusPlusInitialization: Chooses points as first centers, each with a probability in proportion to its squared distance from those before it (Arthur and Vassilvitskii, k-means++, SODA 2007); the best of 1 + num_retries_per_sample draws is taken.
+// KernelLabel gives the label of its kernel.
+//
+//	result  string  []
+func KernelLabel(s *Scope) Output {
+	return out(s.Add("KernelLabel", nil, nil), 0)
+}
+
+// KernelLabelRequired gives the label of its kernel, which must have one.
+//
+//	input   int32   [?]
+//	→
+//	result  string  []
+func KernelLabelRequired(s *Scope, input Output) Output {
+	return out(s.Add("KernelLabelRequired", []Arg{One(input)}, nil), 0)
+}
+
+// KmeansPlusPlusInitialization chooses points as first centers, each with a probability in proportion to its squared distance from those before it (Arthur and Vassilvitskii, k-means++, SODA 2007); the best of 1 + num_retries_per_sample draws is taken.
+//
+//	points               float32
+//	numToSample          int64
+//	seed                 int64
+//	numRetriesPerSample  int64
+//	→
+//	samples              float32
 func KmeansPlusPlusInitialization(s *Scope, points Output, numToSample Output, seed Output, numRetriesPerSample Output) Output {
 	return out(s.Add("KmeansPlusPlusInitialization", []Arg{One(points), One(numToSample), One(seed), One(numRetriesPerSample)}, nil), 0)
 }
 
-// L2Loss: Computes half of the sum of the squares of all elements.
+// L2Loss computes half of the sum of the squares of all elements.
+//
+//	t       T
+//	→
+//	output  T  []
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func L2Loss(s *Scope, t Output) Output {
 	return out(s.Add("L2Loss", []Arg{One(t)}, nil), 0)
 }
@@ -5198,7 +9305,15 @@ func LRNBeta(value float32) LRNAttr {
 	return func(a opdef.Attrs) { a["beta"] = value }
 }
 
-// LRN: Divides each value by (bias + alpha * the sum of squares over the channels within depth_radius)^beta: local response normalization (Krizhevsky et al., 2012).
+// LRN divides each value by (bias + alpha * the sum of squares over the channels within depth_radius)^beta: local response normalization (Krizhevsky et al., 2012).
+//
+//	input   T  [?,?,?,?]
+//	→
+//	output  T  [?,?,?,?]
+//
+// where
+//
+//	T  float16, bfloat16, float32
 func LRN(s *Scope, input Output, optional ...LRNAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -5230,13 +9345,39 @@ func LRNGradBeta(value float32) LRNGradAttr {
 	return func(a opdef.Attrs) { a["beta"] = value }
 }
 
-// LRNGrad: Computes the gradient of LRN by its input.
+// LRNGrad computes the gradient of LRN by its input.
+//
+//	inputGrads   T  [?,?,?,?]
+//	inputImage   T  [?,?,?,?]
+//	outputImage  T  [?,?,?,?]
+//	→
+//	output       T  [?,?,?,?]
+//
+// where
+//
+//	T  float16, bfloat16, float32
 func LRNGrad(s *Scope, inputGrads Output, inputImage Output, outputImage Output, optional ...LRNGradAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
 		set(attrs)
 	}
 	return out(s.Add("LRNGrad", []Arg{One(inputGrads), One(inputImage), One(outputImage)}, attrs), 0)
+}
+
+// LatencyStatsDataset gives a dataset whose latencies may be recorded.
+//
+//	inputDataset  variant
+//	tag           string
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func LatencyStatsDataset(s *Scope, inputDataset Output, tag Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("LatencyStatsDataset", []Arg{One(inputDataset), One(tag)}, attrs), 0)
 }
 
 // LeakyReluAttr is an optional argument of [LeakyRelu].
@@ -5247,7 +9388,15 @@ func LeakyReluAlpha(value float32) LeakyReluAttr {
 	return func(a opdef.Attrs) { a["alpha"] = value }
 }
 
-// LeakyRelu: Computes features where they are positive and alpha*features elsewhere.
+// LeakyRelu computes features where they are positive and alpha*features elsewhere.
+//
+//	features     T
+//	→
+//	activations  T  shape of features
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func LeakyRelu(s *Scope, features Output, optional ...LeakyReluAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -5264,7 +9413,16 @@ func LeakyReluGradAlpha(value float32) LeakyReluGradAttr {
 	return func(a opdef.Attrs) { a["alpha"] = value }
 }
 
-// LeakyReluGrad: Computes the gradient of LeakyRelu from that of its output and its features.
+// LeakyReluGrad computes the gradient of LeakyRelu from that of its output and its features.
+//
+//	gradients  T
+//	features   T
+//	→
+//	backprops  T  shape of gradients
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func LeakyReluGrad(s *Scope, gradients Output, features Output, optional ...LeakyReluGradAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -5286,7 +9444,20 @@ func LearnedUnigramCandidateSamplerSeed2(value int64) LearnedUnigramCandidateSam
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// LearnedUnigramCandidateSampler: Draws num_sampled classes to compare the true ones with, in proportion to how often they have been true so far. Further outputs are how often each true and each drawn class is expected among them.
+// LearnedUnigramCandidateSampler draws num_sampled classes to compare the true ones with, in proportion to how often they have been true so far. Further outputs are how often each true and each drawn class is expected among them.
+//
+//	trueClasses           int64
+//	→
+//	sampledCandidates     int64
+//	trueExpectedCount     float32
+//	sampledExpectedCount  float32
+//
+// where
+//
+//	numTrue     int, at least 1
+//	numSampled  int, at least 1
+//	unique      bool
+//	rangeMax    int, at least 1
 func LearnedUnigramCandidateSampler(s *Scope, trueClasses Output, numTrue int64, numSampled int64, unique bool, rangeMax int64, optional ...LearnedUnigramCandidateSamplerAttr) (sampledCandidates Output, trueExpectedCount Output, sampledExpectedCount Output) {
 	attrs := opdef.Attrs{"num_true": numTrue, "num_sampled": numSampled, "unique": unique, "range_max": rangeMax}
 	for _, set := range optional {
@@ -5296,7 +9467,16 @@ func LearnedUnigramCandidateSampler(s *Scope, trueClasses Output, numTrue int64,
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// LeftShift: Shifts the bits of x left by y, kept within the width of the type, with broadcasting.
+// LeftShift shifts the bits of x left by y, kept within the width of the type, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  int8, int16, int32, int64, uint8, uint16, uint32, uint64
 func LeftShift(s *Scope, x Output, y Output) Output {
 	return out(s.Add("LeftShift", []Arg{One(x), One(y)}, nil), 0)
 }
@@ -5314,7 +9494,23 @@ func LegacyParallelInterleaveDatasetV2Metadata(value string) LegacyParallelInter
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// LegacyParallelInterleaveDatasetV2: Makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+// LegacyParallelInterleaveDatasetV2 makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+//
+//	inputDataset           variant
+//	otherArguments         tensors of the types Targuments
+//	cycleLength            int64
+//	blockLength            int64
+//	bufferOutputElements   int64
+//	prefetchInputElements  int64
+//	→
+//	handle                 variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func LegacyParallelInterleaveDatasetV2(s *Scope, inputDataset Output, otherArguments []Output, cycleLength Output, blockLength Output, bufferOutputElements Output, prefetchInputElements Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...LegacyParallelInterleaveDatasetV2Attr) Output {
 	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -5324,21 +9520,58 @@ func LegacyParallelInterleaveDatasetV2(s *Scope, inputDataset Output, otherArgum
 }
 
 // Less: Whether x < y, element by element, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    bool
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func Less(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Less", []Arg{One(x), One(y)}, nil), 0)
 }
 
 // LessEqual: Whether x <= y, element by element, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    bool
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func LessEqual(s *Scope, x Output, y Output) Output {
 	return out(s.Add("LessEqual", []Arg{One(x), One(y)}, nil), 0)
 }
 
 // Lgamma: The logarithm of the absolute value of the gamma function of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func Lgamma(s *Scope, x Output) Output {
 	return out(s.Add("Lgamma", []Arg{One(x)}, nil), 0)
 }
 
-// LinSpace: Gives num evenly spaced values from start to stop.
+// LinSpace gives num evenly spaced values from start to stop.
+//
+//	start   T     []
+//	stop    T     []
+//	num     Tidx  []
+//	→
+//	output  T     [?]
+//
+// where
+//
+//	T     bfloat16, float16, float32, float64
+//	Tidx  int32, int64
 func LinSpace(s *Scope, start Output, stop Output, num Output) Output {
 	return out(s.Add("LinSpace", []Arg{One(start), One(stop), One(num)}, nil), 0)
 }
@@ -5351,7 +9584,18 @@ func ListDiffOutIdx(value tensor.DType) ListDiffAttr {
 	return func(a opdef.Attrs) { a["out_idx"] = value }
 }
 
-// ListDiff: Gives the elements of x that are not in y, and their positions.
+// ListDiff gives the elements of x that are not in y, and their positions.
+//
+//	x     T        [?]
+//	y     T        [?]
+//	→
+//	out_  T        [?]
+//	idx   out_idx  [?]
+//
+// where
+//
+//	T        any type
+//	out_idx  int32, int64
 func ListDiff(s *Scope, x Output, y Output, optional ...ListDiffAttr) (out_ Output, idx Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -5369,7 +9613,20 @@ func LoadAndRemapMatrixMaxRowsInMemory(value int64) LoadAndRemapMatrixAttr {
 	return func(a opdef.Attrs) { a["max_rows_in_memory"] = value }
 }
 
-// LoadAndRemapMatrix: Reads a matrix from a checkpoint with its rows and columns in another order: row i of the result is row row_remapping[i]. Where that is negative, elements are the next of initializing_values.
+// LoadAndRemapMatrix reads a matrix from a checkpoint with its rows and columns in another order: row i of the result is row row_remapping[i]. Where that is negative, elements are the next of initializing_values.
+//
+//	ckptPath            string
+//	oldTensorName       string   []
+//	rowRemapping        int64
+//	colRemapping        int64
+//	initializingValues  float32
+//	→
+//	outputMatrix        float32  [?,?]
+//
+// where
+//
+//	numRows  int, at least 0
+//	numCols  int, at least 1
 func LoadAndRemapMatrix(s *Scope, ckptPath Output, oldTensorName Output, rowRemapping Output, colRemapping Output, initializingValues Output, numRows int64, numCols int64, optional ...LoadAndRemapMatrixAttr) Output {
 	attrs := opdef.Attrs{"num_rows": numRows, "num_cols": numCols}
 	for _, set := range optional {
@@ -5378,23 +9635,85 @@ func LoadAndRemapMatrix(s *Scope, ckptPath Output, oldTensorName Output, rowRema
 	return out(s.Add("LoadAndRemapMatrix", []Arg{One(ckptPath), One(oldTensorName), One(rowRemapping), One(colRemapping), One(initializingValues)}, attrs), 0)
 }
 
+// LoadDatasetAttr is an optional argument of [LoadDataset].
+type LoadDatasetAttr func(opdef.Attrs)
+
+// LoadDatasetCompression sets the optional attribute compression; the default is "".
+func LoadDatasetCompression(value string) LoadDatasetAttr {
+	return func(a opdef.Attrs) { a["compression"] = value }
+}
+
+// LoadDataset makes a dataset of the elements that SaveDataset wrote; a function puts the shards together.
+//
+//	path                 string
+//	readerFuncOtherArgs  tensors of the types Treader_func_args
+//	→
+//	handle               variant
+//
+// where
+//
+//	outputTypes        any type, at least 1 of them
+//	outputShapes       list(shape), at least 1 of them
+//	readerFunc         func
+//	Treader_func_args  any type, at least 0 of them
+func LoadDataset(s *Scope, path Output, readerFuncOtherArgs []Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, readerFunc opdef.Func, optional ...LoadDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes, "reader_func": readerFunc}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("LoadDataset", []Arg{One(path), Many(readerFuncOtherArgs)}, attrs), 0)
+}
+
 // Log: The natural logarithm of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Log(s *Scope, x Output) Output {
 	return out(s.Add("Log", []Arg{One(x)}, nil), 0)
 }
 
 // Log1p: log(1+x) for every element, accurate near zero.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Log1p(s *Scope, x Output) Output {
 	return out(s.Add("Log1p", []Arg{One(x)}, nil), 0)
 }
 
-// LogMatrixDeterminant: Computes sign and logarithm of the absolute value of the determinants of square matrices.
+// LogMatrixDeterminant computes sign and logarithm of the absolute value of the determinants of square matrices.
+//
+//	input              T  […,?,?]
+//	→
+//	sign               T
+//	logAbsDeterminant  T
+//
+// where
+//
+//	T  float16, float32, float64, complex64, complex128
 func LogMatrixDeterminant(s *Scope, input Output) (sign Output, logAbsDeterminant Output) {
 	node := s.Add("LogMatrixDeterminant", []Arg{One(input)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// LogSoftmax: Computes logits minus the logarithm of the sum of exp(logits), over the last dimension.
+// LogSoftmax computes logits minus the logarithm of the sum of exp(logits), over the last dimension.
+//
+//	logits      T  […,?]
+//	→
+//	logsoftmax  T  shape of logits
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func LogSoftmax(s *Scope, logits Output) Output {
 	return out(s.Add("LogSoftmax", []Arg{One(logits)}, nil), 0)
 }
@@ -5412,7 +9731,20 @@ func LogUniformCandidateSamplerSeed2(value int64) LogUniformCandidateSamplerAttr
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// LogUniformCandidateSampler: Draws num_sampled classes to compare the true ones with, small numbers more often, in Zipf's manner. Further outputs are how often each true and each drawn class is expected among them.
+// LogUniformCandidateSampler draws num_sampled classes to compare the true ones with, small numbers more often, in Zipf's manner. Further outputs are how often each true and each drawn class is expected among them.
+//
+//	trueClasses           int64
+//	→
+//	sampledCandidates     int64
+//	trueExpectedCount     float32
+//	sampledExpectedCount  float32
+//
+// where
+//
+//	numTrue     int, at least 1
+//	numSampled  int, at least 1
+//	unique      bool
+//	rangeMax    int, at least 1
 func LogUniformCandidateSampler(s *Scope, trueClasses Output, numTrue int64, numSampled int64, unique bool, rangeMax int64, optional ...LogUniformCandidateSamplerAttr) (sampledCandidates Output, trueExpectedCount Output, sampledExpectedCount Output) {
 	attrs := opdef.Attrs{"num_true": numTrue, "num_sampled": numSampled, "unique": unique, "range_max": rangeMax}
 	for _, set := range optional {
@@ -5423,80 +9755,191 @@ func LogUniformCandidateSampler(s *Scope, trueClasses Output, numTrue int64, num
 }
 
 // LogicalAnd: Whether x and y are both true, element by element, with broadcasting.
+//
+//	x    bool
+//	y    bool
+//	→
+//	z    bool
 func LogicalAnd(s *Scope, x Output, y Output) Output {
 	return out(s.Add("LogicalAnd", []Arg{One(x), One(y)}, nil), 0)
 }
 
 // LogicalNot: Whether x is false, element by element.
+//
+//	x    bool
+//	→
+//	y    bool  shape of x
 func LogicalNot(s *Scope, x Output) Output {
 	return out(s.Add("LogicalNot", []Arg{One(x)}, nil), 0)
 }
 
 // LogicalOr: Whether x or y is true, element by element, with broadcasting.
+//
+//	x    bool
+//	y    bool
+//	→
+//	z    bool
 func LogicalOr(s *Scope, x Output, y Output) Output {
 	return out(s.Add("LogicalOr", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// LookupTableExport: Gives all keys of a table and their values, in no particular order.
+// LookupTableExport gives all keys of a table and their values, in no particular order.
+//
+//	tableHandle  variable of string  [?]
+//	→
+//	keys         tkeys               [?]
+//	values       tvalues
+//
+// where
+//
+//	tkeys    any type
+//	tvalues  any type
 func LookupTableExport(s *Scope, tableHandle Output, tkeys tensor.DType, tvalues tensor.DType) (keys Output, values Output) {
 	attrs := opdef.Attrs{"Tkeys": tkeys, "Tvalues": tvalues}
 	node := s.Add("LookupTableExport", []Arg{One(tableHandle)}, attrs)
 	return out(node, 0), out(node, 1)
 }
 
-// LookupTableExportV2: Gives all keys of a table and their values, in no particular order.
+// LookupTableExportV2 gives all keys of a table and their values, in no particular order.
+//
+//	tableHandle  resource  []
+//	→
+//	keys         tkeys
+//	values       tvalues
+//
+// where
+//
+//	tkeys    any type
+//	tvalues  any type
 func LookupTableExportV2(s *Scope, tableHandle Output, tkeys tensor.DType, tvalues tensor.DType) (keys Output, values Output) {
 	attrs := opdef.Attrs{"Tkeys": tkeys, "Tvalues": tvalues}
 	node := s.Add("LookupTableExportV2", []Arg{One(tableHandle)}, attrs)
 	return out(node, 0), out(node, 1)
 }
 
-// LookupTableFind: Gives the values of keys in a table, or default values for those that it does not have.
+// LookupTableFind gives the values of keys in a table, or default values for those that it does not have.
+//
+//	tableHandle   variable of string  [?]
+//	keys          Tin
+//	defaultValue  Tout
+//	→
+//	values        Tout
+//
+// where
+//
+//	Tin   any type
+//	Tout  any type
 func LookupTableFind(s *Scope, tableHandle Output, keys Output, defaultValue Output) Output {
 	return out(s.Add("LookupTableFind", []Arg{One(tableHandle), One(keys), One(defaultValue)}, nil), 0)
 }
 
-// LookupTableFindV2: Gives the values of keys in a table, or default values for those that it does not have.
+// LookupTableFindV2 gives the values of keys in a table, or default values for those that it does not have.
+//
+//	tableHandle   resource  []
+//	keys          Tin
+//	defaultValue  Tout
+//	→
+//	values        Tout
+//
+// where
+//
+//	Tin   any type
+//	Tout  any type
 func LookupTableFindV2(s *Scope, tableHandle Output, keys Output, defaultValue Output) Output {
 	return out(s.Add("LookupTableFindV2", []Arg{One(tableHandle), One(keys), One(defaultValue)}, nil), 0)
 }
 
-// LookupTableImport: Makes keys and values, as LookupTableExport gives them, all that a table holds.
+// LookupTableImport makes keys and values, as LookupTableExport gives them, all that a table holds.
+//
+//	tableHandle  variable of string  [?]
+//	keys         Tin
+//	values       Tout
+//
+// where
+//
+//	Tin   any type
+//	Tout  any type
 func LookupTableImport(s *Scope, tableHandle Output, keys Output, values Output) *graph.Node {
 	return s.Add("LookupTableImport", []Arg{One(tableHandle), One(keys), One(values)}, nil)
 }
 
-// LookupTableImportV2: Makes keys and values, as LookupTableExport gives them, all that a table holds.
+// LookupTableImportV2 makes keys and values, as LookupTableExport gives them, all that a table holds.
+//
+//	tableHandle  resource  []
+//	keys         Tin       [?]
+//	values       Tout      […,?]
+//
+// where
+//
+//	Tin   any type
+//	Tout  any type
 func LookupTableImportV2(s *Scope, tableHandle Output, keys Output, values Output) *graph.Node {
 	return s.Add("LookupTableImportV2", []Arg{One(tableHandle), One(keys), One(values)}, nil)
 }
 
-// LookupTableInsert: Gives keys of a table new values.
+// LookupTableInsert gives keys of a table new values.
+//
+//	tableHandle  variable of string  [?]
+//	keys         Tin
+//	values       Tout
+//
+// where
+//
+//	Tin   any type
+//	Tout  any type
 func LookupTableInsert(s *Scope, tableHandle Output, keys Output, values Output) *graph.Node {
 	return s.Add("LookupTableInsert", []Arg{One(tableHandle), One(keys), One(values)}, nil)
 }
 
-// LookupTableInsertV2: Gives keys of a table new values.
+// LookupTableInsertV2 gives keys of a table new values.
+//
+//	tableHandle  resource  []
+//	keys         Tin
+//	values       Tout
+//
+// where
+//
+//	Tin   any type
+//	Tout  any type
 func LookupTableInsertV2(s *Scope, tableHandle Output, keys Output, values Output) *graph.Node {
 	return s.Add("LookupTableInsertV2", []Arg{One(tableHandle), One(keys), One(values)}, nil)
 }
 
-// LookupTableRemoveV2: Removes keys from a table. Those that it does not have are passed over.
+// LookupTableRemoveV2 removes keys from a table. Those that it does not have are passed over.
+//
+//	tableHandle  resource  []
+//	keys         Tin       […,?]
+//
+// where
+//
+//	Tin  any type
 func LookupTableRemoveV2(s *Scope, tableHandle Output, keys Output) *graph.Node {
 	return s.Add("LookupTableRemoveV2", []Arg{One(tableHandle), One(keys)}, nil)
 }
 
-// LookupTableSize: Counts the keys of a table.
+// LookupTableSize counts the keys of a table.
+//
+//	tableHandle  variable of string  [?]
+//	→
+//	size         int64               []
 func LookupTableSize(s *Scope, tableHandle Output) Output {
 	return out(s.Add("LookupTableSize", []Arg{One(tableHandle)}, nil), 0)
 }
 
-// LookupTableSizeV2: Counts the keys of a table.
+// LookupTableSizeV2 counts the keys of a table.
+//
+//	tableHandle  resource  []
+//	→
+//	size         int64     []
 func LookupTableSizeV2(s *Scope, tableHandle Output) Output {
 	return out(s.Add("LookupTableSizeV2", []Arg{One(tableHandle)}, nil), 0)
 }
 
-// LoopCond: Forwards the condition of a loop. It marks the condition for those who rewrite graphs.
+// LoopCond forwards the condition of a loop. It marks the condition for those who rewrite graphs.
+//
+//	input   bool  []
+//	→
+//	output  bool  []
 func LoopCond(s *Scope, input Output) Output {
 	return out(s.Add("LoopCond", []Arg{One(input)}, nil), 0)
 }
@@ -5509,7 +9952,17 @@ func LowerBoundOutType(value tensor.DType) LowerBoundAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// LowerBound: Gives, for each value, the first place in its sorted row that is not less.
+// LowerBound gives, for each value, the first place in its sorted row that is not less.
+//
+//	sortedInputs  T         [?,?]
+//	values        T         [?,?]
+//	→
+//	output        out_type  shape of values
+//
+// where
+//
+//	T         any type
+//	out_type  int32, int64
 func LowerBound(s *Scope, sortedInputs Output, values Output, optional ...LowerBoundAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -5526,7 +9979,17 @@ func LuOutputIdxType(value tensor.DType) LuAttr {
 	return func(a opdef.Attrs) { a["output_idx_type"] = value }
 }
 
-// Lu: Factors square matrices as P*A = L*U, by rows with partial pivoting; L and U share one matrix.
+// Lu factors square matrices as P*A = L*U, by rows with partial pivoting; L and U share one matrix.
+//
+//	input  T  […,?,?]
+//	→
+//	lu     T
+//	p      output_idx_type
+//
+// where
+//
+//	T                float64, float32, float16, complex64, complex128
+//	output_idx_type  int32, int64
 func Lu(s *Scope, input Output, optional ...LuAttr) (lu Output, p Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -5536,9 +9999,49 @@ func Lu(s *Scope, input Output, optional ...LuAttr) (lu Output, p Output) {
 	return out(node, 0), out(node, 1)
 }
 
-// MakeIterator: Puts an iterator at the beginning of a dataset.
+// MakeIterator puts an iterator at the beginning of a dataset.
+//
+//	dataset   variant
+//	iterator  resource
 func MakeIterator(s *Scope, dataset Output, iterator Output) *graph.Node {
 	return s.Add("MakeIterator", []Arg{One(dataset), One(iterator)}, nil)
+}
+
+// MapAndBatchDatasetAttr is an optional argument of [MapAndBatchDataset].
+type MapAndBatchDatasetAttr func(opdef.Attrs)
+
+// MapAndBatchDatasetPreserveCardinality sets the optional attribute preserve_cardinality; the default is false.
+func MapAndBatchDatasetPreserveCardinality(value bool) MapAndBatchDatasetAttr {
+	return func(a opdef.Attrs) { a["preserve_cardinality"] = value }
+}
+
+// MapAndBatchDatasetMetadata sets the optional attribute metadata; the default is "".
+func MapAndBatchDatasetMetadata(value string) MapAndBatchDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// MapAndBatchDataset makes a dataset of batches of what a function makes of elements, calling it for several at once.
+//
+//	inputDataset      variant
+//	otherArguments    tensors of the types Targuments
+//	batchSize         int64
+//	numParallelCalls  int64
+//	dropRemainder     bool
+//	→
+//	handle            variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func MapAndBatchDataset(s *Scope, inputDataset Output, otherArguments []Output, batchSize Output, numParallelCalls Output, dropRemainder Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...MapAndBatchDatasetAttr) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("MapAndBatchDataset", []Arg{One(inputDataset), Many(otherArguments), One(batchSize), One(numParallelCalls), One(dropRemainder)}, attrs), 0)
 }
 
 // MapClearAttr is an optional argument of [MapClear].
@@ -5564,7 +10067,11 @@ func MapClearSharedName(value string) MapClearAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// MapClear: Removes all elements from a staging map.
+// MapClear removes all elements from a staging map.
+//
+// where
+//
+//	dtypes  any type
 func MapClear(s *Scope, dtypes []tensor.DType, optional ...MapClearAttr) *graph.Node {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -5596,7 +10103,19 @@ func MapDatasetMetadata(value string) MapDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// MapDataset: Makes a dataset of what a function makes of the elements of another.
+// MapDataset makes a dataset of what a function makes of the elements of another.
+//
+//	inputDataset    variant
+//	otherArguments  tensors of the types Targuments
+//	→
+//	handle          variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func MapDataset(s *Scope, inputDataset Output, otherArguments []Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...MapDatasetAttr) Output {
 	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -5628,7 +10147,13 @@ func MapIncompleteSizeSharedName(value string) MapIncompleteSizeAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// MapIncompleteSize: Counts the elements in a staging map of which components are missing.
+// MapIncompleteSize counts the elements in a staging map of which components are missing.
+//
+//	size  int32
+//
+// where
+//
+//	dtypes  any type
 func MapIncompleteSize(s *Scope, dtypes []tensor.DType, optional ...MapIncompleteSizeAttr) Output {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -5660,7 +10185,16 @@ func MapPeekSharedName(value string) MapPeekAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// MapPeek: Gives components of the element of a key in a staging map, where they stay. It waits for the element.
+// MapPeek gives components of the element of a key in a staging map, where they stay. It waits for the element.
+//
+//	key      int64
+//	indices  int32
+//	→
+//	values   tensors of the types dtypes
+//
+// where
+//
+//	dtypes  any type, at least 1 of them
 func MapPeek(s *Scope, key Output, indices Output, dtypes []tensor.DType, optional ...MapPeekAttr) []Output {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -5692,7 +10226,13 @@ func MapSizeSharedName(value string) MapSizeAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// MapSize: Counts the complete elements in a staging map.
+// MapSize counts the complete elements in a staging map.
+//
+//	size  int32
+//
+// where
+//
+//	dtypes  any type
 func MapSize(s *Scope, dtypes []tensor.DType, optional ...MapSizeAttr) Output {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -5724,7 +10264,16 @@ func MapStageSharedName(value string) MapStageAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// MapStage: Adds components of the element of a key, by their numbers, to a staging map. It waits while there is no room.
+// MapStage adds components of the element of a key, by their numbers, to a staging map. It waits while there is no room.
+//
+//	key      int64
+//	indices  int32
+//	values   tensors of the types fake_dtypes
+//
+// where
+//
+//	dtypes       any type
+//	fake_dtypes  any type, at least 1 of them
 func MapStage(s *Scope, key Output, indices Output, values []Output, dtypes []tensor.DType, optional ...MapStageAttr) *graph.Node {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -5756,7 +10305,16 @@ func MapUnstageSharedName(value string) MapUnstageAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// MapUnstage: Takes components of the element of a key, by their numbers, from a staging map. It waits for the element.
+// MapUnstage takes components of the element of a key, by their numbers, from a staging map. It waits for the element.
+//
+//	key      int64
+//	indices  int32
+//	→
+//	values   tensors of the types dtypes
+//
+// where
+//
+//	dtypes  any type, at least 1 of them
 func MapUnstage(s *Scope, key Output, indices Output, dtypes []tensor.DType, optional ...MapUnstageAttr) []Output {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -5788,7 +10346,16 @@ func MapUnstageNoKeySharedName(value string) MapUnstageNoKeyAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// MapUnstageNoKey: Takes components of some element from a staging map, and gives its key. It waits while there is none.
+// MapUnstageNoKey takes components of some element from a staging map, and gives its key. It waits while there is none.
+//
+//	indices  int32
+//	→
+//	key      int64
+//	values   tensors of the types dtypes
+//
+// where
+//
+//	dtypes  any type, at least 1 of them
 func MapUnstageNoKey(s *Scope, indices Output, dtypes []tensor.DType, optional ...MapUnstageNoKeyAttr) (key Output, values []Output) {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -5821,7 +10388,16 @@ func MatMulGradB(value bool) MatMulAttr {
 	return func(a opdef.Attrs) { a["grad_b"] = value }
 }
 
-// MatMul: Multiplies matrix a [m, k] by matrix b [k, n], each transposed first if the attribute says so.
+// MatMul multiplies matrix a [m, k] by matrix b [k, n], each transposed first if the attribute says so.
+//
+//	a        T  [?,?]
+//	b        T  [?,?]
+//	→
+//	product  T  [?,?]
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128
 func MatMul(s *Scope, a Output, b Output, optional ...MatMulAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -5830,32 +10406,90 @@ func MatMul(s *Scope, a Output, b Output, optional ...MatMulAttr) Output {
 	return out(s.Add("MatMul", []Arg{One(a), One(b)}, attrs), 0)
 }
 
-// MatchingFiles: Gives the names of the files that match a pattern or several, in order.
+// MatchingFiles gives the names of the files that match a pattern or several, in order.
+//
+//	pattern    string
+//	→
+//	filenames  string  [?]
 func MatchingFiles(s *Scope, pattern Output) Output {
 	return out(s.Add("MatchingFiles", []Arg{One(pattern)}, nil), 0)
 }
 
-// MatrixBandPart: Keeps num_lower diagonals below and num_upper above the main one, all if negative, and sets the other elements to zero.
+// MatchingFilesDataset makes a dataset of the names of the files that match patterns, in order.
+//
+//	patterns  string
+//	→
+//	handle    variant  []
+func MatchingFilesDataset(s *Scope, patterns Output) Output {
+	return out(s.Add("MatchingFilesDataset", []Arg{One(patterns)}, nil), 0)
+}
+
+// MatrixBandPart keeps num_lower diagonals below and num_upper above the main one, all if negative, and sets the other elements to zero.
+//
+//	input     T
+//	numLower  Tindex
+//	numUpper  Tindex
+//	→
+//	band      T  shape of input
+//
+// where
+//
+//	T       any type
+//	Tindex  int32, int64
 func MatrixBandPart(s *Scope, input Output, numLower Output, numUpper Output) Output {
 	return out(s.Add("MatrixBandPart", []Arg{One(input), One(numLower), One(numUpper)}, nil), 0)
 }
 
-// MatrixDeterminant: Computes the determinants of square matrices.
+// MatrixDeterminant computes the determinants of square matrices.
+//
+//	input   T  […,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  float16, float32, float64, complex64, complex128
 func MatrixDeterminant(s *Scope, input Output) Output {
 	return out(s.Add("MatrixDeterminant", []Arg{One(input)}, nil), 0)
 }
 
-// MatrixDiag: Makes square matrices with the given diagonals.
+// MatrixDiag makes square matrices with the given diagonals.
+//
+//	diagonal  T  […,?]
+//	→
+//	output    T
+//
+// where
+//
+//	T  any type
 func MatrixDiag(s *Scope, diagonal Output) Output {
 	return out(s.Add("MatrixDiag", []Arg{One(diagonal)}, nil), 0)
 }
 
-// MatrixDiagPart: Gives the main diagonals of matrices.
+// MatrixDiagPart gives the main diagonals of matrices.
+//
+//	input     T  […,?,?]
+//	→
+//	diagonal  T
+//
+// where
+//
+//	T  any type
 func MatrixDiagPart(s *Scope, input Output) Output {
 	return out(s.Add("MatrixDiagPart", []Arg{One(input)}, nil), 0)
 }
 
-// MatrixDiagPartV2: Gives diagonals k[0] to k[1] of matrices, left-aligned and padded to the longest.
+// MatrixDiagPartV2 gives diagonals k[0] to k[1] of matrices, left-aligned and padded to the longest.
+//
+//	input         T  […,?,?]
+//	k             int32
+//	paddingValue  T  []
+//	→
+//	diagonal      T
+//
+// where
+//
+//	T  any type
 func MatrixDiagPartV2(s *Scope, input Output, k Output, paddingValue Output) Output {
 	return out(s.Add("MatrixDiagPartV2", []Arg{One(input), One(k), One(paddingValue)}, nil), 0)
 }
@@ -5868,7 +10502,18 @@ func MatrixDiagPartV3Align(value string) MatrixDiagPartV3Attr {
 	return func(a opdef.Attrs) { a["align"] = value }
 }
 
-// MatrixDiagPartV3: Gives diagonals k[0] to k[1] of matrices, aligned as align says and padded to the longest.
+// MatrixDiagPartV3 gives diagonals k[0] to k[1] of matrices, aligned as align says and padded to the longest.
+//
+//	input         T  […,?,?]
+//	k             int32
+//	paddingValue  T  []
+//	→
+//	diagonal      T
+//
+// where
+//
+//	T      any type
+//	align  one of LEFT_RIGHT, RIGHT_LEFT, LEFT_LEFT, RIGHT_RIGHT
 func MatrixDiagPartV3(s *Scope, input Output, k Output, paddingValue Output, optional ...MatrixDiagPartV3Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -5877,7 +10522,19 @@ func MatrixDiagPartV3(s *Scope, input Output, k Output, paddingValue Output, opt
 	return out(s.Add("MatrixDiagPartV3", []Arg{One(input), One(k), One(paddingValue)}, attrs), 0)
 }
 
-// MatrixDiagV2: Makes matrices with the given diagonals k[0] to k[1], left-aligned, and padding elsewhere.
+// MatrixDiagV2 makes matrices with the given diagonals k[0] to k[1], left-aligned, and padding elsewhere.
+//
+//	diagonal      T      […,?]
+//	k             int32
+//	numRows       int32  []
+//	numCols       int32  []
+//	paddingValue  T      []
+//	→
+//	output        T
+//
+// where
+//
+//	T  any type
 func MatrixDiagV2(s *Scope, diagonal Output, k Output, numRows Output, numCols Output, paddingValue Output) Output {
 	return out(s.Add("MatrixDiagV2", []Arg{One(diagonal), One(k), One(numRows), One(numCols), One(paddingValue)}, nil), 0)
 }
@@ -5890,7 +10547,20 @@ func MatrixDiagV3Align(value string) MatrixDiagV3Attr {
 	return func(a opdef.Attrs) { a["align"] = value }
 }
 
-// MatrixDiagV3: Makes matrices with the given diagonals k[0] to k[1], aligned as align says, and padding elsewhere.
+// MatrixDiagV3 makes matrices with the given diagonals k[0] to k[1], aligned as align says, and padding elsewhere.
+//
+//	diagonal      T      […,?]
+//	k             int32
+//	numRows       int32  []
+//	numCols       int32  []
+//	paddingValue  T      []
+//	→
+//	output        T
+//
+// where
+//
+//	T      any type
+//	align  one of LEFT_RIGHT, RIGHT_LEFT, LEFT_LEFT, RIGHT_RIGHT
 func MatrixDiagV3(s *Scope, diagonal Output, k Output, numRows Output, numCols Output, paddingValue Output, optional ...MatrixDiagV3Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -5907,7 +10577,15 @@ func MatrixInverseAdjoint(value bool) MatrixInverseAttr {
 	return func(a opdef.Attrs) { a["adjoint"] = value }
 }
 
-// MatrixInverse: Inverts square matrices, or their adjoints.
+// MatrixInverse inverts square matrices, or their adjoints.
+//
+//	input   T  […,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  float64, float32, float16, complex64, complex128
 func MatrixInverse(s *Scope, input Output, optional ...MatrixInverseAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -5916,17 +10594,44 @@ func MatrixInverse(s *Scope, input Output, optional ...MatrixInverseAttr) Output
 	return out(s.Add("MatrixInverse", []Arg{One(input)}, attrs), 0)
 }
 
-// MatrixLogarithm: Computes the principal logarithms of square matrices; NaN where there is none.
+// MatrixLogarithm computes the principal logarithms of square matrices; NaN where there is none.
+//
+//	input   T  […,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  complex64, complex128
 func MatrixLogarithm(s *Scope, input Output) Output {
 	return out(s.Add("MatrixLogarithm", []Arg{One(input)}, nil), 0)
 }
 
-// MatrixSetDiag: Replaces the main diagonals of matrices.
+// MatrixSetDiag replaces the main diagonals of matrices.
+//
+//	input     T  […,?,?]
+//	diagonal  T  […,?]
+//	→
+//	output    T  shape of input
+//
+// where
+//
+//	T  any type
 func MatrixSetDiag(s *Scope, input Output, diagonal Output) Output {
 	return out(s.Add("MatrixSetDiag", []Arg{One(input), One(diagonal)}, nil), 0)
 }
 
-// MatrixSetDiagV2: Replaces diagonals k[0] to k[1] of matrices; the new ones are left-aligned.
+// MatrixSetDiagV2 replaces diagonals k[0] to k[1] of matrices; the new ones are left-aligned.
+//
+//	input     T  […,?,?]
+//	diagonal  T  […,?]
+//	k         int32
+//	→
+//	output    T  shape of input
+//
+// where
+//
+//	T  any type
 func MatrixSetDiagV2(s *Scope, input Output, diagonal Output, k Output) Output {
 	return out(s.Add("MatrixSetDiagV2", []Arg{One(input), One(diagonal), One(k)}, nil), 0)
 }
@@ -5939,7 +10644,18 @@ func MatrixSetDiagV3Align(value string) MatrixSetDiagV3Attr {
 	return func(a opdef.Attrs) { a["align"] = value }
 }
 
-// MatrixSetDiagV3: Replaces diagonals k[0] to k[1] of matrices; the new ones are aligned as align says.
+// MatrixSetDiagV3 replaces diagonals k[0] to k[1] of matrices; the new ones are aligned as align says.
+//
+//	input     T  […,?,?]
+//	diagonal  T  […,?]
+//	k         int32
+//	→
+//	output    T  shape of input
+//
+// where
+//
+//	T      any type
+//	align  one of LEFT_RIGHT, RIGHT_LEFT, LEFT_LEFT, RIGHT_RIGHT
 func MatrixSetDiagV3(s *Scope, input Output, diagonal Output, k Output, optional ...MatrixSetDiagV3Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -5956,7 +10672,16 @@ func MatrixSolveAdjoint(value bool) MatrixSolveAttr {
 	return func(a opdef.Attrs) { a["adjoint"] = value }
 }
 
-// MatrixSolve: Solves systems of linear equations with square matrices, or their adjoints.
+// MatrixSolve solves systems of linear equations with square matrices, or their adjoints.
+//
+//	matrix  T  […,?,?]
+//	rhs     T  […,?,?]
+//	→
+//	output  T  shape of rhs
+//
+// where
+//
+//	T  float64, float32, float16, complex64, complex128
 func MatrixSolve(s *Scope, matrix Output, rhs Output, optional ...MatrixSolveAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -5973,7 +10698,17 @@ func MatrixSolveLsFast(value bool) MatrixSolveLsAttr {
 	return func(a opdef.Attrs) { a["fast"] = value }
 }
 
-// MatrixSolveLs: Solves systems of linear equations by least squares with a penalty of l2_regularizer on the square of the solution's norm: by Cholesky's factors of the normal equations if fast, else, without the penalty, with the smallest norm.
+// MatrixSolveLs solves systems of linear equations by least squares with a penalty of l2_regularizer on the square of the solution's norm: by Cholesky's factors of the normal equations if fast, else, without the penalty, with the smallest norm.
+//
+//	matrix         T  […,?,?]
+//	rhs            T  […,?,?]
+//	l2Regularizer  float64
+//	→
+//	output         T
+//
+// where
+//
+//	T  float64, float32, float16, complex64, complex128
 func MatrixSolveLs(s *Scope, matrix Output, rhs Output, l2Regularizer Output, optional ...MatrixSolveLsAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -5982,7 +10717,15 @@ func MatrixSolveLs(s *Scope, matrix Output, rhs Output, l2Regularizer Output, op
 	return out(s.Add("MatrixSolveLs", []Arg{One(matrix), One(rhs), One(l2Regularizer)}, attrs), 0)
 }
 
-// MatrixSquareRoot: Computes the principal square roots of square matrices; NaN where there is none.
+// MatrixSquareRoot computes the principal square roots of square matrices; NaN where there is none.
+//
+//	input   T  […,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  float64, float32, float16, complex64, complex128
 func MatrixSquareRoot(s *Scope, input Output) Output {
 	return out(s.Add("MatrixSquareRoot", []Arg{One(input)}, nil), 0)
 }
@@ -6000,7 +10743,16 @@ func MatrixTriangularSolveAdjoint(value bool) MatrixTriangularSolveAttr {
 	return func(a opdef.Attrs) { a["adjoint"] = value }
 }
 
-// MatrixTriangularSolve: Solves systems of linear equations with triangular matrices; the other half is not read.
+// MatrixTriangularSolve solves systems of linear equations with triangular matrices; the other half is not read.
+//
+//	matrix  T  […,?,?]
+//	rhs     T  […,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  bfloat16, float64, float32, float16, complex64, complex128
 func MatrixTriangularSolve(s *Scope, matrix Output, rhs Output, optional ...MatrixTriangularSolveAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -6018,6 +10770,16 @@ func MaxKeepDims(value bool) MaxAttr {
 }
 
 // Max: The largest of elements along dimensions. keep_dims leaves them with size 1.
+//
+//	input             T
+//	reductionIndices  Tidx
+//	→
+//	output            T
+//
+// where
+//
+//	T     float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64, qint8, quint8, qint32, qint16, quint16
+//	Tidx  int32, int64
 func Max(s *Scope, input Output, reductionIndices Output, optional ...MaxAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -6026,7 +10788,17 @@ func Max(s *Scope, input Output, reductionIndices Output, optional ...MaxAttr) O
 	return out(s.Add("Max", []Arg{One(input), One(reductionIndices)}, attrs), 0)
 }
 
-// MaxIntraOpParallelismDataset: Gives a dataset whose functions use a bounded number of threads.
+// MaxIntraOpParallelismDataset gives a dataset whose functions use a bounded number of threads.
+//
+//	inputDataset           variant
+//	maxIntraOpParallelism  int64
+//	→
+//	handle                 variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func MaxIntraOpParallelismDataset(s *Scope, inputDataset Output, maxIntraOpParallelism Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	return out(s.Add("MaxIntraOpParallelismDataset", []Arg{One(inputDataset), One(maxIntraOpParallelism)}, attrs), 0)
@@ -6045,7 +10817,19 @@ func MaxPoolDataFormat(value string) MaxPoolAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPool: Takes the largest value in each window, channel by channel.
+// MaxPool takes the largest value in each window, channel by channel.
+//
+//	input   T  [?,?,?,?]
+//	→
+//	output  T  [?,?,?,?]
+//
+// where
+//
+//	T            float16, bfloat16, float32, float64, int32, int64, uint8, int16, int8, uint16, qint8
+//	ksize        list(int), at least 4 of them
+//	strides      list(int), at least 4 of them
+//	padding      one of SAME, VALID, EXPLICIT
+//	data_format  one of NHWC, NCHW, NCHW_VECT_C
 func MaxPool(s *Scope, input Output, ksize []int64, strides []int64, padding string, optional ...MaxPoolAttr) Output {
 	attrs := opdef.Attrs{"ksize": ksize, "strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -6062,7 +10846,19 @@ func MaxPool3DDataFormat(value string) MaxPool3DAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPool3D: Takes the largest value in each window of volumes, channel by channel.
+// MaxPool3D takes the largest value in each window of volumes, channel by channel.
+//
+//	input   T  [?,?,?,?,?]
+//	→
+//	output  T  [?,?,?,?,?]
+//
+// where
+//
+//	ksize        list(int), at least 5 of them
+//	strides      list(int), at least 5 of them
+//	padding      one of SAME, VALID
+//	data_format  one of NDHWC, NCDHW
+//	T            float16, bfloat16, float32
 func MaxPool3D(s *Scope, input Output, ksize []int64, strides []int64, padding string, optional ...MaxPool3DAttr) Output {
 	attrs := opdef.Attrs{"ksize": ksize, "strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -6079,7 +10875,22 @@ func MaxPool3DGradDataFormat(value string) MaxPool3DGradAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPool3DGrad: Computes the gradient of max pooling by its input: each gradient goes to the first largest value of its window.
+// MaxPool3DGrad computes the gradient of max pooling by its input: each gradient goes to all values of its window that differ from the output by less than 0.00001.
+//
+//	origInput   TInput  [?,?,?,?,?]
+//	origOutput  TInput
+//	grad        T
+//	→
+//	output      T       [?,?,?,?,?]
+//
+// where
+//
+//	ksize        list(int), at least 5 of them
+//	strides      list(int), at least 5 of them
+//	padding      one of SAME, VALID
+//	data_format  one of NDHWC, NCDHW
+//	T            float16, bfloat16, float32
+//	TInput       float16, bfloat16, float32
 func MaxPool3DGrad(s *Scope, origInput Output, origOutput Output, grad Output, ksize []int64, strides []int64, padding string, optional ...MaxPool3DGradAttr) Output {
 	attrs := opdef.Attrs{"ksize": ksize, "strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -6096,7 +10907,21 @@ func MaxPool3DGradGradDataFormat(value string) MaxPool3DGradGradAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPool3DGradGrad: Computes the gradient of a max pooling's gradient by the gradient of the output: what lies at the first largest value of each window.
+// MaxPool3DGradGrad computes the gradient of a max pooling's gradient by the gradient of the output: what lies at the first largest value of each window.
+//
+//	origInput   T  [?,?,?,?,?]
+//	origOutput  T  [?,?,?,?,?]
+//	grad        T
+//	→
+//	output      T  [?,?,?,?,?]
+//
+// where
+//
+//	ksize        list(int), at least 5 of them
+//	strides      list(int), at least 5 of them
+//	padding      one of SAME, VALID
+//	data_format  one of NDHWC, NCDHW
+//	T            float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func MaxPool3DGradGrad(s *Scope, origInput Output, origOutput Output, grad Output, ksize []int64, strides []int64, padding string, optional ...MaxPool3DGradGradAttr) Output {
 	attrs := opdef.Attrs{"ksize": ksize, "strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -6118,7 +10943,21 @@ func MaxPoolGradDataFormat(value string) MaxPoolGradAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPoolGrad: Computes the gradient of max pooling by its input: each gradient goes to the first largest value of its window.
+// MaxPoolGrad computes the gradient of max pooling by its input: each gradient goes to the first largest value of its window.
+//
+//	origInput   T  [?,?,?,?]
+//	origOutput  T
+//	grad        T
+//	→
+//	output      T  [?,?,?,?]
+//
+// where
+//
+//	ksize        list(int), at least 4 of them
+//	strides      list(int), at least 4 of them
+//	padding      one of SAME, VALID, EXPLICIT
+//	data_format  one of NHWC, NCHW
+//	T            float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func MaxPoolGrad(s *Scope, origInput Output, origOutput Output, grad Output, ksize []int64, strides []int64, padding string, optional ...MaxPoolGradAttr) Output {
 	attrs := opdef.Attrs{"ksize": ksize, "strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -6135,7 +10974,21 @@ func MaxPoolGradGradDataFormat(value string) MaxPoolGradGradAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPoolGradGrad: Computes the gradient of a max pooling's gradient by the gradient of the output: what lies at the first largest value of each window.
+// MaxPoolGradGrad computes the gradient of a max pooling's gradient by the gradient of the output: what lies at the first largest value of each window.
+//
+//	origInput   T  [?,?,?,?]
+//	origOutput  T  [?,?,?,?]
+//	grad        T
+//	→
+//	output      T  [?,?,?,?]
+//
+// where
+//
+//	ksize        list(int), at least 4 of them
+//	strides      list(int), at least 4 of them
+//	padding      one of SAME, VALID
+//	data_format  one of NHWC, NCHW
+//	T            float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func MaxPoolGradGrad(s *Scope, origInput Output, origOutput Output, grad Output, ksize []int64, strides []int64, padding string, optional ...MaxPoolGradGradAttr) Output {
 	attrs := opdef.Attrs{"ksize": ksize, "strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -6152,7 +11005,21 @@ func MaxPoolGradGradV2DataFormat(value string) MaxPoolGradGradV2Attr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPoolGradGradV2: Computes the gradient of a max pooling's gradient by the gradient of the output: what lies at the first largest value of each window.
+// MaxPoolGradGradV2 computes the gradient of a max pooling's gradient by the gradient of the output: what lies at the first largest value of each window.
+//
+//	origInput   T      [?,?,?,?]
+//	origOutput  T
+//	grad        T
+//	ksize       int32  [?]
+//	strides     int32  [?]
+//	→
+//	output      T
+//
+// where
+//
+//	padding      one of SAME, VALID
+//	data_format  one of NHWC, NCHW
+//	T            float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func MaxPoolGradGradV2(s *Scope, origInput Output, origOutput Output, grad Output, ksize Output, strides Output, padding string, optional ...MaxPoolGradGradV2Attr) Output {
 	attrs := opdef.Attrs{"padding": padding}
 	for _, set := range optional {
@@ -6169,7 +11036,21 @@ func MaxPoolGradGradWithArgmaxIncludeBatchInIndex(value bool) MaxPoolGradGradWit
 	return func(a opdef.Attrs) { a["include_batch_in_index"] = value }
 }
 
-// MaxPoolGradGradWithArgmax: Takes the gradient at each position that MaxPoolWithArgmax found.
+// MaxPoolGradGradWithArgmax takes the gradient at each position that MaxPoolWithArgmax found.
+//
+//	input   T        [?,?,?,?]
+//	grad    T
+//	argmax  Targmax  [?,?,?,?]
+//	→
+//	output  T        [?,?,?,?]
+//
+// where
+//
+//	ksize    list(int), at least 4 of them
+//	strides  list(int), at least 4 of them
+//	padding  one of SAME, VALID
+//	Targmax  int32, int64
+//	T        float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func MaxPoolGradGradWithArgmax(s *Scope, input Output, grad Output, argmax Output, ksize []int64, strides []int64, padding string, optional ...MaxPoolGradGradWithArgmaxAttr) Output {
 	attrs := opdef.Attrs{"ksize": ksize, "strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -6186,7 +11067,21 @@ func MaxPoolGradV2DataFormat(value string) MaxPoolGradV2Attr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPoolGradV2: Computes the gradient of max pooling by its input: each gradient goes to the first largest value of its window.
+// MaxPoolGradV2 computes the gradient of max pooling by its input: each gradient goes to the first largest value of its window.
+//
+//	origInput   T  [?,?,?,?]
+//	origOutput  T
+//	grad        T
+//	ksize       int32
+//	strides     int32
+//	→
+//	output      T  [?,?,?,?]
+//
+// where
+//
+//	padding      one of SAME, VALID
+//	data_format  one of NHWC, NCHW
+//	T            float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func MaxPoolGradV2(s *Scope, origInput Output, origOutput Output, grad Output, ksize Output, strides Output, padding string, optional ...MaxPoolGradV2Attr) Output {
 	attrs := opdef.Attrs{"padding": padding}
 	for _, set := range optional {
@@ -6203,7 +11098,21 @@ func MaxPoolGradWithArgmaxIncludeBatchInIndex(value bool) MaxPoolGradWithArgmaxA
 	return func(a opdef.Attrs) { a["include_batch_in_index"] = value }
 }
 
-// MaxPoolGradWithArgmax: Computes the gradient of MaxPoolWithArgmax by its input from the positions that it found.
+// MaxPoolGradWithArgmax computes the gradient of MaxPoolWithArgmax by its input from the positions that it found.
+//
+//	input   T  [?,?,?,?]
+//	grad    T
+//	argmax  Targmax
+//	→
+//	output  T  [?,?,?,?]
+//
+// where
+//
+//	ksize    list(int), at least 4 of them
+//	strides  list(int), at least 4 of them
+//	padding  one of SAME, VALID
+//	Targmax  int32, int64
+//	T        float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func MaxPoolGradWithArgmax(s *Scope, input Output, grad Output, argmax Output, ksize []int64, strides []int64, padding string, optional ...MaxPoolGradWithArgmaxAttr) Output {
 	attrs := opdef.Attrs{"ksize": ksize, "strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -6221,6 +11130,18 @@ func MaxPoolV2DataFormat(value string) MaxPoolV2Attr {
 }
 
 // MaxPoolV2: MaxPool with the size and the strides of windows as inputs.
+//
+//	input    T      [?,?,?,?]
+//	ksize    int32  [?]
+//	strides  int32  [?]
+//	→
+//	output   T
+//
+// where
+//
+//	T            float16, bfloat16, float32, float64, int32, int64, uint8, int16, int8, uint16, qint8
+//	padding      one of SAME, VALID
+//	data_format  one of NHWC, NCHW, NCHW_VECT_C
 func MaxPoolV2(s *Scope, input Output, ksize Output, strides Output, padding string, optional ...MaxPoolV2Attr) Output {
 	attrs := opdef.Attrs{"padding": padding}
 	for _, set := range optional {
@@ -6242,7 +11163,20 @@ func MaxPoolWithArgmaxIncludeBatchInIndex(value bool) MaxPoolWithArgmaxAttr {
 	return func(a opdef.Attrs) { a["include_batch_in_index"] = value }
 }
 
-// MaxPoolWithArgmax: Takes the largest value in each window and its position: ((image * rows + row) * columns + column) * channels + channel, the image counted only if include_batch_in_index is set.
+// MaxPoolWithArgmax takes the largest value in each window and its position: ((image * rows + row) * columns + column) * channels + channel, the image counted only if include_batch_in_index is set.
+//
+//	input   T        [?,?,?,?]
+//	→
+//	output  T        [?,?,?,?]
+//	argmax  Targmax  [?,?,?,?]
+//
+// where
+//
+//	ksize    list(int), at least 4 of them
+//	strides  list(int), at least 4 of them
+//	Targmax  int32, int64
+//	padding  one of SAME, VALID
+//	T        float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func MaxPoolWithArgmax(s *Scope, input Output, ksize []int64, strides []int64, padding string, optional ...MaxPoolWithArgmaxAttr) (output Output, argmax Output) {
 	attrs := opdef.Attrs{"ksize": ksize, "strides": strides, "padding": padding}
 	for _, set := range optional {
@@ -6253,6 +11187,15 @@ func MaxPoolWithArgmax(s *Scope, input Output, ksize []int64, strides []int64, p
 }
 
 // Maximum: The larger of x and y, element by element, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int8, uint8, int16, uint16, int32, uint32, int64, uint64
 func Maximum(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Maximum", []Arg{One(x), One(y)}, nil), 0)
 }
@@ -6266,6 +11209,16 @@ func MeanKeepDims(value bool) MeanAttr {
 }
 
 // Mean: The mean of elements along dimensions. keep_dims leaves them with size 1.
+//
+//	input             T
+//	reductionIndices  Tidx
+//	→
+//	output            T
+//
+// where
+//
+//	T     float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tidx  int32, int64
 func Mean(s *Scope, input Output, reductionIndices Output, optional ...MeanAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -6274,13 +11227,31 @@ func Mean(s *Scope, input Output, reductionIndices Output, optional ...MeanAttr)
 	return out(s.Add("Mean", []Arg{One(input), One(reductionIndices)}, attrs), 0)
 }
 
-// Merge: Forwards the first of the inputs that is available, with its index.
+// Merge forwards the first of the inputs that is available, with its index.
+//
+//	inputs      N tensors of T
+//	→
+//	output      T
+//	valueIndex  int32
+//
+// where
+//
+//	T  any type
+//	N  int, at least 1
 func Merge(s *Scope, inputs []Output) (output Output, valueIndex Output) {
 	node := s.Add("Merge", []Arg{Many(inputs)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// MergeSummary: Makes one summary of several, whose tags must all differ.
+// MergeSummary makes one summary of several, whose tags must all differ.
+//
+//	inputs   N tensors of string
+//	→
+//	summary  string
+//
+// where
+//
+//	N  int, at least 1
 func MergeSummary(s *Scope, inputs []Output) Output {
 	return out(s.Add("MergeSummary", []Arg{Many(inputs)}, nil), 0)
 }
@@ -6298,7 +11269,10 @@ func MergeV2CheckpointsAllowMissingFiles(value bool) MergeV2CheckpointsAttr {
 	return func(a opdef.Attrs) { a["allow_missing_files"] = value }
 }
 
-// MergeV2Checkpoints: Makes one checkpoint of several that were written by different tasks.
+// MergeV2Checkpoints makes one checkpoint of several that were written by different tasks.
+//
+//	checkpointPrefixes  string  [?]
+//	destinationPrefix   string  []
 func MergeV2Checkpoints(s *Scope, checkpointPrefixes Output, destinationPrefix Output, optional ...MergeV2CheckpointsAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -6316,6 +11290,16 @@ func MinKeepDims(value bool) MinAttr {
 }
 
 // Min: The smallest of elements along dimensions. keep_dims leaves them with size 1.
+//
+//	input             T
+//	reductionIndices  Tidx
+//	→
+//	output            T
+//
+// where
+//
+//	T     float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64, qint8, quint8, qint32, qint16, quint16
+//	Tidx  int32, int64
 func Min(s *Scope, input Output, reductionIndices Output, optional ...MinAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -6325,23 +11309,63 @@ func Min(s *Scope, input Output, reductionIndices Output, optional ...MinAttr) O
 }
 
 // Minimum: The smaller of x and y, element by element, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int8, uint8, int16, uint16, int32, uint32, int64, uint64
 func Minimum(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Minimum", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// MirrorPad: Adds the reflection of a tensor around it, with the border itself (SYMMETRIC) or without (REFLECT).
+// MirrorPad adds the reflection of a tensor around it, with the border itself (SYMMETRIC) or without (REFLECT).
+//
+//	input     T
+//	paddings  Tpaddings  [?,?]
+//	→
+//	output    T
+//
+// where
+//
+//	T          any type
+//	Tpaddings  int32, int64
+//	mode       one of REFLECT, SYMMETRIC
 func MirrorPad(s *Scope, input Output, paddings Output, mode string) Output {
 	attrs := opdef.Attrs{"mode": mode}
 	return out(s.Add("MirrorPad", []Arg{One(input), One(paddings)}, attrs), 0)
 }
 
-// MirrorPadGrad: Gives the gradient of MirrorPad: adds the reflections back to where they came from.
+// MirrorPadGrad gives the gradient of MirrorPad: adds the reflections back to where they came from.
+//
+//	input     T
+//	paddings  Tpaddings  [?,?]
+//	→
+//	output    T
+//
+// where
+//
+//	T          any type
+//	Tpaddings  int32, int64
+//	mode       one of REFLECT, SYMMETRIC
 func MirrorPadGrad(s *Scope, input Output, paddings Output, mode string) Output {
 	attrs := opdef.Attrs{"mode": mode}
 	return out(s.Add("MirrorPadGrad", []Arg{One(input), One(paddings)}, attrs), 0)
 }
 
 // Mod: Remainder of the division that truncates toward zero: it has the sign of x.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  int32, int64, float16, float16, bfloat16, float32, float64
 func Mod(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Mod", []Arg{One(x), One(y)}, nil), 0)
 }
@@ -6364,7 +11388,16 @@ func ModelDatasetRamBudget(value int64) ModelDatasetAttr {
 	return func(a opdef.Attrs) { a["ram_budget"] = value }
 }
 
-// ModelDataset: Gives a dataset whose parallelism may be tuned.
+// ModelDataset gives a dataset whose parallelism may be tuned.
+//
+//	inputDataset  variant
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func ModelDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ModelDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -6373,12 +11406,30 @@ func ModelDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, out
 	return out(s.Add("ModelDataset", []Arg{One(inputDataset)}, attrs), 0)
 }
 
-// Mul: Multiplies two tensors element by element, with broadcasting.
+// Mul multiplies two tensors element by element, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, uint8, int8, uint16, int16, int32, uint32, uint64, int64, complex64, complex128
 func Mul(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Mul", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// MulNoNan: Multiplies x by y, and gives zero where y is zero, even if x is infinite or not a number.
+// MulNoNan multiplies x by y, and gives zero where y is zero, even if x is infinite or not a number.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func MulNoNan(s *Scope, x Output, y Output) Output {
 	return out(s.Add("MulNoNan", []Arg{One(x), One(y)}, nil), 0)
 }
@@ -6401,7 +11452,17 @@ func MultinomialOutputDtype(value tensor.DType) MultinomialAttr {
 	return func(a opdef.Attrs) { a["output_dtype"] = value }
 }
 
-// Multinomial: Draws classes with probabilities whose logarithms, up to a constant per row, are the logits.
+// Multinomial draws classes with probabilities whose logarithms, up to a constant per row, are the logits.
+//
+//	logits      T             [?,?]
+//	numSamples  int32         []
+//	→
+//	output      output_dtype  [?,?]
+//
+// where
+//
+//	T             float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
+//	output_dtype  int32, int64
 func Multinomial(s *Scope, logits Output, numSamples Output, optional ...MultinomialAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -6443,7 +11504,16 @@ func MutableDenseHashTableMaxLoadFactor(value float32) MutableDenseHashTableAttr
 	return func(a opdef.Attrs) { a["max_load_factor"] = value }
 }
 
-// MutableDenseHashTable: Gives a table that steps can change, with open addressing. Keys and values may be vectors; two keys mark free buckets.
+// MutableDenseHashTable gives a table that steps can change, with open addressing. Keys and values may be vectors; two keys mark free buckets.
+//
+//	emptyKey     key_dtype
+//	→
+//	tableHandle  variable of string  [2]
+//
+// where
+//
+//	key_dtype   any type
+//	valueDtype  any type
 func MutableDenseHashTable(s *Scope, emptyKey Output, valueDtype tensor.DType, optional ...MutableDenseHashTableAttr) Output {
 	attrs := opdef.Attrs{"value_dtype": valueDtype}
 	for _, set := range optional {
@@ -6485,7 +11555,17 @@ func MutableDenseHashTableV2MaxLoadFactor(value float32) MutableDenseHashTableV2
 	return func(a opdef.Attrs) { a["max_load_factor"] = value }
 }
 
-// MutableDenseHashTableV2: Gives a table that steps can change, with open addressing. Keys and values may be vectors; two keys mark free buckets.
+// MutableDenseHashTableV2 gives a table that steps can change, with open addressing. Keys and values may be vectors; two keys mark free buckets.
+//
+//	emptyKey     key_dtype
+//	deletedKey   key_dtype
+//	→
+//	tableHandle  resource  []
+//
+// where
+//
+//	key_dtype   any type
+//	valueDtype  any type
 func MutableDenseHashTableV2(s *Scope, emptyKey Output, deletedKey Output, valueDtype tensor.DType, optional ...MutableDenseHashTableV2Attr) Output {
 	attrs := opdef.Attrs{"value_dtype": valueDtype}
 	for _, set := range optional {
@@ -6512,7 +11592,14 @@ func MutableHashTableUseNodeNameSharing(value bool) MutableHashTableAttr {
 	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
 }
 
-// MutableHashTable: Gives a table that steps can change.
+// MutableHashTable gives a table that steps can change.
+//
+//	tableHandle  variable of string  [2]
+//
+// where
+//
+//	keyDtype    any type
+//	valueDtype  any type
 func MutableHashTable(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType, optional ...MutableHashTableAttr) Output {
 	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
 	for _, set := range optional {
@@ -6544,7 +11631,14 @@ func MutableHashTableOfTensorsValueShape(value tensor.PartialShape) MutableHashT
 	return func(a opdef.Attrs) { a["value_shape"] = value }
 }
 
-// MutableHashTableOfTensors: Gives a table that steps can change and whose values are vectors.
+// MutableHashTableOfTensors gives a table that steps can change and whose values are vectors.
+//
+//	tableHandle  variable of string  [2]
+//
+// where
+//
+//	keyDtype    any type
+//	valueDtype  any type
 func MutableHashTableOfTensors(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType, optional ...MutableHashTableOfTensorsAttr) Output {
 	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
 	for _, set := range optional {
@@ -6576,7 +11670,14 @@ func MutableHashTableOfTensorsV2ValueShape(value tensor.PartialShape) MutableHas
 	return func(a opdef.Attrs) { a["value_shape"] = value }
 }
 
-// MutableHashTableOfTensorsV2: Gives a table that steps can change and whose values are vectors.
+// MutableHashTableOfTensorsV2 gives a table that steps can change and whose values are vectors.
+//
+//	tableHandle  resource  []
+//
+// where
+//
+//	keyDtype    any type
+//	valueDtype  any type
 func MutableHashTableOfTensorsV2(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType, optional ...MutableHashTableOfTensorsV2Attr) Output {
 	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
 	for _, set := range optional {
@@ -6603,7 +11704,14 @@ func MutableHashTableV2UseNodeNameSharing(value bool) MutableHashTableV2Attr {
 	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
 }
 
-// MutableHashTableV2: Gives a table that steps can change.
+// MutableHashTableV2 gives a table that steps can change.
+//
+//	tableHandle  resource  []
+//
+// where
+//
+//	keyDtype    any type
+//	valueDtype  any type
 func MutableHashTableV2(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType, optional ...MutableHashTableV2Attr) Output {
 	attrs := opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}
 	for _, set := range optional {
@@ -6612,7 +11720,11 @@ func MutableHashTableV2(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType
 	return out(s.Add("MutableHashTableV2", nil, attrs), 0)
 }
 
-// MutexLock: Waits until a mutex is free and gives the lock, which ends with ConsumeMutexLock or with the step.
+// MutexLock waits until a mutex is free and gives the lock, which ends with ConsumeMutexLock or with the step.
+//
+//	mutex      resource
+//	→
+//	mutexLock  variant  []
 func MutexLock(s *Scope, mutex Output) Output {
 	return out(s.Add("MutexLock", []Arg{One(mutex)}, nil), 0)
 }
@@ -6630,7 +11742,9 @@ func MutexV2SharedName(value string) MutexV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// MutexV2: Gives a handle to a mutex that one step at a time can hold.
+// MutexV2 gives a handle to a mutex that one step at a time can hold.
+//
+//	resource  resource  []
 func MutexV2(s *Scope, optional ...MutexV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -6640,32 +11754,72 @@ func MutexV2(s *Scope, optional ...MutexV2Attr) Output {
 }
 
 // Ndtri: The quantile function of the standard normal distribution.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func Ndtri(s *Scope, x Output) Output {
 	return out(s.Add("Ndtri", []Arg{One(x)}, nil), 0)
 }
 
-// NearestNeighbors: Gives the k centers nearest to each point, the nearest first, and their squared distances.
+// NearestNeighbors gives the k centers nearest to each point, the nearest first, and their squared distances.
+//
+//	points                  float32
+//	centers                 float32
+//	k                       int64
+//	→
+//	nearestCenterIndices    int64
+//	nearestCenterDistances  float32
 func NearestNeighbors(s *Scope, points Output, centers Output, k Output) (nearestCenterIndices Output, nearestCenterDistances Output) {
 	node := s.Add("NearestNeighbors", []Arg{One(points), One(centers), One(k)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// Neg: Negates every element.
+// Neg negates every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int8, int16, int32, int64, complex64, complex128
 func Neg(s *Scope, x Output) Output {
 	return out(s.Add("Neg", []Arg{One(x)}, nil), 0)
 }
 
 // NextAfter: The number next to x1 in the direction of x2, with broadcasting.
+//
+//	x1      T
+//	x2      T
+//	→
+//	output  T
+//
+// where
+//
+//	T  float64, float32
 func NextAfter(s *Scope, x1 Output, x2 Output) Output {
 	return out(s.Add("NextAfter", []Arg{One(x1), One(x2)}, nil), 0)
 }
 
-// NextIteration: Brings a value into the next iteration of its frame.
+// NextIteration brings a value into the next iteration of its frame.
+//
+//	data    T
+//	→
+//	output  T  shape of data
+//
+// where
+//
+//	T  any type
 func NextIteration(s *Scope, data Output) Output {
 	return out(s.Add("NextIteration", []Arg{One(data)}, nil), 0)
 }
 
-// NoOp: Does nothing. It orders others by its control edges.
+// NoOp does nothing. It orders others by its control edges.
 func NoOp(s *Scope) *graph.Node {
 	return s.Add("NoOp", nil, nil)
 }
@@ -6678,7 +11832,15 @@ func NonDeterministicIntsDtype(value tensor.DType) NonDeterministicIntsAttr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// NonDeterministicInts: Draws integers by chance: no seed gives them again.
+// NonDeterministicInts draws integers by chance: no seed gives them again.
+//
+//	shape   shape_dtype  [?]
+//	→
+//	output  dtype
+//
+// where
+//
+//	shape_dtype  any type
 func NonDeterministicInts(s *Scope, shape Output, optional ...NonDeterministicIntsAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -6695,7 +11857,13 @@ func NonMaxSuppressionIouThreshold(value float32) NonMaxSuppressionAttr {
 	return func(a opdef.Attrs) { a["iou_threshold"] = value }
 }
 
-// NonMaxSuppression: Selects boxes, best scores first, that overlap little with those selected before.
+// NonMaxSuppression selects boxes, best scores first, that overlap little with those selected before.
+//
+//	boxes            float32  [?,?]
+//	scores           float32  [?]
+//	maxOutputSize    int32    []
+//	→
+//	selectedIndices  int32    [?]
 func NonMaxSuppression(s *Scope, boxes Output, scores Output, maxOutputSize Output, optional ...NonMaxSuppressionAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -6704,12 +11872,37 @@ func NonMaxSuppression(s *Scope, boxes Output, scores Output, maxOutputSize Outp
 	return out(s.Add("NonMaxSuppression", []Arg{One(boxes), One(scores), One(maxOutputSize)}, attrs), 0)
 }
 
-// NonMaxSuppressionV2: Selects boxes, best scores first, that overlap little with those selected before.
+// NonMaxSuppressionV2 selects boxes, best scores first, that overlap little with those selected before.
+//
+//	boxes            T            [?,?]
+//	scores           T            [?]
+//	maxOutputSize    int32        []
+//	iouThreshold     T_threshold  []
+//	→
+//	selectedIndices  int32        [?]
+//
+// where
+//
+//	T            float16, float32
+//	T_threshold  float16, float32
 func NonMaxSuppressionV2(s *Scope, boxes Output, scores Output, maxOutputSize Output, iouThreshold Output) Output {
 	return out(s.Add("NonMaxSuppressionV2", []Arg{One(boxes), One(scores), One(maxOutputSize), One(iouThreshold)}, nil), 0)
 }
 
-// NonMaxSuppressionV3: Selects boxes, best scores first, that overlap little with those selected before.
+// NonMaxSuppressionV3 selects boxes, best scores first, that overlap little with those selected before.
+//
+//	boxes            T            [?,?]
+//	scores           T            [?]
+//	maxOutputSize    int32        []
+//	iouThreshold     T_threshold  []
+//	scoreThreshold   T_threshold  []
+//	→
+//	selectedIndices  int32        [?]
+//
+// where
+//
+//	T            float16, float32
+//	T_threshold  float16, float32
 func NonMaxSuppressionV3(s *Scope, boxes Output, scores Output, maxOutputSize Output, iouThreshold Output, scoreThreshold Output) Output {
 	return out(s.Add("NonMaxSuppressionV3", []Arg{One(boxes), One(scores), One(maxOutputSize), One(iouThreshold), One(scoreThreshold)}, nil), 0)
 }
@@ -6722,7 +11915,21 @@ func NonMaxSuppressionV4PadToMaxOutputSize(value bool) NonMaxSuppressionV4Attr {
 	return func(a opdef.Attrs) { a["pad_to_max_output_size"] = value }
 }
 
-// NonMaxSuppressionV4: Selects boxes, best scores first, that overlap little with those selected before.
+// NonMaxSuppressionV4 selects boxes, best scores first, that overlap little with those selected before.
+//
+//	boxes            T            [?,?]
+//	scores           T            [?]
+//	maxOutputSize    int32        []
+//	iouThreshold     T_threshold  []
+//	scoreThreshold   T_threshold  []
+//	→
+//	selectedIndices  int32        [?]
+//	validOutputs     int32        []
+//
+// where
+//
+//	T            float16, float32
+//	T_threshold  float16, float32
 func NonMaxSuppressionV4(s *Scope, boxes Output, scores Output, maxOutputSize Output, iouThreshold Output, scoreThreshold Output, optional ...NonMaxSuppressionV4Attr) (selectedIndices Output, validOutputs Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -6740,7 +11947,22 @@ func NonMaxSuppressionV5PadToMaxOutputSize(value bool) NonMaxSuppressionV5Attr {
 	return func(a opdef.Attrs) { a["pad_to_max_output_size"] = value }
 }
 
-// NonMaxSuppressionV5: Selects boxes, best scores first, that overlap little with those selected before.
+// NonMaxSuppressionV5 selects boxes, best scores first, that overlap little with those selected before.
+//
+//	boxes            T      [?,?]
+//	scores           T      [?]
+//	maxOutputSize    int32  []
+//	iouThreshold     T      []
+//	scoreThreshold   T      []
+//	softNmsSigma     T      []
+//	→
+//	selectedIndices  int32  [?]
+//	selectedScores   T      [?]
+//	validOutputs     int32  []
+//
+// where
+//
+//	T  float16, float32
 func NonMaxSuppressionV5(s *Scope, boxes Output, scores Output, maxOutputSize Output, iouThreshold Output, scoreThreshold Output, softNmsSigma Output, optional ...NonMaxSuppressionV5Attr) (selectedIndices Output, selectedScores Output, validOutputs Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -6750,12 +11972,29 @@ func NonMaxSuppressionV5(s *Scope, boxes Output, scores Output, maxOutputSize Ou
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// NonMaxSuppressionWithOverlaps: Selects boxes, best scores first, that overlap little with those selected before.
+// NonMaxSuppressionWithOverlaps selects boxes, best scores first, that overlap little with those selected before.
+//
+//	overlaps          float32  [?,?]
+//	scores            float32  [?]
+//	maxOutputSize     int32    []
+//	overlapThreshold  float32  []
+//	scoreThreshold    float32  []
+//	→
+//	selectedIndices   int32    [?]
 func NonMaxSuppressionWithOverlaps(s *Scope, overlaps Output, scores Output, maxOutputSize Output, overlapThreshold Output, scoreThreshold Output) Output {
 	return out(s.Add("NonMaxSuppressionWithOverlaps", []Arg{One(overlaps), One(scores), One(maxOutputSize), One(overlapThreshold), One(scoreThreshold)}, nil), 0)
 }
 
-// NonSerializableDataset: Gives a dataset whose iterators need not be saved.
+// NonSerializableDataset gives a dataset whose iterators need not be saved.
+//
+//	inputDataset  variant
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func NonSerializableDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	return out(s.Add("NonSerializableDataset", []Arg{One(inputDataset)}, attrs), 0)
@@ -6770,6 +12009,15 @@ func NotEqualIncompatibleShapeError(value bool) NotEqualAttr {
 }
 
 // NotEqual: Whether x and y differ, element by element, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    bool
+//
+// where
+//
+//	T  any type
 func NotEqual(s *Scope, x Output, y Output, optional ...NotEqualAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -6786,13 +12034,27 @@ func NthElementReverse(value bool) NthElementAttr {
 	return func(a opdef.Attrs) { a["reverse"] = value }
 }
 
-// NthElement: Finds the element that has n smaller ones in its row, or n larger ones if reverse is set.
+// NthElement finds the element that has n smaller ones in its row, or n larger ones if reverse is set.
+//
+//	input   T  […,?]
+//	n       int32
+//	→
+//	values  T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func NthElement(s *Scope, input Output, n Output, optional ...NthElementAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
 		set(attrs)
 	}
 	return out(s.Add("NthElement", []Arg{One(input), One(n)}, attrs), 0)
+}
+
+// Old does nothing.
+func Old(s *Scope) *graph.Node {
+	return s.Add("Old", nil, nil)
 }
 
 // OneHotAttr is an optional argument of [OneHot].
@@ -6803,7 +12065,19 @@ func OneHotAxis(value int64) OneHotAttr {
 	return func(a opdef.Attrs) { a["axis"] = value }
 }
 
-// OneHot: Adds a dimension of size depth at axis, with on_value at each index and off_value elsewhere.
+// OneHot adds a dimension of size depth at axis, with on_value at each index and off_value elsewhere.
+//
+//	indices   TI
+//	depth     int32
+//	onValue   T
+//	offValue  T
+//	→
+//	output    T
+//
+// where
+//
+//	T   any type
+//	TI  uint8, int8, int32, int64
 func OneHot(s *Scope, indices Output, depth Output, onValue Output, offValue Output, optional ...OneHotAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -6825,7 +12099,15 @@ func OneShotIteratorSharedName(value string) OneShotIteratorAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// OneShotIterator: Gives an iterator at the beginning of the dataset that a function makes, once.
+// OneShotIterator gives an iterator at the beginning of the dataset that a function makes, once.
+//
+//	handle  resource
+//
+// where
+//
+//	datasetFactory  func
+//	outputTypes     any type, at least 1 of them
+//	outputShapes    list(shape), at least 1 of them
 func OneShotIterator(s *Scope, datasetFactory opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...OneShotIteratorAttr) Output {
 	attrs := opdef.Attrs{"dataset_factory": datasetFactory, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -6834,28 +12116,115 @@ func OneShotIterator(s *Scope, datasetFactory opdef.Func, outputTypes []tensor.D
 	return out(s.Add("OneShotIterator", nil, attrs), 0)
 }
 
-// OnesLike: Makes a tensor of ones of the shape of x.
+// OnesLike makes a tensor of ones of the shape of x.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int8, uint8, int16, uint16, int32, uint32, int64, uint64, complex64, complex128, bool
 func OnesLike(s *Scope, x Output) Output {
 	return out(s.Add("OnesLike", []Arg{One(x)}, nil), 0)
 }
 
-// OptionalFromValue: Gives an optional that holds tensors.
+// OptimizeDatasetAttr is an optional argument of [OptimizeDataset].
+type OptimizeDatasetAttr func(opdef.Attrs)
+
+// OptimizeDatasetOptimizationConfigs sets the optional attribute optimization_configs; the default is [].
+func OptimizeDatasetOptimizationConfigs(value []string) OptimizeDatasetAttr {
+	return func(a opdef.Attrs) { a["optimization_configs"] = value }
+}
+
+// OptimizeDataset gives a dataset that may be rewritten.
+//
+//	inputDataset   variant
+//	optimizations  string
+//	→
+//	handle         variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func OptimizeDataset(s *Scope, inputDataset Output, optimizations Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...OptimizeDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("OptimizeDataset", []Arg{One(inputDataset), One(optimizations)}, attrs), 0)
+}
+
+// OptimizeDatasetV2Attr is an optional argument of [OptimizeDatasetV2].
+type OptimizeDatasetV2Attr func(opdef.Attrs)
+
+// OptimizeDatasetV2OptimizationConfigs sets the optional attribute optimization_configs; the default is [].
+func OptimizeDatasetV2OptimizationConfigs(value []string) OptimizeDatasetV2Attr {
+	return func(a opdef.Attrs) { a["optimization_configs"] = value }
+}
+
+// OptimizeDatasetV2 gives a dataset that may be rewritten.
+//
+//	inputDataset           variant
+//	optimizationsEnabled   string
+//	optimizationsDisabled  string
+//	optimizationsDefault   string
+//	→
+//	handle                 variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func OptimizeDatasetV2(s *Scope, inputDataset Output, optimizationsEnabled Output, optimizationsDisabled Output, optimizationsDefault Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...OptimizeDatasetV2Attr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("OptimizeDatasetV2", []Arg{One(inputDataset), One(optimizationsEnabled), One(optimizationsDisabled), One(optimizationsDefault)}, attrs), 0)
+}
+
+// OptionalFromValue gives an optional that holds tensors.
+//
+//	components  tensors of the types Toutput_types
+//	→
+//	optional_   variant
+//
+// where
+//
+//	Toutput_types  any type, at least 1 of them
 func OptionalFromValue(s *Scope, components []Output) Output {
 	return out(s.Add("OptionalFromValue", []Arg{Many(components)}, nil), 0)
 }
 
-// OptionalGetValue: Gives the tensors that an optional holds.
+// OptionalGetValue gives the tensors that an optional holds.
+//
+//	optional_   variant
+//	→
+//	components  tensors of the types outputTypes
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func OptionalGetValue(s *Scope, optional_ Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) []Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	return outArg(s.Add("OptionalGetValue", []Arg{One(optional_)}, attrs), "components")
 }
 
-// OptionalHasValue: Reports whether an optional holds something.
+// OptionalHasValue reports whether an optional holds something.
+//
+//	optional_  variant
+//	→
+//	hasValue   bool  []
 func OptionalHasValue(s *Scope, optional_ Output) Output {
 	return out(s.Add("OptionalHasValue", []Arg{One(optional_)}, nil), 0)
 }
 
-// OptionalNone: Gives an optional that holds nothing.
+// OptionalNone gives an optional that holds nothing.
+//
+//	optional_  variant  []
 func OptionalNone(s *Scope) Output {
 	return out(s.Add("OptionalNone", nil, nil), 0)
 }
@@ -6868,7 +12237,17 @@ func OptionsDatasetMetadata(value string) OptionsDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// OptionsDataset: Gives a dataset with options for how it is iterated over.
+// OptionsDataset gives a dataset with options for how it is iterated over.
+//
+//	inputDataset  variant
+//	→
+//	handle        variant
+//
+// where
+//
+//	serializedOptions  string
+//	outputTypes        any type, at least 1 of them
+//	outputShapes       list(shape), at least 1 of them
 func OptionsDataset(s *Scope, inputDataset Output, serializedOptions string, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...OptionsDatasetAttr) Output {
 	attrs := opdef.Attrs{"serialized_options": serializedOptions, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -6900,7 +12279,11 @@ func OrderedMapClearSharedName(value string) OrderedMapClearAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// OrderedMapClear: Removes all elements from a staging map.
+// OrderedMapClear removes all elements from a staging map.
+//
+// where
+//
+//	dtypes  any type
 func OrderedMapClear(s *Scope, dtypes []tensor.DType, optional ...OrderedMapClearAttr) *graph.Node {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -6932,7 +12315,13 @@ func OrderedMapIncompleteSizeSharedName(value string) OrderedMapIncompleteSizeAt
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// OrderedMapIncompleteSize: Counts the elements in a staging map of which components are missing.
+// OrderedMapIncompleteSize counts the elements in a staging map of which components are missing.
+//
+//	size  int32
+//
+// where
+//
+//	dtypes  any type
 func OrderedMapIncompleteSize(s *Scope, dtypes []tensor.DType, optional ...OrderedMapIncompleteSizeAttr) Output {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -6964,7 +12353,16 @@ func OrderedMapPeekSharedName(value string) OrderedMapPeekAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// OrderedMapPeek: Gives components of the element of a key in a staging map, where they stay. It waits for the element.
+// OrderedMapPeek gives components of the element of a key in a staging map, where they stay. It waits for the element.
+//
+//	key      int64
+//	indices  int32
+//	→
+//	values   tensors of the types dtypes
+//
+// where
+//
+//	dtypes  any type, at least 1 of them
 func OrderedMapPeek(s *Scope, key Output, indices Output, dtypes []tensor.DType, optional ...OrderedMapPeekAttr) []Output {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -6996,7 +12394,13 @@ func OrderedMapSizeSharedName(value string) OrderedMapSizeAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// OrderedMapSize: Counts the complete elements in a staging map.
+// OrderedMapSize counts the complete elements in a staging map.
+//
+//	size  int32
+//
+// where
+//
+//	dtypes  any type
 func OrderedMapSize(s *Scope, dtypes []tensor.DType, optional ...OrderedMapSizeAttr) Output {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -7028,7 +12432,16 @@ func OrderedMapStageSharedName(value string) OrderedMapStageAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// OrderedMapStage: Adds components of the element of a key, by their numbers, to a staging map. It waits while there is no room.
+// OrderedMapStage adds components of the element of a key, by their numbers, to a staging map. It waits while there is no room.
+//
+//	key      int64
+//	indices  int32
+//	values   tensors of the types fake_dtypes
+//
+// where
+//
+//	dtypes       any type
+//	fake_dtypes  any type, at least 1 of them
 func OrderedMapStage(s *Scope, key Output, indices Output, values []Output, dtypes []tensor.DType, optional ...OrderedMapStageAttr) *graph.Node {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -7060,7 +12473,16 @@ func OrderedMapUnstageSharedName(value string) OrderedMapUnstageAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// OrderedMapUnstage: Takes components of the element of a key, by their numbers, from a staging map. It waits for the element.
+// OrderedMapUnstage takes components of the element of a key, by their numbers, from a staging map. It waits for the element.
+//
+//	key      int64
+//	indices  int32
+//	→
+//	values   tensors of the types dtypes
+//
+// where
+//
+//	dtypes  any type, at least 1 of them
 func OrderedMapUnstage(s *Scope, key Output, indices Output, dtypes []tensor.DType, optional ...OrderedMapUnstageAttr) []Output {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -7092,7 +12514,16 @@ func OrderedMapUnstageNoKeySharedName(value string) OrderedMapUnstageNoKeyAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// OrderedMapUnstageNoKey: Takes components of some element from a staging map, and gives its key. It waits while there is none.
+// OrderedMapUnstageNoKey takes components of some element from a staging map, and gives its key. It waits while there is none.
+//
+//	indices  int32
+//	→
+//	key      int64
+//	values   tensors of the types dtypes
+//
+// where
+//
+//	dtypes  any type, at least 1 of them
 func OrderedMapUnstageNoKey(s *Scope, indices Output, dtypes []tensor.DType, optional ...OrderedMapUnstageNoKeyAttr) (key Output, values []Output) {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -7110,7 +12541,16 @@ func PackAxis(value int64) PackAttr {
 	return func(a opdef.Attrs) { a["axis"] = value }
 }
 
-// Pack: Stacks tensors of one shape along a new dimension.
+// Pack stacks tensors of one shape along a new dimension.
+//
+//	values  N tensors of T
+//	→
+//	output  T
+//
+// where
+//
+//	N  int, at least 1
+//	T  any type
 func Pack(s *Scope, values []Output, optional ...PackAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -7119,12 +12559,33 @@ func Pack(s *Scope, values []Output, optional ...PackAttr) Output {
 	return out(s.Add("Pack", []Arg{Many(values)}, attrs), 0)
 }
 
-// Pad: Adds zeros around a tensor: paddings[i,0] before and paddings[i,1] after dimension i.
+// Pad adds zeros around a tensor: paddings[i,0] before and paddings[i,1] after dimension i.
+//
+//	input     T
+//	paddings  Tpaddings  [?,?]
+//	→
+//	output    T
+//
+// where
+//
+//	T          any type
+//	Tpaddings  int32, int64
 func Pad(s *Scope, input Output, paddings Output) Output {
 	return out(s.Add("Pad", []Arg{One(input), One(paddings)}, nil), 0)
 }
 
-// PadV2: Adds elements equal to constant_values around a tensor.
+// PadV2 adds elements equal to constant_values around a tensor.
+//
+//	input           T
+//	paddings        Tpaddings  [?,?]
+//	constantValues  T
+//	→
+//	output          T
+//
+// where
+//
+//	T          any type
+//	Tpaddings  int32, int64
 func PadV2(s *Scope, input Output, paddings Output, constantValues Output) Output {
 	return out(s.Add("PadV2", []Arg{One(input), One(paddings), One(constantValues)}, nil), 0)
 }
@@ -7137,7 +12598,20 @@ func PaddedBatchDatasetMetadata(value string) PaddedBatchDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// PaddedBatchDataset: Makes a dataset of batches of elements, which are padded to one shape.
+// PaddedBatchDataset makes a dataset of batches of elements, which are padded to one shape.
+//
+//	inputDataset   variant
+//	batchSize      int64
+//	paddedShapes   N tensors of int64
+//	paddingValues  tensors of the types Toutput_types
+//	→
+//	handle         variant
+//
+// where
+//
+//	Toutput_types  any type, at least 1 of them
+//	outputShapes   list(shape), at least 1 of them
+//	N              int, at least 1
 func PaddedBatchDataset(s *Scope, inputDataset Output, batchSize Output, paddedShapes []Output, paddingValues []Output, outputShapes []tensor.PartialShape, optional ...PaddedBatchDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_shapes": outputShapes}
 	for _, set := range optional {
@@ -7159,7 +12633,21 @@ func PaddedBatchDatasetV2Metadata(value string) PaddedBatchDatasetV2Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// PaddedBatchDatasetV2: Makes a dataset of batches of elements, which are padded to one shape.
+// PaddedBatchDatasetV2 makes a dataset of batches of elements, which are padded to one shape.
+//
+//	inputDataset   variant
+//	batchSize      int64
+//	paddedShapes   N tensors of int64
+//	paddingValues  tensors of the types Toutput_types
+//	dropRemainder  bool
+//	→
+//	handle         variant
+//
+// where
+//
+//	Toutput_types  any type, at least 1 of them
+//	outputShapes   list(shape), at least 1 of them
+//	N              int, at least 1
 func PaddedBatchDatasetV2(s *Scope, inputDataset Output, batchSize Output, paddedShapes []Output, paddingValues []Output, dropRemainder Output, outputShapes []tensor.PartialShape, optional ...PaddedBatchDatasetV2Attr) Output {
 	attrs := opdef.Attrs{"output_shapes": outputShapes}
 	for _, set := range optional {
@@ -7191,7 +12679,13 @@ func PaddingFIFOQueueSharedName(value string) PaddingFIFOQueueAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// PaddingFIFOQueue: Gives a queue whose elements leave in the order in which they came; in a batch they are padded to the size of the largest.
+// PaddingFIFOQueue gives a queue whose elements leave in the order in which they came; in a batch they are padded to the size of the largest.
+//
+//	handle  variable of string
+//
+// where
+//
+//	componentTypes  any type, at least 1 of them
 func PaddingFIFOQueue(s *Scope, componentTypes []tensor.DType, optional ...PaddingFIFOQueueAttr) Output {
 	attrs := opdef.Attrs{"component_types": componentTypes}
 	for _, set := range optional {
@@ -7223,7 +12717,13 @@ func PaddingFIFOQueueV2SharedName(value string) PaddingFIFOQueueV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// PaddingFIFOQueueV2: Gives a queue whose elements leave in the order in which they came; in a batch they are padded to the size of the largest.
+// PaddingFIFOQueueV2 gives a queue whose elements leave in the order in which they came; in a batch they are padded to the size of the largest.
+//
+//	handle  resource
+//
+// where
+//
+//	componentTypes  any type, at least 1 of them
 func PaddingFIFOQueueV2(s *Scope, componentTypes []tensor.DType, optional ...PaddingFIFOQueueV2Attr) Output {
 	attrs := opdef.Attrs{"component_types": componentTypes}
 	for _, set := range optional {
@@ -7250,7 +12750,19 @@ func ParallelBatchDatasetMetadata(value string) ParallelBatchDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ParallelBatchDataset: Makes a dataset of batches of elements.
+// ParallelBatchDataset makes a dataset of batches of elements.
+//
+//	inputDataset      variant
+//	batchSize         int64
+//	numParallelCalls  int64
+//	dropRemainder     bool
+//	→
+//	handle            variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func ParallelBatchDataset(s *Scope, inputDataset Output, batchSize Output, numParallelCalls Output, dropRemainder Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParallelBatchDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -7259,13 +12771,33 @@ func ParallelBatchDataset(s *Scope, inputDataset Output, batchSize Output, numPa
 	return out(s.Add("ParallelBatchDataset", []Arg{One(inputDataset), One(batchSize), One(numParallelCalls), One(dropRemainder)}, attrs), 0)
 }
 
-// ParallelConcat: Joins tensors whose first dimension is 1 along that dimension.
+// ParallelConcat joins tensors whose first dimension is 1 along that dimension.
+//
+//	values  N tensors of T
+//	→
+//	output  T
+//
+// where
+//
+//	N      int, at least 1
+//	T      any type
+//	shape  shape
 func ParallelConcat(s *Scope, values []Output, shape tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"shape": shape}
 	return out(s.Add("ParallelConcat", []Arg{Many(values)}, attrs), 0)
 }
 
-// ParallelDynamicStitch: Makes a tensor whose row indices[m][i] is data[m][i]; any of several with one index stands.
+// ParallelDynamicStitch makes a tensor whose row indices[m][i] is data[m][i]; any of several with one index stands.
+//
+//	indices  N tensors of int32
+//	data     N tensors of T
+//	→
+//	merged   T
+//
+// where
+//
+//	N  int, at least 1
+//	T  any type
 func ParallelDynamicStitch(s *Scope, indices []Output, data []Output) Output {
 	return out(s.Add("ParallelDynamicStitch", []Arg{Many(indices), Many(data)}, nil), 0)
 }
@@ -7283,13 +12815,60 @@ func ParallelFilterDatasetMetadata(value string) ParallelFilterDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ParallelFilterDataset: Makes a dataset of the elements for which a function holds.
+// ParallelFilterDataset makes a dataset of the elements for which a function holds.
+//
+//	inputDataset      variant
+//	otherArguments    tensors of the types Targuments
+//	numParallelCalls  int64
+//	→
+//	handle            variant
+//
+// where
+//
+//	predicate     func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func ParallelFilterDataset(s *Scope, inputDataset Output, otherArguments []Output, numParallelCalls Output, predicate opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParallelFilterDatasetAttr) Output {
 	attrs := opdef.Attrs{"predicate": predicate, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
 		set(attrs)
 	}
 	return out(s.Add("ParallelFilterDataset", []Arg{One(inputDataset), Many(otherArguments), One(numParallelCalls)}, attrs), 0)
+}
+
+// ParallelInterleaveDatasetAttr is an optional argument of [ParallelInterleaveDataset].
+type ParallelInterleaveDatasetAttr func(opdef.Attrs)
+
+// ParallelInterleaveDatasetMetadata sets the optional attribute metadata; the default is "".
+func ParallelInterleaveDatasetMetadata(value string) ParallelInterleaveDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ParallelInterleaveDataset makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+//
+//	inputDataset           variant
+//	otherArguments         tensors of the types Targuments
+//	cycleLength            int64
+//	blockLength            int64
+//	sloppy                 bool
+//	bufferOutputElements   int64
+//	prefetchInputElements  int64
+//	→
+//	handle                 variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ParallelInterleaveDataset(s *Scope, inputDataset Output, otherArguments []Output, cycleLength Output, blockLength Output, sloppy Output, bufferOutputElements Output, prefetchInputElements Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParallelInterleaveDatasetAttr) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ParallelInterleaveDataset", []Arg{One(inputDataset), Many(otherArguments), One(cycleLength), One(blockLength), One(sloppy), One(bufferOutputElements), One(prefetchInputElements)}, attrs), 0)
 }
 
 // ParallelInterleaveDatasetV2Attr is an optional argument of [ParallelInterleaveDatasetV2].
@@ -7305,7 +12884,22 @@ func ParallelInterleaveDatasetV2Metadata(value string) ParallelInterleaveDataset
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ParallelInterleaveDatasetV2: Makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+// ParallelInterleaveDatasetV2 makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+//
+//	inputDataset      variant
+//	otherArguments    tensors of the types Targuments
+//	cycleLength       int64
+//	blockLength       int64
+//	numParallelCalls  int64
+//	→
+//	handle            variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func ParallelInterleaveDatasetV2(s *Scope, inputDataset Output, otherArguments []Output, cycleLength Output, blockLength Output, numParallelCalls Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParallelInterleaveDatasetV2Attr) Output {
 	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -7327,7 +12921,22 @@ func ParallelInterleaveDatasetV3Metadata(value string) ParallelInterleaveDataset
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ParallelInterleaveDatasetV3: Makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+// ParallelInterleaveDatasetV3 makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+//
+//	inputDataset      variant
+//	otherArguments    tensors of the types Targuments
+//	cycleLength       int64
+//	blockLength       int64
+//	numParallelCalls  int64
+//	→
+//	handle            variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func ParallelInterleaveDatasetV3(s *Scope, inputDataset Output, otherArguments []Output, cycleLength Output, blockLength Output, numParallelCalls Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParallelInterleaveDatasetV3Attr) Output {
 	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -7349,7 +12958,24 @@ func ParallelInterleaveDatasetV4Metadata(value string) ParallelInterleaveDataset
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ParallelInterleaveDatasetV4: Makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+// ParallelInterleaveDatasetV4 makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+//
+//	inputDataset           variant
+//	otherArguments         tensors of the types Targuments
+//	cycleLength            int64
+//	blockLength            int64
+//	bufferOutputElements   int64
+//	prefetchInputElements  int64
+//	numParallelCalls       int64
+//	→
+//	handle                 variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func ParallelInterleaveDatasetV4(s *Scope, inputDataset Output, otherArguments []Output, cycleLength Output, blockLength Output, bufferOutputElements Output, prefetchInputElements Output, numParallelCalls Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParallelInterleaveDatasetV4Attr) Output {
 	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -7381,7 +13007,20 @@ func ParallelMapDatasetMetadata(value string) ParallelMapDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ParallelMapDataset: Makes a dataset of what a function makes of the elements of another, calling it for several at once.
+// ParallelMapDataset makes a dataset of what a function makes of the elements of another, calling it for several at once.
+//
+//	inputDataset      variant
+//	otherArguments    tensors of the types Targuments
+//	numParallelCalls  int32
+//	→
+//	handle            variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func ParallelMapDataset(s *Scope, inputDataset Output, otherArguments []Output, numParallelCalls Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParallelMapDatasetAttr) Output {
 	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -7418,7 +13057,20 @@ func ParallelMapDatasetV2Metadata(value string) ParallelMapDatasetV2Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ParallelMapDatasetV2: Makes a dataset of what a function makes of the elements of another, calling it for several at once.
+// ParallelMapDatasetV2 makes a dataset of what a function makes of the elements of another, calling it for several at once.
+//
+//	inputDataset      variant
+//	otherArguments    tensors of the types Targuments
+//	numParallelCalls  int64
+//	→
+//	handle            variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func ParallelMapDatasetV2(s *Scope, inputDataset Output, otherArguments []Output, numParallelCalls Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParallelMapDatasetV2Attr) Output {
 	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -7440,7 +13092,20 @@ func ParameterizedTruncatedNormalSeed2(value int64) ParameterizedTruncatedNormal
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// ParameterizedTruncatedNormal: Draws numbers from normal distributions of given means and deviations, cut to the intervals from minvals to maxvals.
+// ParameterizedTruncatedNormal draws numbers from normal distributions of given means and deviations, cut to the intervals from minvals to maxvals.
+//
+//	shape    T  [?]
+//	means    dtype
+//	stdevs   dtype
+//	minvals  dtype
+//	maxvals  dtype
+//	→
+//	output   dtype
+//
+// where
+//
+//	dtype  float16, bfloat16, float32, float64
+//	T      int32, int64
 func ParameterizedTruncatedNormal(s *Scope, shape Output, means Output, stdevs Output, minvals Output, maxvals Output, optional ...ParameterizedTruncatedNormalAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -7449,14 +13114,156 @@ func ParameterizedTruncatedNormal(s *Scope, shape Output, means Output, stdevs O
 	return out(s.Add("ParameterizedTruncatedNormal", []Arg{One(shape), One(means), One(stdevs), One(minvals), One(maxvals)}, attrs), 0)
 }
 
-// ParseExample: Reads features from a vector of serialized messages Example.
+// ParseExample reads features from a vector of serialized messages Example.
+//
+//	serialized     string
+//	names          string
+//	sparseKeys     Nsparse tensors of string
+//	denseKeys      Ndense tensors of string
+//	denseDefaults  tensors of the types Tdense
+//	→
+//	sparseIndices  Nsparse tensors of int64
+//	sparseValues   tensors of the types sparseTypes
+//	sparseShapes   Nsparse tensors of int64
+//	denseValues    tensors of the types Tdense
+//
+// where
+//
+//	Nsparse      int, at least 0
+//	Ndense       int, at least 0
+//	sparseTypes  float32, int64, string
+//	Tdense       float32, int64, string
+//	denseShapes  list(shape), at least 0 of them
 func ParseExample(s *Scope, serialized Output, names Output, sparseKeys []Output, denseKeys []Output, denseDefaults []Output, sparseTypes []tensor.DType, denseShapes []tensor.PartialShape) (sparseIndices []Output, sparseValues []Output, sparseShapes []Output, denseValues []Output) {
 	attrs := opdef.Attrs{"sparse_types": sparseTypes, "dense_shapes": denseShapes}
 	node := s.Add("ParseExample", []Arg{One(serialized), One(names), Many(sparseKeys), Many(denseKeys), Many(denseDefaults)}, attrs)
 	return outArg(node, "sparse_indices"), outArg(node, "sparse_values"), outArg(node, "sparse_shapes"), outArg(node, "dense_values")
 }
 
-// ParseExampleV2: Reads features from serialized messages Example: a vector of them or one.
+// ParseExampleDatasetAttr is an optional argument of [ParseExampleDataset].
+type ParseExampleDatasetAttr func(opdef.Attrs)
+
+// ParseExampleDatasetSloppy sets the optional attribute sloppy; the default is false.
+func ParseExampleDatasetSloppy(value bool) ParseExampleDatasetAttr {
+	return func(a opdef.Attrs) { a["sloppy"] = value }
+}
+
+// ParseExampleDatasetRaggedKeys sets the optional attribute ragged_keys; the default is [].
+func ParseExampleDatasetRaggedKeys(value []string) ParseExampleDatasetAttr {
+	return func(a opdef.Attrs) { a["ragged_keys"] = value }
+}
+
+// ParseExampleDatasetRaggedValueTypes sets the optional attribute ragged_value_types; the default is [].
+func ParseExampleDatasetRaggedValueTypes(value []tensor.DType) ParseExampleDatasetAttr {
+	return func(a opdef.Attrs) { a["ragged_value_types"] = value }
+}
+
+// ParseExampleDatasetRaggedSplitTypes sets the optional attribute ragged_split_types; the default is [].
+func ParseExampleDatasetRaggedSplitTypes(value []tensor.DType) ParseExampleDatasetAttr {
+	return func(a opdef.Attrs) { a["ragged_split_types"] = value }
+}
+
+// ParseExampleDataset makes a dataset of the features of serialized Examples, of which each element of the input is a vector.
+//
+//	inputDataset      variant
+//	numParallelCalls  int64
+//	denseDefaults     tensors of the types Tdense
+//	→
+//	handle            variant
+//
+// where
+//
+//	sparseKeys          list(string), at least 0 of them
+//	denseKeys           list(string), at least 0 of them
+//	sparseTypes         float32, int64, string
+//	Tdense              float32, int64, string
+//	denseShapes         list(shape), at least 0 of them
+//	outputTypes         any type, at least 1 of them
+//	outputShapes        list(shape), at least 1 of them
+//	ragged_value_types  float32, int64, string
+//	ragged_split_types  int32, int64
+func ParseExampleDataset(s *Scope, inputDataset Output, numParallelCalls Output, denseDefaults []Output, sparseKeys []string, denseKeys []string, sparseTypes []tensor.DType, denseShapes []tensor.PartialShape, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParseExampleDatasetAttr) Output {
+	attrs := opdef.Attrs{"sparse_keys": sparseKeys, "dense_keys": denseKeys, "sparse_types": sparseTypes, "dense_shapes": denseShapes, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ParseExampleDataset", []Arg{One(inputDataset), One(numParallelCalls), Many(denseDefaults)}, attrs), 0)
+}
+
+// ParseExampleDatasetV2Attr is an optional argument of [ParseExampleDatasetV2].
+type ParseExampleDatasetV2Attr func(opdef.Attrs)
+
+// ParseExampleDatasetV2Deterministic sets the optional attribute deterministic; the default is "default".
+func ParseExampleDatasetV2Deterministic(value string) ParseExampleDatasetV2Attr {
+	return func(a opdef.Attrs) { a["deterministic"] = value }
+}
+
+// ParseExampleDatasetV2RaggedKeys sets the optional attribute ragged_keys; the default is [].
+func ParseExampleDatasetV2RaggedKeys(value []string) ParseExampleDatasetV2Attr {
+	return func(a opdef.Attrs) { a["ragged_keys"] = value }
+}
+
+// ParseExampleDatasetV2RaggedValueTypes sets the optional attribute ragged_value_types; the default is [].
+func ParseExampleDatasetV2RaggedValueTypes(value []tensor.DType) ParseExampleDatasetV2Attr {
+	return func(a opdef.Attrs) { a["ragged_value_types"] = value }
+}
+
+// ParseExampleDatasetV2RaggedSplitTypes sets the optional attribute ragged_split_types; the default is [].
+func ParseExampleDatasetV2RaggedSplitTypes(value []tensor.DType) ParseExampleDatasetV2Attr {
+	return func(a opdef.Attrs) { a["ragged_split_types"] = value }
+}
+
+// ParseExampleDatasetV2 makes a dataset of the features of serialized Examples, of which each element of the input is a vector.
+//
+//	inputDataset      variant
+//	numParallelCalls  int64
+//	denseDefaults     tensors of the types Tdense
+//	→
+//	handle            variant
+//
+// where
+//
+//	sparseKeys          list(string), at least 0 of them
+//	denseKeys           list(string), at least 0 of them
+//	sparseTypes         float32, int64, string
+//	Tdense              float32, int64, string
+//	denseShapes         list(shape), at least 0 of them
+//	outputTypes         any type, at least 1 of them
+//	outputShapes        list(shape), at least 1 of them
+//	ragged_value_types  float32, int64, string
+//	ragged_split_types  int32, int64
+func ParseExampleDatasetV2(s *Scope, inputDataset Output, numParallelCalls Output, denseDefaults []Output, sparseKeys []string, denseKeys []string, sparseTypes []tensor.DType, denseShapes []tensor.PartialShape, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ParseExampleDatasetV2Attr) Output {
+	attrs := opdef.Attrs{"sparse_keys": sparseKeys, "dense_keys": denseKeys, "sparse_types": sparseTypes, "dense_shapes": denseShapes, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ParseExampleDatasetV2", []Arg{One(inputDataset), One(numParallelCalls), Many(denseDefaults)}, attrs), 0)
+}
+
+// ParseExampleV2 reads features from serialized messages Example: a vector of them or one.
+//
+//	serialized       string
+//	names            string
+//	sparseKeys       string
+//	denseKeys        string
+//	raggedKeys       string
+//	denseDefaults    tensors of the types Tdense
+//	→
+//	sparseIndices    numSparse tensors of int64
+//	sparseValues     tensors of the types sparseTypes
+//	sparseShapes     numSparse tensors of int64
+//	denseValues      tensors of the types Tdense
+//	raggedValues     tensors of the types raggedValueTypes
+//	raggedRowSplits  tensors of the types raggedSplitTypes
+//
+// where
+//
+//	Tdense            float32, int64, string
+//	numSparse         int, at least 0
+//	sparseTypes       float32, int64, string
+//	raggedValueTypes  float32, int64, string
+//	raggedSplitTypes  int32, int64
+//	denseShapes       list(shape), at least 0 of them
 func ParseExampleV2(s *Scope, serialized Output, names Output, sparseKeys Output, denseKeys Output, raggedKeys Output, denseDefaults []Output, numSparse int64, sparseTypes []tensor.DType, raggedValueTypes []tensor.DType, raggedSplitTypes []tensor.DType, denseShapes []tensor.PartialShape) (sparseIndices []Output, sparseValues []Output, sparseShapes []Output, denseValues []Output, raggedValues []Output, raggedRowSplits []Output) {
 	attrs := opdef.Attrs{"num_sparse": numSparse, "sparse_types": sparseTypes, "ragged_value_types": raggedValueTypes, "ragged_split_types": raggedSplitTypes, "dense_shapes": denseShapes}
 	node := s.Add("ParseExampleV2", []Arg{One(serialized), One(names), One(sparseKeys), One(denseKeys), One(raggedKeys), Many(denseDefaults)}, attrs)
@@ -7511,7 +13318,33 @@ func ParseSequenceExampleFeatureListDenseShapes(value []tensor.PartialShape) Par
 	return func(a opdef.Attrs) { a["feature_list_dense_shapes"] = value }
 }
 
-// ParseSequenceExample: Reads features and lists of them from a vector of serialized messages SequenceExample.
+// ParseSequenceExample reads features and lists of them from a vector of serialized messages SequenceExample.
+//
+//	serialized                string
+//	debugName                 string
+//	contextDenseDefaults      tensors of the types Tcontext_dense
+//	→
+//	contextSparseIndices      Ncontext_sparse tensors of int64
+//	contextSparseValues       tensors of the types context_sparse_types
+//	contextSparseShapes       Ncontext_sparse tensors of int64
+//	contextDenseValues        tensors of the types Tcontext_dense
+//	featureListSparseIndices  Nfeature_list_sparse tensors of int64
+//	featureListSparseValues   tensors of the types feature_list_sparse_types
+//	featureListSparseShapes   Nfeature_list_sparse tensors of int64
+//	featureListDenseValues    tensors of the types feature_list_dense_types
+//	featureListDenseLengths   Nfeature_list_dense tensors of int64
+//
+// where
+//
+//	featureListDenseMissingAssumedEmpty  list(string), at least 0 of them
+//	contextSparseKeys                    list(string), at least 0 of them
+//	contextDenseKeys                     list(string), at least 0 of them
+//	featureListSparseKeys                list(string), at least 0 of them
+//	featureListDenseKeys                 list(string), at least 0 of them
+//	context_sparse_types                 float32, int64, string
+//	Tcontext_dense                       float32, int64, string
+//	feature_list_dense_types             float32, int64, string
+//	feature_list_sparse_types            float32, int64, string
 func ParseSequenceExample(s *Scope, serialized Output, debugName Output, contextDenseDefaults []Output, featureListDenseMissingAssumedEmpty []string, contextSparseKeys []string, contextDenseKeys []string, featureListSparseKeys []string, featureListDenseKeys []string, optional ...ParseSequenceExampleAttr) (contextSparseIndices []Output, contextSparseValues []Output, contextSparseShapes []Output, contextDenseValues []Output, featureListSparseIndices []Output, featureListSparseValues []Output, featureListSparseShapes []Output, featureListDenseValues []Output, featureListDenseLengths []Output) {
 	attrs := opdef.Attrs{"feature_list_dense_missing_assumed_empty": featureListDenseMissingAssumedEmpty, "context_sparse_keys": contextSparseKeys, "context_dense_keys": contextDenseKeys, "feature_list_sparse_keys": featureListSparseKeys, "feature_list_dense_keys": featureListDenseKeys}
 	for _, set := range optional {
@@ -7584,7 +13417,44 @@ func ParseSequenceExampleV2FeatureListDenseShapes(value []tensor.PartialShape) P
 	return func(a opdef.Attrs) { a["feature_list_dense_shapes"] = value }
 }
 
-// ParseSequenceExampleV2: Reads features and lists of them from serialized messages SequenceExample: a vector of them or one.
+// ParseSequenceExampleV2 reads features and lists of them from serialized messages SequenceExample: a vector of them or one.
+//
+//	serialized                           string
+//	debugName                            string
+//	contextSparseKeys                    string
+//	contextDenseKeys                     string
+//	contextRaggedKeys                    string
+//	featureListSparseKeys                string
+//	featureListDenseKeys                 string
+//	featureListRaggedKeys                string
+//	featureListDenseMissingAssumedEmpty  bool
+//	contextDenseDefaults                 tensors of the types Tcontext_dense
+//	→
+//	contextSparseIndices                 Ncontext_sparse tensors of int64
+//	contextSparseValues                  tensors of the types context_sparse_types
+//	contextSparseShapes                  Ncontext_sparse tensors of int64
+//	contextDenseValues                   tensors of the types Tcontext_dense
+//	contextRaggedValues                  tensors of the types context_ragged_value_types
+//	contextRaggedRowSplits               tensors of the types context_ragged_split_types
+//	featureListSparseIndices             Nfeature_list_sparse tensors of int64
+//	featureListSparseValues              tensors of the types feature_list_sparse_types
+//	featureListSparseShapes              Nfeature_list_sparse tensors of int64
+//	featureListDenseValues               tensors of the types feature_list_dense_types
+//	featureListDenseLengths              Nfeature_list_dense tensors of int64
+//	featureListRaggedValues              tensors of the types feature_list_ragged_value_types
+//	featureListRaggedOuterSplits         tensors of the types feature_list_ragged_split_types
+//	featureListRaggedInnerSplits         tensors of the types feature_list_ragged_split_types
+//
+// where
+//
+//	Tcontext_dense                   float32, int64, string
+//	context_sparse_types             float32, int64, string
+//	context_ragged_value_types       float32, int64, string
+//	context_ragged_split_types       int32, int64
+//	feature_list_dense_types         float32, int64, string
+//	feature_list_sparse_types        float32, int64, string
+//	feature_list_ragged_value_types  float32, int64, string
+//	feature_list_ragged_split_types  int32, int64
 func ParseSequenceExampleV2(s *Scope, serialized Output, debugName Output, contextSparseKeys Output, contextDenseKeys Output, contextRaggedKeys Output, featureListSparseKeys Output, featureListDenseKeys Output, featureListRaggedKeys Output, featureListDenseMissingAssumedEmpty Output, contextDenseDefaults []Output, optional ...ParseSequenceExampleV2Attr) (contextSparseIndices []Output, contextSparseValues []Output, contextSparseShapes []Output, contextDenseValues []Output, contextRaggedValues []Output, contextRaggedRowSplits []Output, featureListSparseIndices []Output, featureListSparseValues []Output, featureListSparseShapes []Output, featureListDenseValues []Output, featureListDenseLengths []Output, featureListRaggedValues []Output, featureListRaggedOuterSplits []Output, featureListRaggedInnerSplits []Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -7594,7 +13464,24 @@ func ParseSequenceExampleV2(s *Scope, serialized Output, debugName Output, conte
 	return outArg(node, "context_sparse_indices"), outArg(node, "context_sparse_values"), outArg(node, "context_sparse_shapes"), outArg(node, "context_dense_values"), outArg(node, "context_ragged_values"), outArg(node, "context_ragged_row_splits"), outArg(node, "feature_list_sparse_indices"), outArg(node, "feature_list_sparse_values"), outArg(node, "feature_list_sparse_shapes"), outArg(node, "feature_list_dense_values"), outArg(node, "feature_list_dense_lengths"), outArg(node, "feature_list_ragged_values"), outArg(node, "feature_list_ragged_outer_splits"), outArg(node, "feature_list_ragged_inner_splits")
 }
 
-// ParseSingleExample: Reads features from one serialized message Example.
+// ParseSingleExample reads features from one serialized message Example.
+//
+//	serialized     string
+//	denseDefaults  tensors of the types Tdense
+//	→
+//	sparseIndices  numSparse tensors of int64
+//	sparseValues   tensors of the types sparseTypes
+//	sparseShapes   numSparse tensors of int64
+//	denseValues    tensors of the types Tdense
+//
+// where
+//
+//	numSparse    int, at least 0
+//	sparseKeys   list(string), at least 0 of them
+//	denseKeys    list(string), at least 0 of them
+//	sparseTypes  float32, int64, string
+//	Tdense       float32, int64, string
+//	denseShapes  list(shape), at least 0 of them
 func ParseSingleExample(s *Scope, serialized Output, denseDefaults []Output, numSparse int64, sparseKeys []string, denseKeys []string, sparseTypes []tensor.DType, denseShapes []tensor.PartialShape) (sparseIndices []Output, sparseValues []Output, sparseShapes []Output, denseValues []Output) {
 	attrs := opdef.Attrs{"num_sparse": numSparse, "sparse_keys": sparseKeys, "dense_keys": denseKeys, "sparse_types": sparseTypes, "dense_shapes": denseShapes}
 	node := s.Add("ParseSingleExample", []Arg{One(serialized), Many(denseDefaults)}, attrs)
@@ -7629,7 +13516,32 @@ func ParseSingleSequenceExampleFeatureListDenseShapes(value []tensor.PartialShap
 	return func(a opdef.Attrs) { a["feature_list_dense_shapes"] = value }
 }
 
-// ParseSingleSequenceExample: Reads features and lists of them from one serialized message SequenceExample.
+// ParseSingleSequenceExample reads features and lists of them from one serialized message SequenceExample.
+//
+//	serialized                           string
+//	featureListDenseMissingAssumedEmpty  string
+//	contextSparseKeys                    Ncontext_sparse tensors of string
+//	contextDenseKeys                     Ncontext_dense tensors of string
+//	featureListSparseKeys                Nfeature_list_sparse tensors of string
+//	featureListDenseKeys                 Nfeature_list_dense tensors of string
+//	contextDenseDefaults                 tensors of the types Tcontext_dense
+//	debugName                            string
+//	→
+//	contextSparseIndices                 Ncontext_sparse tensors of int64
+//	contextSparseValues                  tensors of the types context_sparse_types
+//	contextSparseShapes                  Ncontext_sparse tensors of int64
+//	contextDenseValues                   tensors of the types Tcontext_dense
+//	featureListSparseIndices             Nfeature_list_sparse tensors of int64
+//	featureListSparseValues              tensors of the types feature_list_sparse_types
+//	featureListSparseShapes              Nfeature_list_sparse tensors of int64
+//	featureListDenseValues               tensors of the types feature_list_dense_types
+//
+// where
+//
+//	context_sparse_types       float32, int64, string
+//	Tcontext_dense             float32, int64, string
+//	feature_list_dense_types   float32, int64, string
+//	feature_list_sparse_types  float32, int64, string
 func ParseSingleSequenceExample(s *Scope, serialized Output, featureListDenseMissingAssumedEmpty Output, contextSparseKeys []Output, contextDenseKeys []Output, featureListSparseKeys []Output, featureListDenseKeys []Output, contextDenseDefaults []Output, debugName Output, optional ...ParseSingleSequenceExampleAttr) (contextSparseIndices []Output, contextSparseValues []Output, contextSparseShapes []Output, contextDenseValues []Output, featureListSparseIndices []Output, featureListSparseValues []Output, featureListSparseShapes []Output, featureListDenseValues []Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -7639,7 +13551,15 @@ func ParseSingleSequenceExample(s *Scope, serialized Output, featureListDenseMis
 	return outArg(node, "context_sparse_indices"), outArg(node, "context_sparse_values"), outArg(node, "context_sparse_shapes"), outArg(node, "context_dense_values"), outArg(node, "feature_list_sparse_indices"), outArg(node, "feature_list_sparse_values"), outArg(node, "feature_list_sparse_shapes"), outArg(node, "feature_list_dense_values")
 }
 
-// ParseTensor: Reads a serialized message TensorProto.
+// ParseTensor reads a serialized message TensorProto.
+//
+//	serialized  string
+//	→
+//	output      outType
+//
+// where
+//
+//	outType  any type
 func ParseTensor(s *Scope, serialized Output, outType tensor.DType) Output {
 	attrs := opdef.Attrs{"out_type": outType}
 	return out(s.Add("ParseTensor", []Arg{One(serialized)}, attrs), 0)
@@ -7663,7 +13583,17 @@ func PartitionedCallExecutorType(value string) PartitionedCallAttr {
 	return func(a opdef.Attrs) { a["executor_type"] = value }
 }
 
-// PartitionedCall: Calls the function f, which has no effects.
+// PartitionedCall calls the function f, which has no effects.
+//
+//	args    tensors of the types Tin
+//	→
+//	output  tensors of the types tout
+//
+// where
+//
+//	Tin   any type, at least 0 of them
+//	tout  any type, at least 0 of them
+//	f     func
 func PartitionedCall(s *Scope, args []Output, tout []tensor.DType, f opdef.Func, optional ...PartitionedCallAttr) []Output {
 	attrs := opdef.Attrs{"Tout": tout, "f": f}
 	for _, set := range optional {
@@ -7680,7 +13610,13 @@ func PlaceholderShape(value tensor.PartialShape) PlaceholderAttr {
 	return func(a opdef.Attrs) { a["shape"] = value }
 }
 
-// Placeholder: Stands for a tensor that must be fed.
+// Placeholder stands for a tensor that must be fed.
+//
+//	output  dtype
+//
+// where
+//
+//	dtype  any type
 func Placeholder(s *Scope, dtype tensor.DType, optional ...PlaceholderAttr) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -7689,29 +13625,71 @@ func Placeholder(s *Scope, dtype tensor.DType, optional ...PlaceholderAttr) Outp
 	return out(s.Add("Placeholder", nil, attrs), 0)
 }
 
-// PlaceholderV2: Stands for a tensor that must be fed.
+// PlaceholderV2 stands for a tensor that must be fed.
+//
+//	output  dtype
+//
+// where
+//
+//	dtype  any type
+//	shape  shape
 func PlaceholderV2(s *Scope, dtype tensor.DType, shape tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"dtype": dtype, "shape": shape}
 	return out(s.Add("PlaceholderV2", nil, attrs), 0)
 }
 
-// PlaceholderWithDefault: Passes its input on unless its output is fed.
+// PlaceholderWithDefault passes its input on unless its output is fed.
+//
+//	input   dtype
+//	→
+//	output  dtype
+//
+// where
+//
+//	dtype  any type
+//	shape  shape
 func PlaceholderWithDefault(s *Scope, input Output, shape tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"shape": shape}
 	return out(s.Add("PlaceholderWithDefault", []Arg{One(input)}, attrs), 0)
 }
 
 // Polygamma: Derivative a of the digamma function at x.
+//
+//	a    T
+//	x    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  float32, float64
 func Polygamma(s *Scope, a Output, x Output) Output {
 	return out(s.Add("Polygamma", []Arg{One(a), One(x)}, nil), 0)
 }
 
 // PopulationCount: The number of bits that are set in every element.
+//
+//	x    T
+//	→
+//	y    uint8  shape of x
+//
+// where
+//
+//	T  int8, int16, int32, int64, uint8, uint16, uint32, uint64
 func PopulationCount(s *Scope, x Output) Output {
 	return out(s.Add("PopulationCount", []Arg{One(x)}, nil), 0)
 }
 
 // Pow: x to the power of y, element by element, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float32, float16, float64, int8, int16, int32, int64, complex64, complex128
 func Pow(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Pow", []Arg{One(x), One(y)}, nil), 0)
 }
@@ -7739,7 +13717,17 @@ func PrefetchDatasetMetadata(value string) PrefetchDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// PrefetchDataset: Gives a dataset whose next elements are made ahead of the requests for them.
+// PrefetchDataset gives a dataset whose next elements are made ahead of the requests for them.
+//
+//	inputDataset  variant
+//	bufferSize    int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func PrefetchDataset(s *Scope, inputDataset Output, bufferSize Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...PrefetchDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -7756,7 +13744,15 @@ func PreventGradientMessage(value string) PreventGradientAttr {
 	return func(a opdef.Attrs) { a["message"] = value }
 }
 
-// PreventGradient: Passes its input on; to differentiate through it is an error with the given message.
+// PreventGradient passes its input on; to differentiate through it is an error with the given message.
+//
+//	input   T
+//	→
+//	output  T  shape of input
+//
+// where
+//
+//	T  any type
 func PreventGradient(s *Scope, input Output, optional ...PreventGradientAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -7783,7 +13779,17 @@ func PrintSummarize(value int64) PrintAttr {
 	return func(a opdef.Attrs) { a["summarize"] = value }
 }
 
-// Print: Passes its input on and prints the values of data to the standard error of its task.
+// Print passes its input on and prints the values of data to the standard error of its task.
+//
+//	input   T
+//	data    tensors of the types U
+//	→
+//	output  T
+//
+// where
+//
+//	T  any type
+//	U  any type, at least 0 of them
 func Print(s *Scope, input Output, data []Output, optional ...PrintAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -7805,7 +13811,9 @@ func PrintV2End(value string) PrintV2Attr {
 	return func(a opdef.Attrs) { a["end"] = value }
 }
 
-// PrintV2: Prints a string where its task writes to, or appends it to a file given as "file://PATH".
+// PrintV2 prints a string where its task writes to, or appends it to a file given as "file://PATH".
+//
+//	input  string  []
 func PrintV2(s *Scope, input Output, optional ...PrintV2Attr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -7837,7 +13845,13 @@ func PriorityQueueSharedName(value string) PriorityQueueAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// PriorityQueue: Gives a queue whose elements leave in the order of their first component, the smallest first.
+// PriorityQueue gives a queue whose elements leave in the order of their first component, the smallest first.
+//
+//	handle  variable of string
+//
+// where
+//
+//	shapes  list(shape), at least 0 of them
 func PriorityQueue(s *Scope, shapes []tensor.PartialShape, optional ...PriorityQueueAttr) Output {
 	attrs := opdef.Attrs{"shapes": shapes}
 	for _, set := range optional {
@@ -7869,7 +13883,13 @@ func PriorityQueueV2SharedName(value string) PriorityQueueV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// PriorityQueueV2: Gives a queue whose elements leave in the order of their first component, the smallest first.
+// PriorityQueueV2 gives a queue whose elements leave in the order of their first component, the smallest first.
+//
+//	handle  resource
+//
+// where
+//
+//	shapes  list(shape), at least 0 of them
 func PriorityQueueV2(s *Scope, shapes []tensor.PartialShape, optional ...PriorityQueueV2Attr) Output {
 	attrs := opdef.Attrs{"shapes": shapes}
 	for _, set := range optional {
@@ -7878,7 +13898,17 @@ func PriorityQueueV2(s *Scope, shapes []tensor.PartialShape, optional ...Priorit
 	return out(s.Add("PriorityQueueV2", nil, attrs), 0)
 }
 
-// PrivateThreadPoolDataset: Gives a dataset whose functions use threads of their own.
+// PrivateThreadPoolDataset gives a dataset whose functions use threads of their own.
+//
+//	inputDataset  variant
+//	numThreads    int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func PrivateThreadPoolDataset(s *Scope, inputDataset Output, numThreads Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	return out(s.Add("PrivateThreadPoolDataset", []Arg{One(inputDataset), One(numThreads)}, attrs), 0)
@@ -7892,7 +13922,17 @@ func ProdKeepDims(value bool) ProdAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// Prod: Multiplies elements along dimensions. keep_dims leaves them with size 1.
+// Prod multiplies elements along dimensions. keep_dims leaves them with size 1.
+//
+//	input             T
+//	reductionIndices  Tidx
+//	→
+//	output            T
+//
+// where
+//
+//	T     float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tidx  int32, int64
 func Prod(s *Scope, input Output, reductionIndices Output, optional ...ProdAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -7909,7 +13949,16 @@ func QrFullMatrices(value bool) QrAttr {
 	return func(a opdef.Attrs) { a["full_matrices"] = value }
 }
 
-// Qr: Factors matrices as A = Q*R with Q unitary and R upper triangular.
+// Qr factors matrices as A = Q*R with Q unitary and R upper triangular.
+//
+//	input  T  […,?,?]
+//	→
+//	q      T
+//	r      T
+//
+// where
+//
+//	T  float64, float32, float16, complex64, complex128
 func Qr(s *Scope, input Output, optional ...QrAttr) (q Output, r Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -7947,7 +13996,15 @@ func QuantizeAndDequantizeInputMax(value float32) QuantizeAndDequantizeAttr {
 	return func(a opdef.Attrs) { a["input_max"] = value }
 }
 
-// QuantizeAndDequantize: Rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+// QuantizeAndDequantize rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+//
+//	input   T
+//	→
+//	output  T  shape of input
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func QuantizeAndDequantize(s *Scope, input Output, optional ...QuantizeAndDequantizeAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -7989,7 +14046,18 @@ func QuantizeAndDequantizeV2Axis(value int64) QuantizeAndDequantizeV2Attr {
 	return func(a opdef.Attrs) { a["axis"] = value }
 }
 
-// QuantizeAndDequantizeV2: Rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+// QuantizeAndDequantizeV2 rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+//
+//	input     T
+//	inputMin  T  []
+//	inputMax  T  []
+//	→
+//	output    T  shape of input
+//
+// where
+//
+//	T           bfloat16, float16, float32, float64
+//	round_mode  one of HALF_TO_EVEN, HALF_UP
 func QuantizeAndDequantizeV2(s *Scope, input Output, inputMin Output, inputMax Output, optional ...QuantizeAndDequantizeV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8021,7 +14089,18 @@ func QuantizeAndDequantizeV3Axis(value int64) QuantizeAndDequantizeV3Attr {
 	return func(a opdef.Attrs) { a["axis"] = value }
 }
 
-// QuantizeAndDequantizeV3: Rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+// QuantizeAndDequantizeV3 rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+//
+//	input     T
+//	inputMin  T      []
+//	inputMax  T      []
+//	numBits   int32  []
+//	→
+//	output    T      shape of input
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func QuantizeAndDequantizeV3(s *Scope, input Output, inputMin Output, inputMax Output, numBits Output, optional ...QuantizeAndDequantizeV3Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8063,7 +14142,18 @@ func QuantizeAndDequantizeV4Axis(value int64) QuantizeAndDequantizeV4Attr {
 	return func(a opdef.Attrs) { a["axis"] = value }
 }
 
-// QuantizeAndDequantizeV4: Rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+// QuantizeAndDequantizeV4 rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+//
+//	input     T
+//	inputMin  T  []
+//	inputMax  T  []
+//	→
+//	output    T  shape of input
+//
+// where
+//
+//	T           bfloat16, float16, float32, float64
+//	round_mode  one of HALF_TO_EVEN, HALF_UP
 func QuantizeAndDequantizeV4(s *Scope, input Output, inputMin Output, inputMax Output, optional ...QuantizeAndDequantizeV4Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8080,7 +14170,20 @@ func QuantizeAndDequantizeV4GradAxis(value int64) QuantizeAndDequantizeV4GradAtt
 	return func(a opdef.Attrs) { a["axis"] = value }
 }
 
-// QuantizeAndDequantizeV4Grad: Computes the gradient of QuantizeAndDequantizeV4, which is that of its output where the input is in the range.
+// QuantizeAndDequantizeV4Grad computes the gradient of QuantizeAndDequantizeV4, which is that of its output where the input is in the range.
+//
+//	gradients         T
+//	input             T
+//	inputMin          T  []
+//	inputMax          T  []
+//	→
+//	inputBackprop     T  shape of gradients
+//	inputMinBackprop  T  []
+//	inputMaxBackprop  T  []
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func QuantizeAndDequantizeV4Grad(s *Scope, gradients Output, input Output, inputMin Output, inputMax Output, optional ...QuantizeAndDequantizeV4GradAttr) (inputBackprop Output, inputMinBackprop Output, inputMaxBackprop Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8118,7 +14221,21 @@ func QuantizeV2EnsureMinimumRange(value float32) QuantizeV2Attr {
 	return func(a opdef.Attrs) { a["ensure_minimum_range"] = value }
 }
 
-// QuantizeV2: Represents numbers of a range by integers. Further outputs are the range that the integers stand for.
+// QuantizeV2 represents numbers of a range by integers. Further outputs are the range that the integers stand for.
+//
+//	input      float32
+//	minRange   float32  []
+//	maxRange   float32  []
+//	→
+//	output     t        shape of input
+//	outputMin  float32  []
+//	outputMax  float32  []
+//
+// where
+//
+//	t           qint8, quint8, qint32, qint16, quint16
+//	mode        one of MIN_COMBINED, MIN_FIRST, SCALED
+//	round_mode  one of HALF_AWAY_FROM_ZERO, HALF_TO_EVEN
 func QuantizeV2(s *Scope, input Output, minRange Output, maxRange Output, t tensor.DType, optional ...QuantizeV2Attr) (output Output, outputMin Output, outputMax Output) {
 	attrs := opdef.Attrs{"T": t}
 	for _, set := range optional {
@@ -8136,7 +14253,9 @@ func QueueCloseCancelPendingEnqueues(value bool) QueueCloseAttr {
 	return func(a opdef.Attrs) { a["cancel_pending_enqueues"] = value }
 }
 
-// QueueClose: Ends the adding of elements to a queue: at once, or after the operations that wait to add some.
+// QueueClose ends the adding of elements to a queue: at once, or after the operations that wait to add some.
+//
+//	handle  variable of string  [?]
 func QueueClose(s *Scope, handle Output, optional ...QueueCloseAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8153,7 +14272,9 @@ func QueueCloseV2CancelPendingEnqueues(value bool) QueueCloseV2Attr {
 	return func(a opdef.Attrs) { a["cancel_pending_enqueues"] = value }
 }
 
-// QueueCloseV2: Ends the adding of elements to a queue: at once, or after the operations that wait to add some.
+// QueueCloseV2 ends the adding of elements to a queue: at once, or after the operations that wait to add some.
+//
+//	handle  resource
 func QueueCloseV2(s *Scope, handle Output, optional ...QueueCloseV2Attr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8170,7 +14291,15 @@ func QueueDequeueTimeoutMs(value int64) QueueDequeueAttr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueDequeue: Takes one element from a queue. It waits while the queue is empty.
+// QueueDequeue takes one element from a queue. It waits while the queue is empty.
+//
+//	handle      variable of string
+//	→
+//	components  tensors of the types componentTypes
+//
+// where
+//
+//	componentTypes  any type, at least 1 of them
 func QueueDequeue(s *Scope, handle Output, componentTypes []tensor.DType, optional ...QueueDequeueAttr) []Output {
 	attrs := opdef.Attrs{"component_types": componentTypes}
 	for _, set := range optional {
@@ -8187,7 +14316,16 @@ func QueueDequeueManyTimeoutMs(value int64) QueueDequeueManyAttr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueDequeueMany: Takes n elements from a queue and puts them together along a new first dimension. It waits until there are so many.
+// QueueDequeueMany takes n elements from a queue and puts them together along a new first dimension. It waits until there are so many.
+//
+//	handle      variable of string
+//	n           int32
+//	→
+//	components  tensors of the types componentTypes
+//
+// where
+//
+//	componentTypes  any type, at least 1 of them
 func QueueDequeueMany(s *Scope, handle Output, n Output, componentTypes []tensor.DType, optional ...QueueDequeueManyAttr) []Output {
 	attrs := opdef.Attrs{"component_types": componentTypes}
 	for _, set := range optional {
@@ -8204,7 +14342,16 @@ func QueueDequeueManyV2TimeoutMs(value int64) QueueDequeueManyV2Attr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueDequeueManyV2: Takes n elements from a queue and puts them together along a new first dimension. It waits until there are so many.
+// QueueDequeueManyV2 takes n elements from a queue and puts them together along a new first dimension. It waits until there are so many.
+//
+//	handle      resource
+//	n           int32
+//	→
+//	components  tensors of the types componentTypes
+//
+// where
+//
+//	componentTypes  any type, at least 1 of them
 func QueueDequeueManyV2(s *Scope, handle Output, n Output, componentTypes []tensor.DType, optional ...QueueDequeueManyV2Attr) []Output {
 	attrs := opdef.Attrs{"component_types": componentTypes}
 	for _, set := range optional {
@@ -8221,7 +14368,16 @@ func QueueDequeueUpToTimeoutMs(value int64) QueueDequeueUpToAttr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueDequeueUpTo: Takes n elements from a queue like QueueDequeueMany, or fewer, but at least one, after the queue has been closed.
+// QueueDequeueUpTo takes n elements from a queue like QueueDequeueMany, or fewer, but at least one, after the queue has been closed.
+//
+//	handle      variable of string
+//	n           int32
+//	→
+//	components  tensors of the types componentTypes
+//
+// where
+//
+//	componentTypes  any type, at least 1 of them
 func QueueDequeueUpTo(s *Scope, handle Output, n Output, componentTypes []tensor.DType, optional ...QueueDequeueUpToAttr) []Output {
 	attrs := opdef.Attrs{"component_types": componentTypes}
 	for _, set := range optional {
@@ -8238,7 +14394,16 @@ func QueueDequeueUpToV2TimeoutMs(value int64) QueueDequeueUpToV2Attr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueDequeueUpToV2: Takes n elements from a queue like QueueDequeueMany, or fewer, but at least one, after the queue has been closed.
+// QueueDequeueUpToV2 takes n elements from a queue like QueueDequeueMany, or fewer, but at least one, after the queue has been closed.
+//
+//	handle      resource
+//	n           int32
+//	→
+//	components  tensors of the types componentTypes
+//
+// where
+//
+//	componentTypes  any type, at least 1 of them
 func QueueDequeueUpToV2(s *Scope, handle Output, n Output, componentTypes []tensor.DType, optional ...QueueDequeueUpToV2Attr) []Output {
 	attrs := opdef.Attrs{"component_types": componentTypes}
 	for _, set := range optional {
@@ -8255,7 +14420,15 @@ func QueueDequeueV2TimeoutMs(value int64) QueueDequeueV2Attr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueDequeueV2: Takes one element from a queue. It waits while the queue is empty.
+// QueueDequeueV2 takes one element from a queue. It waits while the queue is empty.
+//
+//	handle      resource
+//	→
+//	components  tensors of the types componentTypes
+//
+// where
+//
+//	componentTypes  any type, at least 1 of them
 func QueueDequeueV2(s *Scope, handle Output, componentTypes []tensor.DType, optional ...QueueDequeueV2Attr) []Output {
 	attrs := opdef.Attrs{"component_types": componentTypes}
 	for _, set := range optional {
@@ -8272,7 +14445,14 @@ func QueueEnqueueTimeoutMs(value int64) QueueEnqueueAttr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueEnqueue: Adds one element to a queue, of which the inputs are the components. It waits while the queue is full.
+// QueueEnqueue adds one element to a queue, of which the inputs are the components. It waits while the queue is full.
+//
+//	handle      variable of string
+//	components  tensors of the types Tcomponents
+//
+// where
+//
+//	Tcomponents  any type, at least 1 of them
 func QueueEnqueue(s *Scope, handle Output, components []Output, optional ...QueueEnqueueAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8289,7 +14469,14 @@ func QueueEnqueueManyTimeoutMs(value int64) QueueEnqueueManyAttr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueEnqueueMany: Adds the rows of the inputs to a queue, one element for each. It waits while the queue is full.
+// QueueEnqueueMany adds the rows of the inputs to a queue, one element for each. It waits while the queue is full.
+//
+//	handle      variable of string
+//	components  tensors of the types Tcomponents
+//
+// where
+//
+//	Tcomponents  any type, at least 1 of them
 func QueueEnqueueMany(s *Scope, handle Output, components []Output, optional ...QueueEnqueueManyAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8306,7 +14493,14 @@ func QueueEnqueueManyV2TimeoutMs(value int64) QueueEnqueueManyV2Attr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueEnqueueManyV2: Adds the rows of the inputs to a queue, one element for each. It waits while the queue is full.
+// QueueEnqueueManyV2 adds the rows of the inputs to a queue, one element for each. It waits while the queue is full.
+//
+//	handle      resource
+//	components  tensors of the types Tcomponents
+//
+// where
+//
+//	Tcomponents  any type, at least 1 of them
 func QueueEnqueueManyV2(s *Scope, handle Output, components []Output, optional ...QueueEnqueueManyV2Attr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8323,7 +14517,14 @@ func QueueEnqueueV2TimeoutMs(value int64) QueueEnqueueV2Attr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueEnqueueV2: Adds one element to a queue, of which the inputs are the components. It waits while the queue is full.
+// QueueEnqueueV2 adds one element to a queue, of which the inputs are the components. It waits while the queue is full.
+//
+//	handle      resource
+//	components  tensors of the types Tcomponents
+//
+// where
+//
+//	Tcomponents  any type, at least 1 of them
 func QueueEnqueueV2(s *Scope, handle Output, components []Output, optional ...QueueEnqueueV2Attr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8332,22 +14533,38 @@ func QueueEnqueueV2(s *Scope, handle Output, components []Output, optional ...Qu
 	return s.Add("QueueEnqueueV2", []Arg{One(handle), Many(components)}, attrs)
 }
 
-// QueueIsClosed: Tells whether a queue is closed.
+// QueueIsClosed tells whether a queue is closed.
+//
+//	handle    variable of string
+//	→
+//	isClosed  bool  []
 func QueueIsClosed(s *Scope, handle Output) Output {
 	return out(s.Add("QueueIsClosed", []Arg{One(handle)}, nil), 0)
 }
 
-// QueueIsClosedV2: Tells whether a queue is closed.
+// QueueIsClosedV2 tells whether a queue is closed.
+//
+//	handle    resource
+//	→
+//	isClosed  bool  []
 func QueueIsClosedV2(s *Scope, handle Output) Output {
 	return out(s.Add("QueueIsClosedV2", []Arg{One(handle)}, nil), 0)
 }
 
-// QueueSize: Counts the elements in a queue.
+// QueueSize counts the elements in a queue.
+//
+//	handle  variable of string  [?]
+//	→
+//	size    int32               []
 func QueueSize(s *Scope, handle Output) Output {
 	return out(s.Add("QueueSize", []Arg{One(handle)}, nil), 0)
 }
 
-// QueueSizeV2: Counts the elements in a queue.
+// QueueSizeV2 counts the elements in a queue.
+//
+//	handle  resource
+//	→
+//	size    int32  shape of handle
 func QueueSizeV2(s *Scope, handle Output) Output {
 	return out(s.Add("QueueSizeV2", []Arg{One(handle)}, nil), 0)
 }
@@ -8361,6 +14578,16 @@ func RFFTTcomplex(value tensor.DType) RFFTAttr {
 }
 
 // RFFT: The discrete Fourier transform of fft_length real numbers over the last dimension: fft_length/2+1 components of the last.
+//
+//	input      Treal  […,?]
+//	fftLength  int32  [?]
+//	→
+//	output     Tcomplex
+//
+// where
+//
+//	Treal     float32, float64
+//	Tcomplex  complex64, complex128
 func RFFT(s *Scope, input Output, fftLength Output, optional ...RFFTAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8378,6 +14605,16 @@ func RFFT2DTcomplex(value tensor.DType) RFFT2DAttr {
 }
 
 // RFFT2D: The discrete Fourier transform of fft_length real numbers over the last 2 dimensions: fft_length/2+1 components of the last.
+//
+//	input      Treal  […,?,?]
+//	fftLength  int32  [?]
+//	→
+//	output     Tcomplex
+//
+// where
+//
+//	Treal     float32, float64
+//	Tcomplex  complex64, complex128
 func RFFT2D(s *Scope, input Output, fftLength Output, optional ...RFFT2DAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8395,6 +14632,16 @@ func RFFT3DTcomplex(value tensor.DType) RFFT3DAttr {
 }
 
 // RFFT3D: The discrete Fourier transform of fft_length real numbers over the last 3 dimensions: fft_length/2+1 components of the last.
+//
+//	input      Treal  […,?,?,?]
+//	fftLength  int32  [?]
+//	→
+//	output     Tcomplex
+//
+// where
+//
+//	Treal     float32, float64
+//	Tcomplex  complex64, complex128
 func RFFT3D(s *Scope, input Output, fftLength Output, optional ...RFFT3DAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8403,7 +14650,15 @@ func RFFT3D(s *Scope, input Output, fftLength Output, optional ...RFFT3DAttr) Ou
 	return out(s.Add("RFFT3D", []Arg{One(input), One(fftLength)}, attrs), 0)
 }
 
-// RGBToHSV: Converts pixels from red, green, blue to hue, saturation, value, all from 0 to 1.
+// RGBToHSV converts pixels from red, green, blue to hue, saturation, value, all from 0 to 1.
+//
+//	images  T  […,?]
+//	→
+//	output  T  shape of images
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func RGBToHSV(s *Scope, images Output) Output {
 	return out(s.Add("RGBToHSV", []Arg{One(images)}, nil), 0)
 }
@@ -8416,7 +14671,19 @@ func RaggedBincountBinaryOutput(value bool) RaggedBincountAttr {
 	return func(a opdef.Attrs) { a["binary_output"] = value }
 }
 
-// RaggedBincount: Is DenseBincount for the rows of a ragged tensor.
+// RaggedBincount is DenseBincount for the rows of a ragged tensor.
+//
+//	splits   int64
+//	values   Tidx
+//	size     Tidx
+//	weights  T
+//	→
+//	output   T
+//
+// where
+//
+//	Tidx  int32, int64
+//	T     int32, int64, float32, float64
 func RaggedBincount(s *Scope, splits Output, values Output, size Output, weights Output, optional ...RaggedBincountAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8438,7 +14705,21 @@ func RaggedCountSparseOutputMaxlength(value int64) RaggedCountSparseOutputAttr {
 	return func(a opdef.Attrs) { a["maxlength"] = value }
 }
 
-// RaggedCountSparseOutput: Counts how often each number occurs in the rows of a ragged tensor, or adds up weights.
+// RaggedCountSparseOutput counts how often each number occurs in the rows of a ragged tensor, or adds up weights.
+//
+//	splits            int64
+//	values            T
+//	weights           output_type
+//	→
+//	outputIndices     int64
+//	outputValues      output_type
+//	outputDenseShape  int64
+//
+// where
+//
+//	T             int32, int64
+//	binaryOutput  bool
+//	output_type   int32, int64, float32, float64
 func RaggedCountSparseOutput(s *Scope, splits Output, values Output, weights Output, binaryOutput bool, optional ...RaggedCountSparseOutputAttr) (outputIndices Output, outputValues Output, outputDenseShape Output) {
 	attrs := opdef.Attrs{"binary_output": binaryOutput}
 	for _, set := range optional {
@@ -8448,28 +14729,91 @@ func RaggedCountSparseOutput(s *Scope, splits Output, values Output, weights Out
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// RaggedCross: Makes the combinations of the values of features in each row, as text or as hashes.
+// RaggedCross makes the combinations of the values of features in each row, as text or as hashes.
+//
+//	raggedValues     tensors of the types ragged_values_types
+//	raggedRowSplits  tensors of the types ragged_splits_types
+//	sparseIndices    Nsparse tensors of int64
+//	sparseValues     tensors of the types sparse_values_types
+//	sparseShape      Nsparse tensors of int64
+//	denseInputs      tensors of the types dense_types
+//	→
+//	outputValues     outValuesType
+//	outputRowSplits  outRowSplitsType
+//
+// where
+//
+//	Nsparse              int, at least 0
+//	inputOrder           string
+//	hashedOutput         bool
+//	numBuckets           int, at least 0
+//	hashKey              int
+//	ragged_values_types  int64, string
+//	ragged_splits_types  int32, int64
+//	sparse_values_types  int64, string
+//	dense_types          int64, string
+//	outValuesType        int64, string
+//	outRowSplitsType     int32, int64
 func RaggedCross(s *Scope, raggedValues []Output, raggedRowSplits []Output, sparseIndices []Output, sparseValues []Output, sparseShape []Output, denseInputs []Output, inputOrder string, hashedOutput bool, numBuckets int64, hashKey int64, outValuesType tensor.DType, outRowSplitsType tensor.DType) (outputValues Output, outputRowSplits Output) {
 	attrs := opdef.Attrs{"input_order": inputOrder, "hashed_output": hashedOutput, "num_buckets": numBuckets, "hash_key": hashKey, "out_values_type": outValuesType, "out_row_splits_type": outRowSplitsType}
 	node := s.Add("RaggedCross", []Arg{Many(raggedValues), Many(raggedRowSplits), Many(sparseIndices), Many(sparseValues), Many(sparseShape), Many(denseInputs)}, attrs)
 	return out(node, 0), out(node, 1)
 }
 
-// RaggedFillEmptyRows: Puts a default into every row that has no value. Rows are given by the row of each value.
+// RaggedFillEmptyRows puts a default into every row that has no value. Rows are given by the row of each value.
+//
+//	valueRowids        int64  [?]
+//	values             T      [?]
+//	nrows              int64  []
+//	defaultValue       T      []
+//	→
+//	outputValueRowids  int64  [?]
+//	outputValues       T      [?]
+//	emptyRowIndicator  bool   [?]
+//	reverseIndexMap    int64  [?]
+//
+// where
+//
+//	T  any type
 func RaggedFillEmptyRows(s *Scope, valueRowids Output, values Output, nrows Output, defaultValue Output) (outputValueRowids Output, outputValues Output, emptyRowIndicator Output, reverseIndexMap Output) {
 	node := s.Add("RaggedFillEmptyRows", []Arg{One(valueRowids), One(values), One(nrows), One(defaultValue)}, nil)
 	return out(node, 0), out(node, 1), out(node, 2), out(node, 3)
 }
 
-// RaggedFillEmptyRowsGrad: Computes the gradients of RaggedFillEmptyRows with respect to values and default.
+// RaggedFillEmptyRowsGrad computes the gradients of RaggedFillEmptyRows with respect to values and default.
+//
+//	reverseIndexMap  int64  [?]
+//	gradValues       T      [?]
+//	→
+//	dValues          T      shape of reverseIndexMap
+//	dDefaultValue    T      []
+//
+// where
+//
+//	T  any type
 func RaggedFillEmptyRowsGrad(s *Scope, reverseIndexMap Output, gradValues Output) (dValues Output, dDefaultValue Output) {
 	node := s.Add("RaggedFillEmptyRowsGrad", []Arg{One(reverseIndexMap), One(gradValues)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// RaggedGather: Gathers rows of a ragged tensor by their numbers.
-func RaggedGather(s *Scope, paramsNestedSplits []Output, paramsDenseValues Output, indices Output, output_ragged_rank int64) (outputNestedSplits []Output, outputDenseValues Output) {
-	attrs := opdef.Attrs{"OUTPUT_RAGGED_RANK": output_ragged_rank}
+// RaggedGather gathers rows of a ragged tensor by their numbers.
+//
+//	paramsNestedSplits  PARAMS_RAGGED_RANK tensors of Tsplits
+//	paramsDenseValues   Tvalues
+//	indices             Tindices
+//	→
+//	outputNestedSplits  outputRaggedRank tensors of Tsplits
+//	outputDenseValues   Tvalues
+//
+// where
+//
+//	Tvalues             any type
+//	Tindices            int32, int64
+//	Tsplits             int32, int64
+//	PARAMS_RAGGED_RANK  int, at least 1
+//	outputRaggedRank    int, at least 0
+func RaggedGather(s *Scope, paramsNestedSplits []Output, paramsDenseValues Output, indices Output, outputRaggedRank int64) (outputNestedSplits []Output, outputDenseValues Output) {
+	attrs := opdef.Attrs{"OUTPUT_RAGGED_RANK": outputRaggedRank}
 	node := s.Add("RaggedGather", []Arg{Many(paramsNestedSplits), One(paramsDenseValues), One(indices)}, attrs)
 	return outArg(node, "output_nested_splits"), firstOf(outArg(node, "output_dense_values"))
 }
@@ -8482,7 +14826,19 @@ func RaggedRangeTsplits(value tensor.DType) RaggedRangeAttr {
 	return func(a opdef.Attrs) { a["Tsplits"] = value }
 }
 
-// RaggedRange: Makes a ragged tensor whose rows are ranges of numbers.
+// RaggedRange makes a ragged tensor whose rows are ranges of numbers.
+//
+//	starts          T
+//	limits          T
+//	deltas          T
+//	→
+//	rtNestedSplits  Tsplits  [?]
+//	rtDenseValues   T        [?]
+//
+// where
+//
+//	T        bfloat16, float32, float64, int32, int64
+//	Tsplits  int32, int64
 func RaggedRange(s *Scope, starts Output, limits Output, deltas Output, optional ...RaggedRangeAttr) (rtNestedSplits Output, rtDenseValues Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8500,7 +14856,19 @@ func RaggedTensorFromVariantTsplits(value tensor.DType) RaggedTensorFromVariantA
 	return func(a opdef.Attrs) { a["Tsplits"] = value }
 }
 
-// RaggedTensorFromVariant: Takes ragged tensors out of variants and stacks them.
+// RaggedTensorFromVariant takes ragged tensors out of variants and stacks them.
+//
+//	encodedRagged       variant
+//	→
+//	outputNestedSplits  outputRaggedRank tensors of Tsplits
+//	outputDenseValues   tvalues
+//
+// where
+//
+//	inputRaggedRank   int, at least -1
+//	outputRaggedRank  int, at least 0
+//	tvalues           any type
+//	Tsplits           int32, int64
 func RaggedTensorFromVariant(s *Scope, encodedRagged Output, inputRaggedRank int64, outputRaggedRank int64, tvalues tensor.DType, optional ...RaggedTensorFromVariantAttr) (outputNestedSplits []Output, outputDenseValues Output) {
 	attrs := opdef.Attrs{"input_ragged_rank": inputRaggedRank, "output_ragged_rank": outputRaggedRank, "Tvalues": tvalues}
 	for _, set := range optional {
@@ -8510,25 +14878,76 @@ func RaggedTensorFromVariant(s *Scope, encodedRagged Output, inputRaggedRank int
 	return outArg(node, "output_nested_splits"), firstOf(outArg(node, "output_dense_values"))
 }
 
-// RaggedTensorToSparse: Converts a ragged tensor to a sparse one.
+// RaggedTensorToSparse converts a ragged tensor to a sparse one.
+//
+//	rtNestedSplits    RAGGED_RANK tensors of Tsplits
+//	rtDenseValues     T
+//	→
+//	sparseIndices     int64
+//	sparseValues      T
+//	sparseDenseShape  int64
+//
+// where
+//
+//	RAGGED_RANK  int, at least 1
+//	T            any type
+//	Tsplits      int32, int64
 func RaggedTensorToSparse(s *Scope, rtNestedSplits []Output, rtDenseValues Output) (sparseIndices Output, sparseValues Output, sparseDenseShape Output) {
 	node := s.Add("RaggedTensorToSparse", []Arg{Many(rtNestedSplits), One(rtDenseValues)}, nil)
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// RaggedTensorToTensor: Converts a ragged tensor to a dense one: rows are cut, or filled up with a default.
+// RaggedTensorToTensor converts a ragged tensor to a dense one: rows are cut, or filled up with a default.
+//
+//	shape                Tshape
+//	values               T
+//	defaultValue         T
+//	rowPartitionTensors  num_row_partition_tensors tensors of Tindex
+//	→
+//	result               T
+//
+// where
+//
+//	T                          any type
+//	Tindex                     int64, int32
+//	Tshape                     int64, int32
+//	num_row_partition_tensors  int, at least 1
+//	rowPartitionTypes          list(string)
 func RaggedTensorToTensor(s *Scope, shape Output, values Output, defaultValue Output, rowPartitionTensors []Output, rowPartitionTypes []string) Output {
 	attrs := opdef.Attrs{"row_partition_types": rowPartitionTypes}
 	return out(s.Add("RaggedTensorToTensor", []Arg{One(shape), One(values), One(defaultValue), Many(rowPartitionTensors)}, attrs), 0)
 }
 
-// RaggedTensorToVariant: Puts a ragged tensor into a variant, or each of its rows into one.
+// RaggedTensorToVariant puts a ragged tensor into a variant, or each of its rows into one.
+//
+//	rtNestedSplits  RAGGED_RANK tensors of Tsplits
+//	rtDenseValues   Tvalues
+//	→
+//	encodedRagged   variant
+//
+// where
+//
+//	RAGGED_RANK   int, at least 0
+//	Tvalues       any type
+//	Tsplits       int32, int64
+//	batchedInput  bool
 func RaggedTensorToVariant(s *Scope, rtNestedSplits []Output, rtDenseValues Output, batchedInput bool) Output {
 	attrs := opdef.Attrs{"batched_input": batchedInput}
 	return out(s.Add("RaggedTensorToVariant", []Arg{Many(rtNestedSplits), One(rtDenseValues)}, attrs), 0)
 }
 
-// RaggedTensorToVariantGradient: Computes the gradient of RaggedTensorToVariant with respect to the values.
+// RaggedTensorToVariantGradient computes the gradient of RaggedTensorToVariant with respect to the values.
+//
+//	encodedRaggedGrad  variant
+//	rowSplits          Tsplits
+//	denseValuesShape   int32
+//	→
+//	denseValuesGrad    tvalues
+//
+// where
+//
+//	tvalues  any type
+//	Tsplits  int32, int64
 func RaggedTensorToVariantGradient(s *Scope, encodedRaggedGrad Output, rowSplits Output, denseValuesShape Output, tvalues tensor.DType) Output {
 	attrs := opdef.Attrs{"Tvalues": tvalues}
 	return out(s.Add("RaggedTensorToVariantGradient", []Arg{One(encodedRaggedGrad), One(rowSplits), One(denseValuesShape)}, attrs), 0)
@@ -8542,7 +14961,17 @@ func RandomDatasetMetadata(value string) RandomDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// RandomDataset: Makes a dataset of random numbers of 32 bits, without an end.
+// RandomDataset makes a dataset of random numbers of 32 bits, without an end.
+//
+//	seed    int64
+//	seed2   int64
+//	→
+//	handle  variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func RandomDataset(s *Scope, seed Output, seed2 Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...RandomDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -8564,7 +14993,18 @@ func RandomDatasetV2Metadata(value string) RandomDatasetV2Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// RandomDatasetV2: Makes a dataset of random numbers of 32 bits, without an end.
+// RandomDatasetV2 makes a dataset of random numbers of 32 bits, without an end.
+//
+//	seed           int64
+//	seed2          int64
+//	seedGenerator  resource
+//	→
+//	handle         variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func RandomDatasetV2(s *Scope, seed Output, seed2 Output, seedGenerator Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...RandomDatasetV2Attr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -8586,7 +15026,17 @@ func RandomGammaSeed2(value int64) RandomGammaAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// RandomGamma: Draws numbers from the gamma distributions of scale 1 whose shapes alpha gives (Marsaglia and Tsang, 2000).
+// RandomGamma draws numbers from the gamma distributions of scale 1 whose shapes alpha gives (Marsaglia and Tsang, 2000).
+//
+//	shape   S  [?]
+//	alpha   T
+//	→
+//	output  T
+//
+// where
+//
+//	S  int32, int64
+//	T  float16, float32, float64
 func RandomGamma(s *Scope, shape Output, alpha Output, optional ...RandomGammaAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8596,6 +15046,15 @@ func RandomGamma(s *Scope, shape Output, alpha Output, optional ...RandomGammaAt
 }
 
 // RandomGammaGrad: The derivative of a sample of a gamma distribution by the shape alpha.
+//
+//	alpha   T
+//	sample  T
+//	→
+//	output  T
+//
+// where
+//
+//	T  float32, float64
 func RandomGammaGrad(s *Scope, alpha Output, sample Output) Output {
 	return out(s.Add("RandomGammaGrad", []Arg{One(alpha), One(sample)}, nil), 0)
 }
@@ -8608,7 +15067,18 @@ func RandomIndexShuffleRounds(value int64) RandomIndexShuffleAttr {
 	return func(a opdef.Attrs) { a["rounds"] = value }
 }
 
-// RandomIndexShuffle: Returns where an index lies in a permutation of 0 to max_index that the seed chooses, without making the permutation.
+// RandomIndexShuffle returns where an index lies in a permutation of 0 to max_index that the seed chooses, without making the permutation.
+//
+//	index     dtype
+//	seed      Tseed
+//	maxIndex  dtype
+//	→
+//	output    dtype  shape of index
+//
+// where
+//
+//	dtype  int32, uint32, int64, uint64
+//	Tseed  int32, uint32, int64, uint64
 func RandomIndexShuffle(s *Scope, index Output, seed Output, maxIndex Output, optional ...RandomIndexShuffleAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8630,7 +15100,17 @@ func RandomPoissonSeed2(value int64) RandomPoissonAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// RandomPoisson: Draws numbers from the Poisson distributions whose means rate gives (Knuth for small means, Hörmann's transformed rejection otherwise).
+// RandomPoisson draws numbers from the Poisson distributions whose means rate gives (Knuth for small means, Hörmann's transformed rejection otherwise).
+//
+//	shape   S  [?]
+//	rate    dtype
+//	→
+//	output  dtype
+//
+// where
+//
+//	S      int32, int64
+//	dtype  float16, float32, float64
 func RandomPoisson(s *Scope, shape Output, rate Output, optional ...RandomPoissonAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8657,7 +15137,18 @@ func RandomPoissonV2Dtype(value tensor.DType) RandomPoissonV2Attr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// RandomPoissonV2: Draws numbers from the Poisson distributions whose means rate gives (Knuth for small means, Hörmann's transformed rejection otherwise).
+// RandomPoissonV2 draws numbers from the Poisson distributions whose means rate gives (Knuth for small means, Hörmann's transformed rejection otherwise).
+//
+//	shape   S  [?]
+//	rate    R
+//	→
+//	output  dtype
+//
+// where
+//
+//	S      int32, int64
+//	R      float16, float32, float64, int32, int64
+//	dtype  float16, float32, float64, int32, int64
 func RandomPoissonV2(s *Scope, shape Output, rate Output, optional ...RandomPoissonV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8679,7 +15170,15 @@ func RandomShuffleSeed2(value int64) RandomShuffleAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// RandomShuffle: Puts the rows of the first dimension in an order drawn by chance.
+// RandomShuffle puts the rows of the first dimension in an order drawn by chance.
+//
+//	value   T
+//	→
+//	output  T  shape of value
+//
+// where
+//
+//	T  any type
 func RandomShuffle(s *Scope, value Output, optional ...RandomShuffleAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8726,7 +15225,13 @@ func RandomShuffleQueueSharedName(value string) RandomShuffleQueueAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// RandomShuffleQueue: Gives a queue whose elements leave in random order, as long as it holds more than min_after_dequeue.
+// RandomShuffleQueue gives a queue whose elements leave in random order, as long as it holds more than min_after_dequeue.
+//
+//	handle  variable of string
+//
+// where
+//
+//	componentTypes  any type, at least 1 of them
 func RandomShuffleQueue(s *Scope, componentTypes []tensor.DType, optional ...RandomShuffleQueueAttr) Output {
 	attrs := opdef.Attrs{"component_types": componentTypes}
 	for _, set := range optional {
@@ -8773,7 +15278,13 @@ func RandomShuffleQueueV2SharedName(value string) RandomShuffleQueueV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// RandomShuffleQueueV2: Gives a queue whose elements leave in random order, as long as it holds more than min_after_dequeue.
+// RandomShuffleQueueV2 gives a queue whose elements leave in random order, as long as it holds more than min_after_dequeue.
+//
+//	handle  resource
+//
+// where
+//
+//	componentTypes  any type, at least 1 of them
 func RandomShuffleQueueV2(s *Scope, componentTypes []tensor.DType, optional ...RandomShuffleQueueV2Attr) Output {
 	attrs := opdef.Attrs{"component_types": componentTypes}
 	for _, set := range optional {
@@ -8795,7 +15306,16 @@ func RandomStandardNormalSeed2(value int64) RandomStandardNormalAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// RandomStandardNormal: Draws numbers from the normal distribution with mean 0 and deviation 1.
+// RandomStandardNormal draws numbers from the normal distribution with mean 0 and deviation 1.
+//
+//	shape   T  [?]
+//	→
+//	output  dtype
+//
+// where
+//
+//	dtype  float16, bfloat16, float32, float64
+//	T      int32, int64
 func RandomStandardNormal(s *Scope, shape Output, dtype tensor.DType, optional ...RandomStandardNormalAttr) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -8817,7 +15337,16 @@ func RandomUniformSeed2(value int64) RandomUniformAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// RandomUniform: Draws numbers uniformly distributed over [0, 1).
+// RandomUniform draws numbers uniformly distributed over [0, 1).
+//
+//	shape   T  [?]
+//	→
+//	output  dtype
+//
+// where
+//
+//	dtype  float16, bfloat16, float32, float64
+//	T      int32, int64
 func RandomUniform(s *Scope, shape Output, dtype tensor.DType, optional ...RandomUniformAttr) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -8839,7 +15368,18 @@ func RandomUniformIntSeed2(value int64) RandomUniformIntAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// RandomUniformInt: Draws integers uniformly distributed over [minval, maxval).
+// RandomUniformInt draws integers uniformly distributed over [minval, maxval).
+//
+//	shape   T     [?]
+//	minval  Tout  []
+//	maxval  Tout  []
+//	→
+//	output  Tout
+//
+// where
+//
+//	Tout  int32, int64
+//	T     int32, int64
 func RandomUniformInt(s *Scope, shape Output, minval Output, maxval Output, optional ...RandomUniformIntAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8848,7 +15388,17 @@ func RandomUniformInt(s *Scope, shape Output, minval Output, maxval Output, opti
 	return out(s.Add("RandomUniformInt", []Arg{One(shape), One(minval), One(maxval)}, attrs), 0)
 }
 
-// Range: Gives start, start+delta, … up to before limit.
+// Range gives start, start+delta, … up to before limit.
+//
+//	start   Tidx  []
+//	limit   Tidx  []
+//	delta   Tidx  []
+//	→
+//	output  Tidx  [?]
+//
+// where
+//
+//	Tidx  bfloat16, float16, float32, float64, int8, int16, int32, int64, uint16, uint32, uint64
 func Range(s *Scope, start Output, limit Output, delta Output) Output {
 	return out(s.Add("Range", []Arg{One(start), One(limit), One(delta)}, nil), 0)
 }
@@ -8866,7 +15416,18 @@ func RangeDatasetReplicateOnSplit(value bool) RangeDatasetAttr {
 	return func(a opdef.Attrs) { a["replicate_on_split"] = value }
 }
 
-// RangeDataset: Makes a dataset of the numbers from start up to stop, which is not one of them.
+// RangeDataset makes a dataset of the numbers from start up to stop, which is not one of them.
+//
+//	start   int64
+//	stop    int64
+//	step    int64
+//	→
+//	handle  variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func RangeDataset(s *Scope, start Output, stop Output, step Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...RangeDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -8875,92 +15436,172 @@ func RangeDataset(s *Scope, start Output, stop Output, step Output, outputTypes 
 	return out(s.Add("RangeDataset", []Arg{One(start), One(stop), One(step)}, attrs), 0)
 }
 
-// Rank: Gives the number of dimensions of its input.
+// Rank gives the number of dimensions of its input.
+//
+//	input   T
+//	→
+//	output  int32  []
+//
+// where
+//
+//	T  any type
 func Rank(s *Scope, input Output) Output {
 	return out(s.Add("Rank", []Arg{One(input)}, nil), 0)
 }
 
-// ReadFile: Gives the contents of a file.
+// ReadFile gives the contents of a file.
+//
+//	filename  string  []
+//	→
+//	contents  string  []
 func ReadFile(s *Scope, filename Output) Output {
 	return out(s.Add("ReadFile", []Arg{One(filename)}, nil), 0)
 }
 
-// ReadVariableOp: Gives the value of a variable.
+// ReadVariableOp gives the value of a variable.
+//
+//	resource  resource
+//	→
+//	value     dtype
+//
+// where
+//
+//	dtype  any type
 func ReadVariableOp(s *Scope, resource Output, dtype tensor.DType) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	return out(s.Add("ReadVariableOp", []Arg{One(resource)}, attrs), 0)
 }
 
-// ReaderNumRecordsProduced: Counts the records that a reader has given.
+// ReaderNumRecordsProduced counts the records that a reader has given.
+//
+//	readerHandle     variable of string  [?]
+//	→
+//	recordsProduced  int64               []
 func ReaderNumRecordsProduced(s *Scope, readerHandle Output) Output {
 	return out(s.Add("ReaderNumRecordsProduced", []Arg{One(readerHandle)}, nil), 0)
 }
 
-// ReaderNumRecordsProducedV2: Counts the records that a reader has given.
+// ReaderNumRecordsProducedV2 counts the records that a reader has given.
+//
+//	readerHandle     resource  []
+//	→
+//	recordsProduced  int64     []
 func ReaderNumRecordsProducedV2(s *Scope, readerHandle Output) Output {
 	return out(s.Add("ReaderNumRecordsProducedV2", []Arg{One(readerHandle)}, nil), 0)
 }
 
-// ReaderNumWorkUnitsCompleted: Counts the files that a reader has done with.
+// ReaderNumWorkUnitsCompleted counts the files that a reader has done with.
+//
+//	readerHandle    variable of string  [?]
+//	→
+//	unitsCompleted  int64               []
 func ReaderNumWorkUnitsCompleted(s *Scope, readerHandle Output) Output {
 	return out(s.Add("ReaderNumWorkUnitsCompleted", []Arg{One(readerHandle)}, nil), 0)
 }
 
-// ReaderNumWorkUnitsCompletedV2: Counts the files that a reader has done with.
+// ReaderNumWorkUnitsCompletedV2 counts the files that a reader has done with.
+//
+//	readerHandle    resource  []
+//	→
+//	unitsCompleted  int64     []
 func ReaderNumWorkUnitsCompletedV2(s *Scope, readerHandle Output) Output {
 	return out(s.Add("ReaderNumWorkUnitsCompletedV2", []Arg{One(readerHandle)}, nil), 0)
 }
 
-// ReaderRead: Takes the next record from a reader, which goes to the next file of the queue at the end of one.
+// ReaderRead takes the next record from a reader, which goes to the next file of the queue at the end of one.
+//
+//	readerHandle  variable of string  [?]
+//	queueHandle   variable of string  [?]
+//	→
+//	key           string              []
+//	value         string              []
 func ReaderRead(s *Scope, readerHandle Output, queueHandle Output) (key Output, value Output) {
 	node := s.Add("ReaderRead", []Arg{One(readerHandle), One(queueHandle)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// ReaderReadUpTo: Takes up to num_records records from a reader; fewer, but not none, at the end of a file.
+// ReaderReadUpTo takes up to num_records records from a reader; fewer, but not none, at the end of a file.
+//
+//	readerHandle  variable of string  [?]
+//	queueHandle   variable of string  [?]
+//	numRecords    int64               []
+//	→
+//	keys          string              [?]
+//	values        string              [?]
 func ReaderReadUpTo(s *Scope, readerHandle Output, queueHandle Output, numRecords Output) (keys Output, values Output) {
 	node := s.Add("ReaderReadUpTo", []Arg{One(readerHandle), One(queueHandle), One(numRecords)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// ReaderReadUpToV2: Takes up to num_records records from a reader; fewer, but not none, at the end of a file.
+// ReaderReadUpToV2 takes up to num_records records from a reader; fewer, but not none, at the end of a file.
+//
+//	readerHandle  resource  []
+//	queueHandle   resource  []
+//	numRecords    int64     []
+//	→
+//	keys          string    [?]
+//	values        string    [?]
 func ReaderReadUpToV2(s *Scope, readerHandle Output, queueHandle Output, numRecords Output) (keys Output, values Output) {
 	node := s.Add("ReaderReadUpToV2", []Arg{One(readerHandle), One(queueHandle), One(numRecords)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// ReaderReadV2: Takes the next record from a reader, which goes to the next file of the queue at the end of one.
+// ReaderReadV2 takes the next record from a reader, which goes to the next file of the queue at the end of one.
+//
+//	readerHandle  resource  []
+//	queueHandle   resource  []
+//	→
+//	key           string    []
+//	value         string    []
 func ReaderReadV2(s *Scope, readerHandle Output, queueHandle Output) (key Output, value Output) {
 	node := s.Add("ReaderReadV2", []Arg{One(readerHandle), One(queueHandle)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// ReaderReset: Puts a reader into the state in which it was made.
+// ReaderReset puts a reader into the state in which it was made.
+//
+//	readerHandle  variable of string  [?]
 func ReaderReset(s *Scope, readerHandle Output) *graph.Node {
 	return s.Add("ReaderReset", []Arg{One(readerHandle)}, nil)
 }
 
-// ReaderResetV2: Puts a reader into the state in which it was made.
+// ReaderResetV2 puts a reader into the state in which it was made.
+//
+//	readerHandle  resource  []
 func ReaderResetV2(s *Scope, readerHandle Output) *graph.Node {
 	return s.Add("ReaderResetV2", []Arg{One(readerHandle)}, nil)
 }
 
-// ReaderRestoreState: Gives a reader the state that ReaderSerializeState gave.
+// ReaderRestoreState gives a reader the state that ReaderSerializeState gave.
+//
+//	readerHandle  variable of string  [?]
+//	state         string              []
 func ReaderRestoreState(s *Scope, readerHandle Output, state Output) *graph.Node {
 	return s.Add("ReaderRestoreState", []Arg{One(readerHandle), One(state)}, nil)
 }
 
-// ReaderRestoreStateV2: Gives a reader the state that ReaderSerializeState gave.
+// ReaderRestoreStateV2 gives a reader the state that ReaderSerializeState gave.
+//
+//	readerHandle  resource  []
+//	state         string    []
 func ReaderRestoreStateV2(s *Scope, readerHandle Output, state Output) *graph.Node {
 	return s.Add("ReaderRestoreStateV2", []Arg{One(readerHandle), One(state)}, nil)
 }
 
-// ReaderSerializeState: Gives a string from which the state of a reader can be restored; readers of whole files have one.
+// ReaderSerializeState gives a string from which the state of a reader can be restored; readers of whole files have one.
+//
+//	readerHandle  variable of string  [?]
+//	→
+//	state         string              []
 func ReaderSerializeState(s *Scope, readerHandle Output) Output {
 	return out(s.Add("ReaderSerializeState", []Arg{One(readerHandle)}, nil), 0)
 }
 
-// ReaderSerializeStateV2: Gives a string from which the state of a reader can be restored; readers of whole files have one.
+// ReaderSerializeStateV2 gives a string from which the state of a reader can be restored; readers of whole files have one.
+//
+//	readerHandle  resource  []
+//	→
+//	state         string    []
 func ReaderSerializeStateV2(s *Scope, readerHandle Output) Output {
 	return out(s.Add("ReaderSerializeStateV2", []Arg{One(readerHandle)}, nil), 0)
 }
@@ -8974,6 +15615,15 @@ func RealTout(value tensor.DType) RealAttr {
 }
 
 // Real: The real part of every element.
+//
+//	input   T
+//	→
+//	output  Tout  shape of input
+//
+// where
+//
+//	T     complex64, complex128
+//	Tout  float32, float64
 func Real(s *Scope, input Output, optional ...RealAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -8982,17 +15632,60 @@ func Real(s *Scope, input Output, optional ...RealAttr) Output {
 	return out(s.Add("Real", []Arg{One(input)}, attrs), 0)
 }
 
-// RealDiv: Divides x by y element by element, with broadcasting, for real types.
+// RealDiv divides x by y element by element, with broadcasting, for real types.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, uint8, int8, uint16, int16, int32, uint32, uint64, int64, complex64, complex128
 func RealDiv(s *Scope, x Output, y Output) Output {
 	return out(s.Add("RealDiv", []Arg{One(x), One(y)}, nil), 0)
 }
 
+// RebatchDatasetV2 makes a dataset of the rows of batches, put together in batches of other sizes, which take turns.
+//
+//	inputDataset   variant
+//	batchSizes     int64
+//	dropRemainder  bool
+//	→
+//	handle         variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func RebatchDatasetV2(s *Scope, inputDataset Output, batchSizes Output, dropRemainder Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("RebatchDatasetV2", []Arg{One(inputDataset), One(batchSizes), One(dropRemainder)}, attrs), 0)
+}
+
 // Reciprocal: 1/x for every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int8, int16, int32, int64, complex64, complex128
 func Reciprocal(s *Scope, x Output) Output {
 	return out(s.Add("Reciprocal", []Arg{One(x)}, nil), 0)
 }
 
 // ReciprocalGrad: Gradient of Reciprocal: -dy*y², and 0 where dy is.
+//
+//	y    T
+//	dy   T
+//	→
+//	z    T  shape of y
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func ReciprocalGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("ReciprocalGrad", []Arg{One(y), One(dy)}, nil), 0)
 }
@@ -9030,7 +15723,13 @@ func RecordInputCompressionType(value string) RecordInputAttr {
 	return func(a opdef.Attrs) { a["compression_type"] = value }
 }
 
-// RecordInput: Gives batches of the records of the files that match patterns, in random order: each once before any comes again. file_parallelism is ignored.
+// RecordInput gives batches of the records of the files that match patterns, in random order: each once before any comes again. file_parallelism is ignored.
+//
+//	records  string
+//
+// where
+//
+//	filePattern  string
 func RecordInput(s *Scope, filePattern string, optional ...RecordInputAttr) Output {
 	attrs := opdef.Attrs{"file_pattern": filePattern}
 	for _, set := range optional {
@@ -9047,7 +15746,17 @@ func RecvClientTerminated(value bool) RecvAttr {
 	return func(a opdef.Attrs) { a["client_terminated"] = value }
 }
 
-// Recv: Receives a tensor from another device.
+// Recv receives a tensor from another device.
+//
+//	tensor_  tensorType
+//
+// where
+//
+//	tensorType             any type
+//	tensorName             string
+//	sendDevice             string
+//	sendDeviceIncarnation  int
+//	recvDevice             string
 func Recv(s *Scope, tensorType tensor.DType, tensorName string, sendDevice string, sendDeviceIncarnation int64, recvDevice string, optional ...RecvAttr) Output {
 	attrs := opdef.Attrs{"tensor_type": tensorType, "tensor_name": tensorName, "send_device": sendDevice, "send_device_incarnation": sendDeviceIncarnation, "recv_device": recvDevice}
 	for _, set := range optional {
@@ -9069,7 +15778,21 @@ func ReduceDatasetMetadata(value string) ReduceDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ReduceDataset: Calls a function with the state that the call before gave and each element of a dataset, and gives the last state.
+// ReduceDataset calls a function with the state that the call before gave and each element of a dataset, and gives the last state.
+//
+//	inputDataset    variant
+//	initialState    tensors of the types Tstate
+//	otherArguments  tensors of the types Targuments
+//	→
+//	components      tensors of the types outputTypes
+//
+// where
+//
+//	f             func
+//	Tstate        any type, at least 1 of them
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func ReduceDataset(s *Scope, inputDataset Output, initialState []Output, otherArguments []Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ReduceDatasetAttr) []Output {
 	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -9091,7 +15814,12 @@ func ReduceJoinSeparator(value string) ReduceJoinAttr {
 	return func(a opdef.Attrs) { a["separator"] = value }
 }
 
-// ReduceJoin: Joins the strings along axes, of which the first goes fastest.
+// ReduceJoin joins the strings along axes, of which the first goes fastest.
+//
+//	inputs            string
+//	reductionIndices  int32
+//	→
+//	output            string
 func ReduceJoin(s *Scope, inputs Output, reductionIndices Output, optional ...ReduceJoinAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9113,7 +15841,16 @@ func RefEnterParallelIterations(value int64) RefEnterAttr {
 	return func(a opdef.Attrs) { a["parallel_iterations"] = value }
 }
 
-// RefEnter: Brings a value into iteration 0 of a new instance of the frame frame_name, or into all of its iterations if is_constant. The value is a reference.
+// RefEnter brings a value into iteration 0 of a new instance of the frame frame_name, or into all of its iterations if is_constant. The value is a reference.
+//
+//	data    variable of T
+//	→
+//	output  variable of T
+//
+// where
+//
+//	T          any type
+//	frameName  string
 func RefEnter(s *Scope, data Output, frameName string, optional ...RefEnterAttr) Output {
 	attrs := opdef.Attrs{"frame_name": frameName}
 	for _, set := range optional {
@@ -9122,39 +15859,98 @@ func RefEnter(s *Scope, data Output, frameName string, optional ...RefEnterAttr)
 	return out(s.Add("RefEnter", []Arg{One(data)}, attrs), 0)
 }
 
-// RefExit: Brings a value out of a frame into the frame around it. The value is a reference.
+// RefExit brings a value out of a frame into the frame around it. The value is a reference.
+//
+//	data    variable of T
+//	→
+//	output  variable of T  shape of data
+//
+// where
+//
+//	T  any type
 func RefExit(s *Scope, data Output) Output {
 	return out(s.Add("RefExit", []Arg{One(data)}, nil), 0)
 }
 
-// RefIdentity: Passes a reference on.
+// RefIdentity passes a reference on.
+//
+//	input   variable of T
+//	→
+//	output  variable of T  shape of input
+//
+// where
+//
+//	T  any type
 func RefIdentity(s *Scope, input Output) Output {
 	return out(s.Add("RefIdentity", []Arg{One(input)}, nil), 0)
 }
 
-// RefMerge: Forwards the first of the references that is available, with its index.
+// RefMerge forwards the first of the references that is available, with its index.
+//
+//	inputs      variable of N tensors of T
+//	→
+//	output      variable of T
+//	valueIndex  int32
+//
+// where
+//
+//	T  any type
+//	N  int, at least 1
 func RefMerge(s *Scope, inputs []Output) (output Output, valueIndex Output) {
 	node := s.Add("RefMerge", []Arg{Many(inputs)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// RefNextIteration: Brings a value into the next iteration of its frame. The value is a reference.
+// RefNextIteration brings a value into the next iteration of its frame. The value is a reference.
+//
+//	data    variable of T
+//	→
+//	output  variable of T  shape of data
+//
+// where
+//
+//	T  any type
 func RefNextIteration(s *Scope, data Output) Output {
 	return out(s.Add("RefNextIteration", []Arg{One(data)}, nil), 0)
 }
 
-// RefSelect: Forwards the reference of the given index.
+// RefSelect forwards the reference of the given index.
+//
+//	index   int32
+//	inputs  variable of N tensors of T
+//	→
+//	output  variable of T
+//
+// where
+//
+//	T  any type
+//	N  int, at least 1
 func RefSelect(s *Scope, index Output, inputs []Output) Output {
 	return out(s.Add("RefSelect", []Arg{One(index), Many(inputs)}, nil), 0)
 }
 
-// RefSwitch: Forwards the reference data to output_true if pred holds and to output_false otherwise.
+// RefSwitch forwards the reference data to output_true if pred holds and to output_false otherwise.
+//
+//	data         variable of T
+//	pred         bool           []
+//	→
+//	outputFalse  variable of T  shape of data
+//	outputTrue   variable of T  shape of data
+//
+// where
+//
+//	T  any type
 func RefSwitch(s *Scope, data Output, pred Output) (outputFalse Output, outputTrue Output) {
 	node := s.Add("RefSwitch", []Arg{One(data), One(pred)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// RegexFullMatch: Tells which strings a regular expression matches as a whole.
+// RegexFullMatch tells which strings a regular expression matches as a whole.
+//
+//	input    string
+//	pattern  string  []
+//	→
+//	output   bool    shape of input
 func RegexFullMatch(s *Scope, input Output, pattern Output) Output {
 	return out(s.Add("RegexFullMatch", []Arg{One(input), One(pattern)}, nil), 0)
 }
@@ -9167,7 +15963,13 @@ func RegexReplaceReplaceGlobal(value bool) RegexReplaceAttr {
 	return func(a opdef.Attrs) { a["replace_global"] = value }
 }
 
-// RegexReplace: Replaces what a regular expression matches; \1 in the replacement is the first group.
+// RegexReplace replaces what a regular expression matches; \1 in the replacement is the first group.
+//
+//	input    string
+//	pattern  string  []
+//	rewrite  string  []
+//	→
+//	output   string  shape of input
 func RegexReplace(s *Scope, input Output, pattern Output, rewrite Output, optional ...RegexReplaceAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9176,27 +15978,72 @@ func RegexReplace(s *Scope, input Output, pattern Output, rewrite Output, option
 	return out(s.Add("RegexReplace", []Arg{One(input), One(pattern), One(rewrite)}, attrs), 0)
 }
 
-// Relu: Computes max(features, 0).
+// Relu computes max(features, 0).
+//
+//	features     T
+//	→
+//	activations  T  shape of features
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64, qint8
 func Relu(s *Scope, features Output) Output {
 	return out(s.Add("Relu", []Arg{One(features)}, nil), 0)
 }
 
-// Relu6: Computes min(max(features, 0), 6).
+// Relu6 computes min(max(features, 0), 6).
+//
+//	features     T
+//	→
+//	activations  T  shape of features
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func Relu6(s *Scope, features Output) Output {
 	return out(s.Add("Relu6", []Arg{One(features)}, nil), 0)
 }
 
-// Relu6Grad: Computes the gradient of Relu6 from that of its output and its features.
+// Relu6Grad computes the gradient of Relu6 from that of its output and its features.
+//
+//	gradients  T
+//	features   T
+//	→
+//	backprops  T  shape of gradients
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func Relu6Grad(s *Scope, gradients Output, features Output) Output {
 	return out(s.Add("Relu6Grad", []Arg{One(gradients), One(features)}, nil), 0)
 }
 
-// ReluGrad: Computes the gradient of Relu from that of its output and its features.
+// ReluGrad computes the gradient of Relu from that of its output and its features.
+//
+//	gradients  T
+//	features   T
+//	→
+//	backprops  T  shape of gradients
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func ReluGrad(s *Scope, gradients Output, features Output) Output {
 	return out(s.Add("ReluGrad", []Arg{One(gradients), One(features)}, nil), 0)
 }
 
-// RemoteCall: Calls the function f on the device of the given name, which may be on another task.
+// RemoteCall calls the function f on the device of the given name, which may be on another task.
+//
+//	target  string
+//	args    tensors of the types Tin
+//	→
+//	output  tensors of the types tout
+//
+// where
+//
+//	Tin   any type, at least 1 of them
+//	tout  any type, at least 1 of them
+//	f     func
 func RemoteCall(s *Scope, target Output, args []Output, tout []tensor.DType, f opdef.Func) []Output {
 	attrs := opdef.Attrs{"Tout": tout, "f": f}
 	return outArg(s.Add("RemoteCall", []Arg{One(target), Many(args)}, attrs), "output")
@@ -9210,7 +16057,17 @@ func RepeatDatasetMetadata(value string) RepeatDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// RepeatDataset: Makes a dataset of the elements of another, count times, or for ever if count is negative.
+// RepeatDataset makes a dataset of the elements of another, count times, or for ever if count is negative.
+//
+//	inputDataset  variant
+//	count         int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func RepeatDataset(s *Scope, inputDataset Output, count Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...RepeatDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -9219,7 +16076,17 @@ func RepeatDataset(s *Scope, inputDataset Output, count Output, outputTypes []te
 	return out(s.Add("RepeatDataset", []Arg{One(inputDataset), One(count)}, attrs), 0)
 }
 
-// Reshape: Gives the elements of tensor the shape that input shape names; one size may be -1 and is then inferred.
+// Reshape gives the elements of tensor the shape that input shape names; one size may be -1 and is then inferred.
+//
+//	tensor_  T
+//	shape    Tshape  [?]
+//	→
+//	output   T
+//
+// where
+//
+//	T       any type
+//	Tshape  int32, int64
 func Reshape(s *Scope, tensor_ Output, shape Output) Output {
 	return out(s.Add("Reshape", []Arg{One(tensor_), One(shape)}, nil), 0)
 }
@@ -9232,7 +16099,16 @@ func ResizeAreaAlignCorners(value bool) ResizeAreaAttr {
 	return func(a opdef.Attrs) { a["align_corners"] = value }
 }
 
-// ResizeArea: Resizes images; a pixel is the mean of the area that it covers.
+// ResizeArea resizes images; a pixel is the mean of the area that it covers.
+//
+//	images         T        [?,?,?,?]
+//	size           int32    [?]
+//	→
+//	resizedImages  float32  [?,?,?,?]
+//
+// where
+//
+//	T  int8, uint8, int16, uint16, int32, int64, float16, float32, float64, bfloat16
 func ResizeArea(s *Scope, images Output, size Output, optional ...ResizeAreaAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9254,7 +16130,16 @@ func ResizeBicubicHalfPixelCenters(value bool) ResizeBicubicAttr {
 	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
 }
 
-// ResizeBicubic: Resizes images; a pixel is interpolated by cubic polynomials through the sixteen around it.
+// ResizeBicubic resizes images; a pixel is interpolated by cubic polynomials through the sixteen around it.
+//
+//	images         T        [?,?,?,?]
+//	size           int32    [?]
+//	→
+//	resizedImages  float32  [?,?,?,?]
+//
+// where
+//
+//	T  int8, uint8, int16, uint16, int32, int64, float16, float32, float64, bfloat16
 func ResizeBicubic(s *Scope, images Output, size Output, optional ...ResizeBicubicAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9276,7 +16161,16 @@ func ResizeBicubicGradHalfPixelCenters(value bool) ResizeBicubicGradAttr {
 	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
 }
 
-// ResizeBicubicGrad: Computes the gradient of ResizeBicubic.
+// ResizeBicubicGrad computes the gradient of ResizeBicubic.
+//
+//	grads          float32
+//	originalImage  T
+//	→
+//	output         T  shape of originalImage
+//
+// where
+//
+//	T  float32, float64
 func ResizeBicubicGrad(s *Scope, grads Output, originalImage Output, optional ...ResizeBicubicGradAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9298,7 +16192,16 @@ func ResizeBilinearHalfPixelCenters(value bool) ResizeBilinearAttr {
 	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
 }
 
-// ResizeBilinear: Resizes images; a pixel is interpolated linearly between the four around it.
+// ResizeBilinear resizes images; a pixel is interpolated linearly between the four around it.
+//
+//	images         T        [?,?,?,?]
+//	size           int32    [?]
+//	→
+//	resizedImages  float32  [?,?,?,?]
+//
+// where
+//
+//	T  int8, uint8, int16, uint16, int32, int64, bfloat16, float16, float32, float64, bfloat16
 func ResizeBilinear(s *Scope, images Output, size Output, optional ...ResizeBilinearAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9320,7 +16223,16 @@ func ResizeBilinearGradHalfPixelCenters(value bool) ResizeBilinearGradAttr {
 	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
 }
 
-// ResizeBilinearGrad: Computes the gradient of ResizeBilinear.
+// ResizeBilinearGrad computes the gradient of ResizeBilinear.
+//
+//	grads          float32
+//	originalImage  T
+//	→
+//	output         T  shape of originalImage
+//
+// where
+//
+//	T  float32, bfloat16, float16, float64
 func ResizeBilinearGrad(s *Scope, grads Output, originalImage Output, optional ...ResizeBilinearGradAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9342,7 +16254,16 @@ func ResizeNearestNeighborHalfPixelCenters(value bool) ResizeNearestNeighborAttr
 	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
 }
 
-// ResizeNearestNeighbor: Resizes images; a pixel is the nearest one of the original.
+// ResizeNearestNeighbor resizes images; a pixel is the nearest one of the original.
+//
+//	images         T      [?,?,?,?]
+//	size           int32  [?]
+//	→
+//	resizedImages  T      [?,?,?,?]
+//
+// where
+//
+//	T  int8, uint8, int16, uint16, int32, int64, float16, float32, float64, bfloat16
 func ResizeNearestNeighbor(s *Scope, images Output, size Output, optional ...ResizeNearestNeighborAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9364,7 +16285,16 @@ func ResizeNearestNeighborGradHalfPixelCenters(value bool) ResizeNearestNeighbor
 	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
 }
 
-// ResizeNearestNeighborGrad: Computes the gradient of ResizeNearestNeighbor; size is that of the original images.
+// ResizeNearestNeighborGrad computes the gradient of ResizeNearestNeighbor; size is that of the original images.
+//
+//	grads   T      [?,?,?,?]
+//	size    int32  [?]
+//	→
+//	output  T      [?,?,?,?]
+//
+// where
+//
+//	T  uint8, int8, int32, float16, float32, float64, bfloat16
 func ResizeNearestNeighborGrad(s *Scope, grads Output, size Output, optional ...ResizeNearestNeighborGradAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9373,22 +16303,46 @@ func ResizeNearestNeighborGrad(s *Scope, grads Output, size Output, optional ...
 	return out(s.Add("ResizeNearestNeighborGrad", []Arg{One(grads), One(size)}, attrs), 0)
 }
 
-// ResourceAccumulatorApplyGradient: Adds a gradient to an accumulator, unless it was computed in an earlier step.
+// ResourceAccumulatorApplyGradient adds a gradient to an accumulator, unless it was computed in an earlier step.
+//
+//	handle     resource
+//	localStep  int64  []
+//	gradient   dtype
+//
+// where
+//
+//	dtype  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceAccumulatorApplyGradient(s *Scope, handle Output, localStep Output, gradient Output) *graph.Node {
 	return s.Add("ResourceAccumulatorApplyGradient", []Arg{One(handle), One(localStep), One(gradient)}, nil)
 }
 
-// ResourceAccumulatorNumAccumulated: Counts the gradients that an accumulator has added up since its sum was taken last.
+// ResourceAccumulatorNumAccumulated counts the gradients that an accumulator has added up since its sum was taken last.
+//
+//	handle          resource
+//	→
+//	numAccumulated  int32  []
 func ResourceAccumulatorNumAccumulated(s *Scope, handle Output) Output {
 	return out(s.Add("ResourceAccumulatorNumAccumulated", []Arg{One(handle)}, nil), 0)
 }
 
-// ResourceAccumulatorSetGlobalStep: Sets the step of training of an accumulator, which drops gradients of earlier steps.
+// ResourceAccumulatorSetGlobalStep sets the step of training of an accumulator, which drops gradients of earlier steps.
+//
+//	handle         resource
+//	newGlobalStep  int64  []
 func ResourceAccumulatorSetGlobalStep(s *Scope, handle Output, newGlobalStep Output) *graph.Node {
 	return s.Add("ResourceAccumulatorSetGlobalStep", []Arg{One(handle), One(newGlobalStep)}, nil)
 }
 
-// ResourceAccumulatorTakeGradient: Waits until an accumulator has a number of gradients, and gives their mean or sum.
+// ResourceAccumulatorTakeGradient waits until an accumulator has a number of gradients, and gives their mean or sum.
+//
+//	handle       resource
+//	numRequired  int32  []
+//	→
+//	average      dtype
+//
+// where
+//
+//	dtype  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceAccumulatorTakeGradient(s *Scope, handle Output, numRequired Output, dtype tensor.DType) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	return out(s.Add("ResourceAccumulatorTakeGradient", []Arg{One(handle), One(numRequired)}, attrs), 0)
@@ -9403,6 +16357,20 @@ func ResourceApplyAdaMaxUseLocking(value bool) ResourceApplyAdaMaxAttr {
 }
 
 // ResourceApplyAdaMax: AdaMax (Kingma and Ba, 2014): is Adam with the largest recent gradient v in place of the root of a mean.
+//
+//	var_        resource
+//	m           resource
+//	v           resource
+//	beta1Power  T  []
+//	lr          T  []
+//	beta1       T  []
+//	beta2       T  []
+//	epsilon     T  []
+//	grad        T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyAdaMax(s *Scope, var_ Output, m Output, v Output, beta1Power Output, lr Output, beta1 Output, beta2 Output, epsilon Output, grad Output, optional ...ResourceApplyAdaMaxAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9420,6 +16388,18 @@ func ResourceApplyAdadeltaUseLocking(value bool) ResourceApplyAdadeltaAttr {
 }
 
 // ResourceApplyAdadelta: Adadelta (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
+//
+//	var_         resource
+//	accum        resource
+//	accumUpdate  resource
+//	lr           T  []
+//	rho          T  []
+//	epsilon      T  []
+//	grad         T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyAdadelta(s *Scope, var_ Output, accum Output, accumUpdate Output, lr Output, rho Output, epsilon Output, grad Output, optional ...ResourceApplyAdadeltaAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9441,7 +16421,16 @@ func ResourceApplyAdagradUpdateSlots(value bool) ResourceApplyAdagradAttr {
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// ResourceApplyAdagrad: Divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+// ResourceApplyAdagrad divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+//
+//	var_   resource
+//	accum  resource
+//	lr     T  []
+//	grad   T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyAdagrad(s *Scope, var_ Output, accum Output, lr Output, grad Output, optional ...ResourceApplyAdagradAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9459,6 +16448,19 @@ func ResourceApplyAdagradDAUseLocking(value bool) ResourceApplyAdagradDAAttr {
 }
 
 // ResourceApplyAdagradDA: Dual averaging (Xiao, 2009) with Adagrad's rates: var follows from the sums of gradients and of their squares.
+//
+//	var_                        resource
+//	gradientAccumulator         resource
+//	gradientSquaredAccumulator  resource
+//	grad                        T
+//	lr                          T      []
+//	l1                          T      []
+//	l2                          T      []
+//	globalStep                  int64  []
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyAdagradDA(s *Scope, var_ Output, gradientAccumulator Output, gradientSquaredAccumulator Output, grad Output, lr Output, l1 Output, l2 Output, globalStep Output, optional ...ResourceApplyAdagradDAAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9480,7 +16482,17 @@ func ResourceApplyAdagradV2UpdateSlots(value bool) ResourceApplyAdagradV2Attr {
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// ResourceApplyAdagradV2: Is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+// ResourceApplyAdagradV2 is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+//
+//	var_     resource
+//	accum    resource
+//	lr       T  []
+//	epsilon  T  []
+//	grad     T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyAdagradV2(s *Scope, var_ Output, accum Output, lr Output, epsilon Output, grad Output, optional ...ResourceApplyAdagradV2Attr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9503,6 +16515,21 @@ func ResourceApplyAdamUseNesterov(value bool) ResourceApplyAdamAttr {
 }
 
 // ResourceApplyAdam: Adam (Kingma and Ba, 2014): m and v are running means of the gradient and of its square, and var moves by -lr*√(1-beta2_power)/(1-beta1_power) * m/(√v + epsilon).
+//
+//	var_        resource
+//	m           resource
+//	v           resource
+//	beta1Power  T  []
+//	beta2Power  T  []
+//	lr          T  []
+//	beta1       T  []
+//	beta2       T  []
+//	epsilon     T  []
+//	grad        T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyAdam(s *Scope, var_ Output, m Output, v Output, beta1Power Output, beta2Power Output, lr Output, beta1 Output, beta2 Output, epsilon Output, grad Output, optional ...ResourceApplyAdamAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9519,7 +16546,23 @@ func ResourceApplyAdamWithAmsgradUseLocking(value bool) ResourceApplyAdamWithAms
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyAdamWithAmsgrad: Is Adam with the largest v so far, vhat, in the divisor.
+// ResourceApplyAdamWithAmsgrad is Adam with the largest v so far, vhat, in the divisor.
+//
+//	var_        resource
+//	m           resource
+//	v           resource
+//	vhat        resource
+//	beta1Power  T  []
+//	beta2Power  T  []
+//	lr          T  []
+//	beta1       T  []
+//	beta2       T  []
+//	epsilon     T  []
+//	grad        T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyAdamWithAmsgrad(s *Scope, var_ Output, m Output, v Output, vhat Output, beta1Power Output, beta2Power Output, lr Output, beta1 Output, beta2 Output, epsilon Output, grad Output, optional ...ResourceApplyAdamWithAmsgradAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9536,7 +16579,19 @@ func ResourceApplyAddSignUseLocking(value bool) ResourceApplyAddSignAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyAddSign: Moves by lr*(alpha + sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+// ResourceApplyAddSign moves by lr*(alpha + sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+//
+//	var_       resource
+//	m          resource
+//	lr         T  []
+//	alpha      T  []
+//	signDecay  T  []
+//	beta       T  []
+//	grad       T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyAddSign(s *Scope, var_ Output, m Output, lr Output, alpha Output, signDecay Output, beta Output, grad Output, optional ...ResourceApplyAddSignAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9553,7 +16608,21 @@ func ResourceApplyCenteredRMSPropUseLocking(value bool) ResourceApplyCenteredRMS
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyCenteredRMSProp: Is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+// ResourceApplyCenteredRMSProp is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+//
+//	var_      resource
+//	mg        resource
+//	ms        resource
+//	mom       resource
+//	lr        T  []
+//	rho       T  []
+//	momentum  T  []
+//	epsilon   T  []
+//	grad      T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyCenteredRMSProp(s *Scope, var_ Output, mg Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, optional ...ResourceApplyCenteredRMSPropAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9576,6 +16645,19 @@ func ResourceApplyFtrlMultiplyLinearByLr(value bool) ResourceApplyFtrlAttr {
 }
 
 // ResourceApplyFtrl: Follow the regularized leader (McMahan and others, 2013), with penalties l1 and l2.
+//
+//	var_     resource
+//	accum    resource
+//	linear   resource
+//	grad     T
+//	lr       T  []
+//	l1       T  []
+//	l2       T  []
+//	lrPower  T  []
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyFtrl(s *Scope, var_ Output, accum Output, linear Output, grad Output, lr Output, l1 Output, l2 Output, lrPower Output, optional ...ResourceApplyFtrlAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9597,7 +16679,21 @@ func ResourceApplyFtrlV2MultiplyLinearByLr(value bool) ResourceApplyFtrlV2Attr {
 	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
 }
 
-// ResourceApplyFtrlV2: Is Ftrl with a penalty on the size of the variable in the gradient.
+// ResourceApplyFtrlV2 is Ftrl with a penalty on the size of the variable in the gradient.
+//
+//	var_         resource
+//	accum        resource
+//	linear       resource
+//	grad         T
+//	lr           T  []
+//	l1           T  []
+//	l2           T  []
+//	l2Shrinkage  T  []
+//	lrPower      T  []
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyFtrlV2(s *Scope, var_ Output, accum Output, linear Output, grad Output, lr Output, l1 Output, l2 Output, l2Shrinkage Output, lrPower Output, optional ...ResourceApplyFtrlV2Attr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9614,7 +16710,15 @@ func ResourceApplyGradientDescentUseLocking(value bool) ResourceApplyGradientDes
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyGradientDescent: Moves a variable against its gradient: var -= alpha*delta.
+// ResourceApplyGradientDescent moves a variable against its gradient: var -= alpha*delta.
+//
+//	var_   resource
+//	alpha  T  []
+//	delta  T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyGradientDescent(s *Scope, var_ Output, alpha Output, delta Output, optional ...ResourceApplyGradientDescentAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9636,7 +16740,17 @@ func ResourceApplyKerasMomentumUseNesterov(value bool) ResourceApplyKerasMomentu
 	return func(a opdef.Attrs) { a["use_nesterov"] = value }
 }
 
-// ResourceApplyKerasMomentum: Moves a variable by a velocity with the rate in it: accum = accum*momentum - lr*grad; var += accum.
+// ResourceApplyKerasMomentum moves a variable by a velocity with the rate in it: accum = accum*momentum - lr*grad; var += accum.
+//
+//	var_      resource
+//	accum     resource
+//	lr        T  []
+//	grad      T
+//	momentum  T  []
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyKerasMomentum(s *Scope, var_ Output, accum Output, lr Output, grad Output, momentum Output, optional ...ResourceApplyKerasMomentumAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9658,7 +16772,17 @@ func ResourceApplyMomentumUseNesterov(value bool) ResourceApplyMomentumAttr {
 	return func(a opdef.Attrs) { a["use_nesterov"] = value }
 }
 
-// ResourceApplyMomentum: Moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+// ResourceApplyMomentum moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+//
+//	var_      resource
+//	accum     resource
+//	lr        T  []
+//	grad      T
+//	momentum  T  []
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyMomentum(s *Scope, var_ Output, accum Output, lr Output, grad Output, momentum Output, optional ...ResourceApplyMomentumAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9675,7 +16799,19 @@ func ResourceApplyPowerSignUseLocking(value bool) ResourceApplyPowerSignAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyPowerSign: Moves by lr*exp(logbase*sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+// ResourceApplyPowerSign moves by lr*exp(logbase*sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+//
+//	var_       resource
+//	m          resource
+//	lr         T  []
+//	logbase    T  []
+//	signDecay  T  []
+//	beta       T  []
+//	grad       T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyPowerSign(s *Scope, var_ Output, m Output, lr Output, logbase Output, signDecay Output, beta Output, grad Output, optional ...ResourceApplyPowerSignAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9692,7 +16828,18 @@ func ResourceApplyProximalAdagradUseLocking(value bool) ResourceApplyProximalAda
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyProximalAdagrad: Is Adagrad followed by a step toward zero by the penalties l1 and l2.
+// ResourceApplyProximalAdagrad is Adagrad followed by a step toward zero by the penalties l1 and l2.
+//
+//	var_   resource
+//	accum  resource
+//	lr     T  []
+//	l1     T  []
+//	l2     T  []
+//	grad   T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyProximalAdagrad(s *Scope, var_ Output, accum Output, lr Output, l1 Output, l2 Output, grad Output, optional ...ResourceApplyProximalAdagradAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9709,7 +16856,17 @@ func ResourceApplyProximalGradientDescentUseLocking(value bool) ResourceApplyPro
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyProximalGradientDescent: Moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+// ResourceApplyProximalGradientDescent moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+//
+//	var_   resource
+//	alpha  T  []
+//	l1     T  []
+//	l2     T  []
+//	delta  T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyProximalGradientDescent(s *Scope, var_ Output, alpha Output, l1 Output, l2 Output, delta Output, optional ...ResourceApplyProximalGradientDescentAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9726,7 +16883,20 @@ func ResourceApplyRMSPropUseLocking(value bool) ResourceApplyRMSPropAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyRMSProp: Divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+// ResourceApplyRMSProp divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+//
+//	var_      resource
+//	ms        resource
+//	mom       resource
+//	lr        T  []
+//	rho       T  []
+//	momentum  T  []
+//	epsilon   T  []
+//	grad      T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func ResourceApplyRMSProp(s *Scope, var_ Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, optional ...ResourceApplyRMSPropAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9753,7 +16923,15 @@ func ResourceConditionalAccumulatorReductionType(value string) ResourceCondition
 	return func(a opdef.Attrs) { a["reduction_type"] = value }
 }
 
-// ResourceConditionalAccumulator: Gives an accumulator of gradients.
+// ResourceConditionalAccumulator gives an accumulator of gradients.
+//
+//	handle  resource
+//
+// where
+//
+//	dtype           float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	shape           shape
+//	reduction_type  one of MEAN, SUM
 func ResourceConditionalAccumulator(s *Scope, dtype tensor.DType, shape tensor.PartialShape, optional ...ResourceConditionalAccumulatorAttr) Output {
 	attrs := opdef.Attrs{"dtype": dtype, "shape": shape}
 	for _, set := range optional {
@@ -9762,10 +16940,26 @@ func ResourceConditionalAccumulator(s *Scope, dtype tensor.DType, shape tensor.P
 	return out(s.Add("ResourceConditionalAccumulator", nil, attrs), 0)
 }
 
-// ResourceCountUpTo: Adds one to a variable and gives its old value, until that reaches the limit.
+// ResourceCountUpTo adds one to a variable and gives its old value, until that reaches the limit.
+//
+//	resource  resource
+//	→
+//	output    t  []
+//
+// where
+//
+//	limit  int
+//	t      int32, int64
 func ResourceCountUpTo(s *Scope, resource Output, limit int64, t tensor.DType) Output {
 	attrs := opdef.Attrs{"limit": limit, "T": t}
 	return out(s.Add("ResourceCountUpTo", []Arg{One(resource)}, attrs), 0)
+}
+
+// ResourceCreateOp makes the resource of a handle.
+//
+//	resource  resource
+func ResourceCreateOp(s *Scope, resource Output) *graph.Node {
+	return s.Add("ResourceCreateOp", []Arg{One(resource)}, nil)
 }
 
 // ResourceGatherAttr is an optional argument of [ResourceGather].
@@ -9781,7 +16975,17 @@ func ResourceGatherValidateIndices(value bool) ResourceGatherAttr {
 	return func(a opdef.Attrs) { a["validate_indices"] = value }
 }
 
-// ResourceGather: Takes slices of the first dimension of a variable, after batch_dims dimensions that go with the indices.
+// ResourceGather takes slices of the first dimension of a variable, after batch_dims dimensions that go with the indices.
+//
+//	resource  resource
+//	indices   Tindices
+//	→
+//	output    dtype
+//
+// where
+//
+//	dtype     any type
+//	Tindices  int32, int64
 func ResourceGather(s *Scope, resource Output, indices Output, dtype tensor.DType, optional ...ResourceGatherAttr) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -9790,33 +16994,97 @@ func ResourceGather(s *Scope, resource Output, indices Output, dtype tensor.DTyp
 	return out(s.Add("ResourceGather", []Arg{One(resource), One(indices)}, attrs), 0)
 }
 
-// ResourceGatherNd: Takes slices of a variable at the index vectors in the last dimension of indices.
+// ResourceGatherNd takes slices of a variable at the index vectors in the last dimension of indices.
+//
+//	resource  resource
+//	indices   Tindices  […,?]
+//	→
+//	output    dtype
+//
+// where
+//
+//	dtype     any type
+//	Tindices  int32, int64
 func ResourceGatherNd(s *Scope, resource Output, indices Output, dtype tensor.DType) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	return out(s.Add("ResourceGatherNd", []Arg{One(resource), One(indices)}, attrs), 0)
 }
 
-// ResourceScatterAdd: Adds to rows of a variable.
+// ResourceInitializedOp says whether the resource of a handle is there.
+//
+//	resource     resource
+//	→
+//	initialized  bool  []
+func ResourceInitializedOp(s *Scope, resource Output) Output {
+	return out(s.Add("ResourceInitializedOp", []Arg{One(resource)}, nil), 0)
+}
+
+// ResourceScatterAdd adds to rows of a variable.
+//
+//	resource  resource
+//	indices   Tindices
+//	updates   dtype
+//
+// where
+//
+//	dtype     float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceScatterAdd(s *Scope, resource Output, indices Output, updates Output) *graph.Node {
 	return s.Add("ResourceScatterAdd", []Arg{One(resource), One(indices), One(updates)}, nil)
 }
 
-// ResourceScatterDiv: Divides rows of a variable.
+// ResourceScatterDiv divides rows of a variable.
+//
+//	resource  resource
+//	indices   Tindices
+//	updates   dtype
+//
+// where
+//
+//	dtype     float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceScatterDiv(s *Scope, resource Output, indices Output, updates Output) *graph.Node {
 	return s.Add("ResourceScatterDiv", []Arg{One(resource), One(indices), One(updates)}, nil)
 }
 
-// ResourceScatterMax: Takes the maximum with rows of a variable.
+// ResourceScatterMax takes the maximum with rows of a variable.
+//
+//	resource  resource
+//	indices   Tindices
+//	updates   dtype
+//
+// where
+//
+//	dtype     float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceScatterMax(s *Scope, resource Output, indices Output, updates Output) *graph.Node {
 	return s.Add("ResourceScatterMax", []Arg{One(resource), One(indices), One(updates)}, nil)
 }
 
-// ResourceScatterMin: Takes the minimum with rows of a variable.
+// ResourceScatterMin takes the minimum with rows of a variable.
+//
+//	resource  resource
+//	indices   Tindices
+//	updates   dtype
+//
+// where
+//
+//	dtype     float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceScatterMin(s *Scope, resource Output, indices Output, updates Output) *graph.Node {
 	return s.Add("ResourceScatterMin", []Arg{One(resource), One(indices), One(updates)}, nil)
 }
 
-// ResourceScatterMul: Multiplies rows of a variable.
+// ResourceScatterMul multiplies rows of a variable.
+//
+//	resource  resource
+//	indices   Tindices
+//	updates   dtype
+//
+// where
+//
+//	dtype     float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceScatterMul(s *Scope, resource Output, indices Output, updates Output) *graph.Node {
 	return s.Add("ResourceScatterMul", []Arg{One(resource), One(indices), One(updates)}, nil)
 }
@@ -9834,7 +17102,16 @@ func ResourceScatterNdAddBadIndicesPolicy(value string) ResourceScatterNdAddAttr
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ResourceScatterNdAdd: Adds to slices of a variable.
+// ResourceScatterNdAdd adds to slices of a variable.
+//
+//	ref      resource
+//	indices  Tindices  […,?]
+//	updates  T
+//
+// where
+//
+//	T         any type
+//	Tindices  int32, int64
 func ResourceScatterNdAdd(s *Scope, ref Output, indices Output, updates Output, optional ...ResourceScatterNdAddAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9856,7 +17133,16 @@ func ResourceScatterNdMaxBadIndicesPolicy(value string) ResourceScatterNdMaxAttr
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ResourceScatterNdMax: Takes the maximum with slices of a variable.
+// ResourceScatterNdMax takes the maximum with slices of a variable.
+//
+//	ref      resource
+//	indices  Tindices  […,?]
+//	updates  T
+//
+// where
+//
+//	T         any type
+//	Tindices  int32, int64
 func ResourceScatterNdMax(s *Scope, ref Output, indices Output, updates Output, optional ...ResourceScatterNdMaxAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9878,7 +17164,16 @@ func ResourceScatterNdMinBadIndicesPolicy(value string) ResourceScatterNdMinAttr
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ResourceScatterNdMin: Takes the minimum with slices of a variable.
+// ResourceScatterNdMin takes the minimum with slices of a variable.
+//
+//	ref      resource
+//	indices  Tindices  […,?]
+//	updates  T
+//
+// where
+//
+//	T         any type
+//	Tindices  int32, int64
 func ResourceScatterNdMin(s *Scope, ref Output, indices Output, updates Output, optional ...ResourceScatterNdMinAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9900,7 +17195,16 @@ func ResourceScatterNdSubBadIndicesPolicy(value string) ResourceScatterNdSubAttr
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ResourceScatterNdSub: Subtracts from slices of a variable.
+// ResourceScatterNdSub subtracts from slices of a variable.
+//
+//	ref      resource
+//	indices  Tindices  […,?]
+//	updates  T
+//
+// where
+//
+//	T         any type
+//	Tindices  int32, int64
 func ResourceScatterNdSub(s *Scope, ref Output, indices Output, updates Output, optional ...ResourceScatterNdSubAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9922,7 +17226,16 @@ func ResourceScatterNdUpdateBadIndicesPolicy(value string) ResourceScatterNdUpda
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ResourceScatterNdUpdate: Replaces slices of a variable.
+// ResourceScatterNdUpdate replaces slices of a variable.
+//
+//	ref      resource
+//	indices  Tindices  […,?]
+//	updates  T
+//
+// where
+//
+//	T         any type
+//	Tindices  int32, int64
 func ResourceScatterNdUpdate(s *Scope, ref Output, indices Output, updates Output, optional ...ResourceScatterNdUpdateAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9931,12 +17244,30 @@ func ResourceScatterNdUpdate(s *Scope, ref Output, indices Output, updates Outpu
 	return s.Add("ResourceScatterNdUpdate", []Arg{One(ref), One(indices), One(updates)}, attrs)
 }
 
-// ResourceScatterSub: Subtracts from rows of a variable.
+// ResourceScatterSub subtracts from rows of a variable.
+//
+//	resource  resource
+//	indices   Tindices
+//	updates   dtype
+//
+// where
+//
+//	dtype     float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceScatterSub(s *Scope, resource Output, indices Output, updates Output) *graph.Node {
 	return s.Add("ResourceScatterSub", []Arg{One(resource), One(indices), One(updates)}, nil)
 }
 
-// ResourceScatterUpdate: Replaces rows of a variable.
+// ResourceScatterUpdate replaces rows of a variable.
+//
+//	resource  resource
+//	indices   Tindices
+//	updates   dtype
+//
+// where
+//
+//	dtype     any type
+//	Tindices  int32, int64
 func ResourceScatterUpdate(s *Scope, resource Output, indices Output, updates Output) *graph.Node {
 	return s.Add("ResourceScatterUpdate", []Arg{One(resource), One(indices), One(updates)}, nil)
 }
@@ -9950,6 +17281,20 @@ func ResourceSparseApplyAdadeltaUseLocking(value bool) ResourceSparseApplyAdadel
 }
 
 // ResourceSparseApplyAdadelta: Adadelta (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
+//
+//	var_         resource
+//	accum        resource
+//	accumUpdate  resource
+//	lr           T         []
+//	rho          T         []
+//	epsilon      T         []
+//	grad         T
+//	indices      Tindices  [?]
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceSparseApplyAdadelta(s *Scope, var_ Output, accum Output, accumUpdate Output, lr Output, rho Output, epsilon Output, grad Output, indices Output, optional ...ResourceSparseApplyAdadeltaAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9971,7 +17316,18 @@ func ResourceSparseApplyAdagradUpdateSlots(value bool) ResourceSparseApplyAdagra
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// ResourceSparseApplyAdagrad: Divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+// ResourceSparseApplyAdagrad divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+//
+//	var_     resource
+//	accum    resource
+//	lr       T         []
+//	grad     T
+//	indices  Tindices  [?]
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceSparseApplyAdagrad(s *Scope, var_ Output, accum Output, lr Output, grad Output, indices Output, optional ...ResourceSparseApplyAdagradAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -9989,6 +17345,21 @@ func ResourceSparseApplyAdagradDAUseLocking(value bool) ResourceSparseApplyAdagr
 }
 
 // ResourceSparseApplyAdagradDA: Dual averaging (Xiao, 2009) with Adagrad's rates: var follows from the sums of gradients and of their squares.
+//
+//	var_                        resource
+//	gradientAccumulator         resource
+//	gradientSquaredAccumulator  resource
+//	grad                        T
+//	indices                     Tindices  [?]
+//	lr                          T         []
+//	l1                          T         []
+//	l2                          T         []
+//	globalStep                  int64     []
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceSparseApplyAdagradDA(s *Scope, var_ Output, gradientAccumulator Output, gradientSquaredAccumulator Output, grad Output, indices Output, lr Output, l1 Output, l2 Output, globalStep Output, optional ...ResourceSparseApplyAdagradDAAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10010,7 +17381,19 @@ func ResourceSparseApplyAdagradV2UpdateSlots(value bool) ResourceSparseApplyAdag
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// ResourceSparseApplyAdagradV2: Is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+// ResourceSparseApplyAdagradV2 is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+//
+//	var_     resource
+//	accum    resource
+//	lr       T         []
+//	epsilon  T         []
+//	grad     T
+//	indices  Tindices  [?]
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceSparseApplyAdagradV2(s *Scope, var_ Output, accum Output, lr Output, epsilon Output, grad Output, indices Output, optional ...ResourceSparseApplyAdagradV2Attr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10027,7 +17410,23 @@ func ResourceSparseApplyCenteredRMSPropUseLocking(value bool) ResourceSparseAppl
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceSparseApplyCenteredRMSProp: Is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+// ResourceSparseApplyCenteredRMSProp is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+//
+//	var_      resource
+//	mg        resource
+//	ms        resource
+//	mom       resource
+//	lr        T         []
+//	rho       T         []
+//	momentum  T         []
+//	epsilon   T         []
+//	grad      T
+//	indices   Tindices  [?]
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceSparseApplyCenteredRMSProp(s *Scope, var_ Output, mg Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, indices Output, optional ...ResourceSparseApplyCenteredRMSPropAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10050,6 +17449,21 @@ func ResourceSparseApplyFtrlMultiplyLinearByLr(value bool) ResourceSparseApplyFt
 }
 
 // ResourceSparseApplyFtrl: Follow the regularized leader (McMahan and others, 2013), with penalties l1 and l2.
+//
+//	var_     resource
+//	accum    resource
+//	linear   resource
+//	grad     T
+//	indices  Tindices  [?]
+//	lr       T         []
+//	l1       T         []
+//	l2       T         []
+//	lrPower  T         []
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceSparseApplyFtrl(s *Scope, var_ Output, accum Output, linear Output, grad Output, indices Output, lr Output, l1 Output, l2 Output, lrPower Output, optional ...ResourceSparseApplyFtrlAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10071,7 +17485,23 @@ func ResourceSparseApplyFtrlV2MultiplyLinearByLr(value bool) ResourceSparseApply
 	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
 }
 
-// ResourceSparseApplyFtrlV2: Is Ftrl with a penalty on the size of the variable in the gradient.
+// ResourceSparseApplyFtrlV2 is Ftrl with a penalty on the size of the variable in the gradient.
+//
+//	var_         resource
+//	accum        resource
+//	linear       resource
+//	grad         T
+//	indices      Tindices  [?]
+//	lr           T         []
+//	l1           T         []
+//	l2           T         []
+//	l2Shrinkage  T         []
+//	lrPower      T         []
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceSparseApplyFtrlV2(s *Scope, var_ Output, accum Output, linear Output, grad Output, indices Output, lr Output, l1 Output, l2 Output, l2Shrinkage Output, lrPower Output, optional ...ResourceSparseApplyFtrlV2Attr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10093,7 +17523,19 @@ func ResourceSparseApplyKerasMomentumUseNesterov(value bool) ResourceSparseApply
 	return func(a opdef.Attrs) { a["use_nesterov"] = value }
 }
 
-// ResourceSparseApplyKerasMomentum: Moves a variable by a velocity with the rate in it: accum = accum*momentum - lr*grad; var += accum.
+// ResourceSparseApplyKerasMomentum moves a variable by a velocity with the rate in it: accum = accum*momentum - lr*grad; var += accum.
+//
+//	var_      resource
+//	accum     resource
+//	lr        T         []
+//	grad      T
+//	indices   Tindices  [?]
+//	momentum  T         []
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceSparseApplyKerasMomentum(s *Scope, var_ Output, accum Output, lr Output, grad Output, indices Output, momentum Output, optional ...ResourceSparseApplyKerasMomentumAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10115,7 +17557,19 @@ func ResourceSparseApplyMomentumUseNesterov(value bool) ResourceSparseApplyMomen
 	return func(a opdef.Attrs) { a["use_nesterov"] = value }
 }
 
-// ResourceSparseApplyMomentum: Moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+// ResourceSparseApplyMomentum moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+//
+//	var_      resource
+//	accum     resource
+//	lr        T         []
+//	grad      T
+//	indices   Tindices  [?]
+//	momentum  T         []
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceSparseApplyMomentum(s *Scope, var_ Output, accum Output, lr Output, grad Output, indices Output, momentum Output, optional ...ResourceSparseApplyMomentumAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10132,7 +17586,20 @@ func ResourceSparseApplyProximalAdagradUseLocking(value bool) ResourceSparseAppl
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceSparseApplyProximalAdagrad: Is Adagrad followed by a step toward zero by the penalties l1 and l2.
+// ResourceSparseApplyProximalAdagrad is Adagrad followed by a step toward zero by the penalties l1 and l2.
+//
+//	var_     resource
+//	accum    resource
+//	lr       T         []
+//	l1       T         []
+//	l2       T         []
+//	grad     T
+//	indices  Tindices  [?]
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceSparseApplyProximalAdagrad(s *Scope, var_ Output, accum Output, lr Output, l1 Output, l2 Output, grad Output, indices Output, optional ...ResourceSparseApplyProximalAdagradAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10149,7 +17616,19 @@ func ResourceSparseApplyProximalGradientDescentUseLocking(value bool) ResourceSp
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceSparseApplyProximalGradientDescent: Moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+// ResourceSparseApplyProximalGradientDescent moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+//
+//	var_     resource
+//	alpha    T         []
+//	l1       T         []
+//	l2       T         []
+//	grad     T
+//	indices  Tindices  [?]
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceSparseApplyProximalGradientDescent(s *Scope, var_ Output, alpha Output, l1 Output, l2 Output, grad Output, indices Output, optional ...ResourceSparseApplyProximalGradientDescentAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10166,7 +17645,22 @@ func ResourceSparseApplyRMSPropUseLocking(value bool) ResourceSparseApplyRMSProp
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceSparseApplyRMSProp: Divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+// ResourceSparseApplyRMSProp divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+//
+//	var_      resource
+//	ms        resource
+//	mom       resource
+//	lr        T         []
+//	rho       T         []
+//	momentum  T         []
+//	epsilon   T         []
+//	grad      T
+//	indices   Tindices  [?]
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ResourceSparseApplyRMSProp(s *Scope, var_ Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, indices Output, optional ...ResourceSparseApplyRMSPropAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10203,13 +17697,31 @@ func ResourceStridedSliceAssignShrinkAxisMask(value int64) ResourceStridedSliceA
 	return func(a opdef.Attrs) { a["shrink_axis_mask"] = value }
 }
 
-// ResourceStridedSliceAssign: Assigns value to a strided slice of a variable.
+// ResourceStridedSliceAssign assigns value to a strided slice of a variable.
+//
+//	ref      resource
+//	begin    Index
+//	end      Index
+//	strides  Index
+//	value    T
+//
+// where
+//
+//	T      any type
+//	Index  int32, int64
 func ResourceStridedSliceAssign(s *Scope, ref Output, begin Output, end Output, strides Output, value Output, optional ...ResourceStridedSliceAssignAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
 		set(attrs)
 	}
 	return s.Add("ResourceStridedSliceAssign", []Arg{One(ref), One(begin), One(end), One(strides), One(value)}, attrs)
+}
+
+// ResourceUsingOp fails unless the resource of a handle is there.
+//
+//	resource  resource
+func ResourceUsingOp(s *Scope, resource Output) *graph.Node {
+	return s.Add("ResourceUsingOp", []Arg{One(resource)}, nil)
 }
 
 // RestoreAttr is an optional argument of [Restore].
@@ -10220,7 +17732,16 @@ func RestorePreferredShard(value int64) RestoreAttr {
 	return func(a opdef.Attrs) { a["preferred_shard"] = value }
 }
 
-// Restore: Reads a tensor from a checkpoint in the old format V1.
+// Restore reads a tensor from a checkpoint in the old format V1.
+//
+//	filePattern  string  []
+//	tensorName   string  []
+//	→
+//	tensor_      dt
+//
+// where
+//
+//	dt  any type
 func Restore(s *Scope, filePattern Output, tensorName Output, dt tensor.DType, optional ...RestoreAttr) Output {
 	attrs := opdef.Attrs{"dt": dt}
 	for _, set := range optional {
@@ -10237,7 +17758,17 @@ func RestoreSlicePreferredShard(value int64) RestoreSliceAttr {
 	return func(a opdef.Attrs) { a["preferred_shard"] = value }
 }
 
-// RestoreSlice: Reads a slice of a tensor from a checkpoint in the old format V1.
+// RestoreSlice reads a slice of a tensor from a checkpoint in the old format V1.
+//
+//	filePattern    string  []
+//	tensorName     string  []
+//	shapeAndSlice  string  []
+//	→
+//	tensor_        dt
+//
+// where
+//
+//	dt  any type
 func RestoreSlice(s *Scope, filePattern Output, tensorName Output, shapeAndSlice Output, dt tensor.DType, optional ...RestoreSliceAttr) Output {
 	attrs := opdef.Attrs{"dt": dt}
 	for _, set := range optional {
@@ -10246,13 +17777,32 @@ func RestoreSlice(s *Scope, filePattern Output, tensorName Output, shapeAndSlice
 	return out(s.Add("RestoreSlice", []Arg{One(filePattern), One(tensorName), One(shapeAndSlice)}, attrs), 0)
 }
 
-// RestoreV2: Reads tensors, or slices of them, from a checkpoint in either format.
+// RestoreV2 reads tensors, or slices of them, from a checkpoint in either format.
+//
+//	prefix          string
+//	tensorNames     string
+//	shapeAndSlices  string
+//	→
+//	tensors         tensors of the types dtypes
+//
+// where
+//
+//	dtypes  any type, at least 1 of them
 func RestoreV2(s *Scope, prefix Output, tensorNames Output, shapeAndSlices Output, dtypes []tensor.DType) []Output {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	return outArg(s.Add("RestoreV2", []Arg{One(prefix), One(tensorNames), One(shapeAndSlices)}, attrs), "tensors")
 }
 
-// Reverse: Turns around the dimensions for which dims is true.
+// Reverse turns around the dimensions for which dims is true.
+//
+//	tensor_  T
+//	dims     bool  [?]
+//	→
+//	output   T     shape of tensor_
+//
+// where
+//
+//	T  uint8, int8, uint16, int16, uint32, int32, uint64, int64, bool, bfloat16, float16, float32, float64, complex64, complex128, string
 func Reverse(s *Scope, tensor_ Output, dims Output) Output {
 	return out(s.Add("Reverse", []Arg{One(tensor_), One(dims)}, nil), 0)
 }
@@ -10265,7 +17815,18 @@ func ReverseSequenceBatchDim(value int64) ReverseSequenceAttr {
 	return func(a opdef.Attrs) { a["batch_dim"] = value }
 }
 
-// ReverseSequence: Turns around the first seq_lengths[i] elements of dimension seq_dim in slice i of batch_dim.
+// ReverseSequence turns around the first seq_lengths[i] elements of dimension seq_dim in slice i of batch_dim.
+//
+//	input       T     […,?,?]
+//	seqLengths  Tlen  [?]
+//	→
+//	output      T
+//
+// where
+//
+//	seqDim  int
+//	T       any type
+//	Tlen    int32, int64
 func ReverseSequence(s *Scope, input Output, seqLengths Output, seqDim int64, optional ...ReverseSequenceAttr) Output {
 	attrs := opdef.Attrs{"seq_dim": seqDim}
 	for _, set := range optional {
@@ -10274,47 +17835,137 @@ func ReverseSequence(s *Scope, input Output, seqLengths Output, seqDim int64, op
 	return out(s.Add("ReverseSequence", []Arg{One(input), One(seqLengths)}, attrs), 0)
 }
 
-// ReverseV2: Turns around the dimensions that axis lists.
+// ReverseV2 turns around the dimensions that axis lists.
+//
+//	tensor_  T
+//	axis     Tidx  [?]
+//	→
+//	output   T     shape of tensor_
+//
+// where
+//
+//	Tidx  int32, int64
+//	T     uint8, int8, uint16, int16, int32, uint32, int64, uint64, bool, bfloat16, float16, float32, float64, complex64, complex128, string
 func ReverseV2(s *Scope, tensor_ Output, axis Output) Output {
 	return out(s.Add("ReverseV2", []Arg{One(tensor_), One(axis)}, nil), 0)
 }
 
-// RightShift: Shifts the bits of x right by y, kept within the width of the type, with broadcasting; signed types keep their sign.
+// RewriteDataset gives a dataset that may be rewritten.
+//
+//	inputDataset  variant
+//	rewriteName   string
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func RewriteDataset(s *Scope, inputDataset Output, rewriteName Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("RewriteDataset", []Arg{One(inputDataset), One(rewriteName)}, attrs), 0)
+}
+
+// RightShift shifts the bits of x right by y, kept within the width of the type, with broadcasting; signed types keep their sign.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  int8, int16, int32, int64, uint8, uint16, uint32, uint64
 func RightShift(s *Scope, x Output, y Output) Output {
 	return out(s.Add("RightShift", []Arg{One(x), One(y)}, nil), 0)
 }
 
 // Rint: The integer nearest to every element, the even one of two.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func Rint(s *Scope, x Output) Output {
 	return out(s.Add("Rint", []Arg{One(x)}, nil), 0)
 }
 
-// RngReadAndSkip: Returns the counter and the key that a variable holds, and moves it on by what delta samples take.
+// RngReadAndSkip returns the counter and the key that a variable holds, and moves it on by what delta samples take.
+//
+//	resource  resource
+//	alg       int32   []
+//	delta     uint64  []
+//	→
+//	value     int64   [3]
 func RngReadAndSkip(s *Scope, resource Output, alg Output, delta Output) Output {
 	return out(s.Add("RngReadAndSkip", []Arg{One(resource), One(alg), One(delta)}, nil), 0)
 }
 
-// RngSkip: Moves the generator that a variable holds on by what delta samples take.
+// RngSkip moves the generator that a variable holds on by what delta samples take.
+//
+//	resource   resource
+//	algorithm  int64  []
+//	delta      int64  []
 func RngSkip(s *Scope, resource Output, algorithm Output, delta Output) *graph.Node {
 	return s.Add("RngSkip", []Arg{One(resource), One(algorithm), One(delta)}, nil)
 }
 
-// Roll: Moves elements by shift along axis; those that leave at one end come back at the other.
+// Roll moves elements by shift along axis; those that leave at one end come back at the other.
+//
+//	input   T  […,?]
+//	shift   Tshift
+//	axis    Taxis
+//	→
+//	output  T  shape of input
+//
+// where
+//
+//	T       any type
+//	Tshift  int32, int64
+//	Taxis   int32, int64
 func Roll(s *Scope, input Output, shift Output, axis Output) Output {
 	return out(s.Add("Roll", []Arg{One(input), One(shift), One(axis)}, nil), 0)
 }
 
 // Round: The integer nearest to every element, the even one of two.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int8, int16, int32, int64, complex64, complex128
 func Round(s *Scope, x Output) Output {
 	return out(s.Add("Round", []Arg{One(x)}, nil), 0)
 }
 
 // Rsqrt: The reciprocal of the square root of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Rsqrt(s *Scope, x Output) Output {
 	return out(s.Add("Rsqrt", []Arg{One(x)}, nil), 0)
 }
 
 // RsqrtGrad: Gradient of Rsqrt: -dy*y³/2, and 0 where dy is.
+//
+//	y    T
+//	dy   T
+//	→
+//	z    T  shape of y
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func RsqrtGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("RsqrtGrad", []Arg{One(y), One(dy)}, nil), 0)
 }
@@ -10357,7 +18008,18 @@ func SampleDistortedBoundingBoxUseImageIfNoBoundingBoxes(value bool) SampleDisto
 	return func(a opdef.Attrs) { a["use_image_if_no_bounding_boxes"] = value }
 }
 
-// SampleDistortedBoundingBox: Draws a box at random, for crops of an image, which covers enough of one of the given boxes.
+// SampleDistortedBoundingBox draws a box at random, for crops of an image, which covers enough of one of the given boxes.
+//
+//	imageSize      T        [?]
+//	boundingBoxes  float32  [?,?,?]
+//	→
+//	begin          T        [3]
+//	size           T        [3]
+//	bboxes         float32  [1,1,4]
+//
+// where
+//
+//	T  uint8, int8, int16, int32, int64
 func SampleDistortedBoundingBox(s *Scope, imageSize Output, boundingBoxes Output, optional ...SampleDistortedBoundingBoxAttr) (begin Output, size Output, bboxes Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10400,7 +18062,19 @@ func SampleDistortedBoundingBoxV2UseImageIfNoBoundingBoxes(value bool) SampleDis
 	return func(a opdef.Attrs) { a["use_image_if_no_bounding_boxes"] = value }
 }
 
-// SampleDistortedBoundingBoxV2: Draws a box at random, for crops of an image, which covers enough of one of the given boxes.
+// SampleDistortedBoundingBoxV2 draws a box at random, for crops of an image, which covers enough of one of the given boxes.
+//
+//	imageSize         T        [?]
+//	boundingBoxes     float32  [?,?,?]
+//	minObjectCovered  float32  []
+//	→
+//	begin             T        [3]
+//	size              T        [3]
+//	bboxes            float32  [1,1,4]
+//
+// where
+//
+//	T  uint8, int8, int16, int32, int64
 func SampleDistortedBoundingBoxV2(s *Scope, imageSize Output, boundingBoxes Output, minObjectCovered Output, optional ...SampleDistortedBoundingBoxV2Attr) (begin Output, size Output, bboxes Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10410,22 +18084,123 @@ func SampleDistortedBoundingBoxV2(s *Scope, imageSize Output, boundingBoxes Outp
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// Save: Writes tensors to a checkpoint in the old format V1.
+// Save writes tensors to a checkpoint in the old format V1.
+//
+//	filename     string
+//	tensorNames  string
+//	data         tensors of the types T
+//
+// where
+//
+//	T  any type, at least 1 of them
 func Save(s *Scope, filename Output, tensorNames Output, data []Output) *graph.Node {
 	return s.Add("Save", []Arg{One(filename), One(tensorNames), Many(data)}, nil)
 }
 
-// SaveSlices: Writes tensors, or slices of larger ones, to a checkpoint in the old format V1.
+// SaveDatasetAttr is an optional argument of [SaveDataset].
+type SaveDatasetAttr func(opdef.Attrs)
+
+// SaveDatasetCompression sets the optional attribute compression; the default is "".
+func SaveDatasetCompression(value string) SaveDatasetAttr {
+	return func(a opdef.Attrs) { a["compression"] = value }
+}
+
+// SaveDatasetUseShardFunc sets the optional attribute use_shard_func; the default is true.
+func SaveDatasetUseShardFunc(value bool) SaveDatasetAttr {
+	return func(a opdef.Attrs) { a["use_shard_func"] = value }
+}
+
+// SaveDataset writes the elements of a dataset to files.
+//
+//	inputDataset        variant
+//	path                string
+//	shardFuncOtherArgs  tensors of the types Tshard_func_args
+//
+// where
+//
+//	shardFunc         func
+//	Tshard_func_args  any type, at least 0 of them
+func SaveDataset(s *Scope, inputDataset Output, path Output, shardFuncOtherArgs []Output, shardFunc opdef.Func, optional ...SaveDatasetAttr) *graph.Node {
+	attrs := opdef.Attrs{"shard_func": shardFunc}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return s.Add("SaveDataset", []Arg{One(inputDataset), One(path), Many(shardFuncOtherArgs)}, attrs)
+}
+
+// SaveDatasetV2Attr is an optional argument of [SaveDatasetV2].
+type SaveDatasetV2Attr func(opdef.Attrs)
+
+// SaveDatasetV2Compression sets the optional attribute compression; the default is "".
+func SaveDatasetV2Compression(value string) SaveDatasetV2Attr {
+	return func(a opdef.Attrs) { a["compression"] = value }
+}
+
+// SaveDatasetV2UseShardFunc sets the optional attribute use_shard_func; the default is true.
+func SaveDatasetV2UseShardFunc(value bool) SaveDatasetV2Attr {
+	return func(a opdef.Attrs) { a["use_shard_func"] = value }
+}
+
+// SaveDatasetV2 makes a dataset of the elements of another, which are written to files on the way.
+//
+//	inputDataset        variant
+//	path                string
+//	shardFuncOtherArgs  tensors of the types Tshard_func_args
+//	→
+//	handle              variant
+//
+// where
+//
+//	shardFunc         func
+//	Tshard_func_args  any type, at least 0 of them
+//	outputTypes       any type, at least 1 of them
+//	outputShapes      list(shape), at least 1 of them
+func SaveDatasetV2(s *Scope, inputDataset Output, path Output, shardFuncOtherArgs []Output, shardFunc opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...SaveDatasetV2Attr) Output {
+	attrs := opdef.Attrs{"shard_func": shardFunc, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SaveDatasetV2", []Arg{One(inputDataset), One(path), Many(shardFuncOtherArgs)}, attrs), 0)
+}
+
+// SaveSlices writes tensors, or slices of larger ones, to a checkpoint in the old format V1.
+//
+//	filename         string
+//	tensorNames      string
+//	shapesAndSlices  string
+//	data             tensors of the types T
+//
+// where
+//
+//	T  any type, at least 1 of them
 func SaveSlices(s *Scope, filename Output, tensorNames Output, shapesAndSlices Output, data []Output) *graph.Node {
 	return s.Add("SaveSlices", []Arg{One(filename), One(tensorNames), One(shapesAndSlices), Many(data)}, nil)
 }
 
-// SaveV2: Writes tensors, or slices of larger ones, to a checkpoint. Once it is done they are on disk.
+// SaveV2 writes tensors, or slices of larger ones, to a checkpoint. Once it is done they are on disk.
+//
+//	prefix          string
+//	tensorNames     string
+//	shapeAndSlices  string
+//	tensors         tensors of the types dtypes
+//
+// where
+//
+//	dtypes  any type, at least 1 of them
 func SaveV2(s *Scope, prefix Output, tensorNames Output, shapeAndSlices Output, tensors []Output) *graph.Node {
 	return s.Add("SaveV2", []Arg{One(prefix), One(tensorNames), One(shapeAndSlices), Many(tensors)}, nil)
 }
 
-// ScalarSummary: Makes a summary of numbers, each under the tag at the same place.
+// ScalarSummary makes a summary of numbers, each under the tag at the same place.
+//
+//	tags     string
+//	values   T
+//	→
+//	summary  string  []
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func ScalarSummary(s *Scope, tags Output, values Output) Output {
 	return out(s.Add("ScalarSummary", []Arg{One(tags), One(values)}, nil), 0)
 }
@@ -10443,7 +18218,18 @@ func ScaleAndTranslateAntialias(value bool) ScaleAndTranslateAttr {
 	return func(a opdef.Attrs) { a["antialias"] = value }
 }
 
-// ScaleAndTranslate: Scales and then moves images, sampled with a kernel of the given type.
+// ScaleAndTranslate scales and then moves images, sampled with a kernel of the given type.
+//
+//	images         T        [?,?,?,?]
+//	size           int32    [?]
+//	scale          float32
+//	translation    float32
+//	→
+//	resizedImages  float32  [?,?,?,?]
+//
+// where
+//
+//	T  int8, uint8, int16, uint16, int32, int64, bfloat16, float16, float32, float64
 func ScaleAndTranslate(s *Scope, images Output, size Output, scale Output, translation Output, optional ...ScaleAndTranslateAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10465,7 +18251,18 @@ func ScaleAndTranslateGradAntialias(value bool) ScaleAndTranslateGradAttr {
 	return func(a opdef.Attrs) { a["antialias"] = value }
 }
 
-// ScaleAndTranslateGrad: Computes the gradient of ScaleAndTranslate.
+// ScaleAndTranslateGrad computes the gradient of ScaleAndTranslate.
+//
+//	grads          T
+//	originalImage  T
+//	scale          float32
+//	translation    float32
+//	→
+//	output         T  shape of originalImage
+//
+// where
+//
+//	T  float32
 func ScaleAndTranslateGrad(s *Scope, grads Output, originalImage Output, scale Output, translation Output, optional ...ScaleAndTranslateGradAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10492,7 +18289,21 @@ func ScanDatasetMetadata(value string) ScanDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ScanDataset: Makes a dataset of what a function makes of the elements of another and the state that the call before gave.
+// ScanDataset makes a dataset of what a function makes of the elements of another and the state that the call before gave.
+//
+//	inputDataset    variant
+//	initialState    tensors of the types Tstate
+//	otherArguments  tensors of the types Targuments
+//	→
+//	handle          variant
+//
+// where
+//
+//	f             func
+//	Tstate        any type, at least 1 of them
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func ScanDataset(s *Scope, inputDataset Output, initialState []Output, otherArguments []Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ScanDatasetAttr) Output {
 	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -10509,7 +18320,18 @@ func ScatterAddUseLocking(value bool) ScatterAddAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ScatterAdd: Adds to rows of a variable and gives the reference.
+// ScatterAdd adds to rows of a variable and gives the reference.
+//
+//	ref        variable of T
+//	indices    Tindices
+//	updates    T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ScatterAdd(s *Scope, ref Output, indices Output, updates Output, optional ...ScatterAddAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10526,7 +18348,18 @@ func ScatterDivUseLocking(value bool) ScatterDivAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ScatterDiv: Divides rows of a variable and gives the reference.
+// ScatterDiv divides rows of a variable and gives the reference.
+//
+//	ref        variable of T
+//	indices    Tindices
+//	updates    T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ScatterDiv(s *Scope, ref Output, indices Output, updates Output, optional ...ScatterDivAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10543,7 +18376,18 @@ func ScatterMaxUseLocking(value bool) ScatterMaxAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ScatterMax: Takes the maximum with rows of a variable and gives the reference.
+// ScatterMax takes the maximum with rows of a variable and gives the reference.
+//
+//	ref        variable of T
+//	indices    Tindices
+//	updates    T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T         float16, bfloat16, float32, float64, int32, int64
+//	Tindices  int32, int64
 func ScatterMax(s *Scope, ref Output, indices Output, updates Output, optional ...ScatterMaxAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10560,7 +18404,18 @@ func ScatterMinUseLocking(value bool) ScatterMinAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ScatterMin: Takes the minimum with rows of a variable and gives the reference.
+// ScatterMin takes the minimum with rows of a variable and gives the reference.
+//
+//	ref        variable of T
+//	indices    Tindices
+//	updates    T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T         float16, bfloat16, float32, float64, int32, int64
+//	Tindices  int32, int64
 func ScatterMin(s *Scope, ref Output, indices Output, updates Output, optional ...ScatterMinAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10577,7 +18432,18 @@ func ScatterMulUseLocking(value bool) ScatterMulAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ScatterMul: Multiplies rows of a variable and gives the reference.
+// ScatterMul multiplies rows of a variable and gives the reference.
+//
+//	ref        variable of T
+//	indices    Tindices
+//	updates    T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ScatterMul(s *Scope, ref Output, indices Output, updates Output, optional ...ScatterMulAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10594,7 +18460,18 @@ func ScatterNdBadIndicesPolicy(value string) ScatterNdAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ScatterNd: Adds updates, at the index vectors in the last dimension of indices, into a tensor of zeros.
+// ScatterNd adds updates, at the index vectors in the last dimension of indices, into a tensor of zeros.
+//
+//	indices  Tindices  […,?]
+//	updates  T         […,?]
+//	shape    Tindices  [?]
+//	→
+//	output   T
+//
+// where
+//
+//	T         any type
+//	Tindices  int16, int32, int64
 func ScatterNd(s *Scope, indices Output, updates Output, shape Output, optional ...ScatterNdAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10616,7 +18493,18 @@ func ScatterNdAddBadIndicesPolicy(value string) ScatterNdAddAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ScatterNdAdd: Adds to slices of a variable and gives the reference.
+// ScatterNdAdd adds to slices of a variable and gives the reference.
+//
+//	ref        variable of T
+//	indices    Tindices       […,?]
+//	updates    T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ScatterNdAdd(s *Scope, ref Output, indices Output, updates Output, optional ...ScatterNdAddAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10638,7 +18526,18 @@ func ScatterNdMaxBadIndicesPolicy(value string) ScatterNdMaxAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ScatterNdMax: Takes the maximum with slices of a variable and gives the reference.
+// ScatterNdMax takes the maximum with slices of a variable and gives the reference.
+//
+//	ref        variable of T
+//	indices    Tindices       […,?]
+//	updates    T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ScatterNdMax(s *Scope, ref Output, indices Output, updates Output, optional ...ScatterNdMaxAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10660,7 +18559,18 @@ func ScatterNdMinBadIndicesPolicy(value string) ScatterNdMinAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ScatterNdMin: Takes the minimum with slices of a variable and gives the reference.
+// ScatterNdMin takes the minimum with slices of a variable and gives the reference.
+//
+//	ref        variable of T
+//	indices    Tindices       […,?]
+//	updates    T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ScatterNdMin(s *Scope, ref Output, indices Output, updates Output, optional ...ScatterNdMinAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10677,7 +18587,18 @@ func ScatterNdNonAliasingAddBadIndicesPolicy(value string) ScatterNdNonAliasingA
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ScatterNdNonAliasingAdd: Gives input with updates added to the slices that indices name.
+// ScatterNdNonAliasingAdd gives input with updates added to the slices that indices name.
+//
+//	input    T         […,?]
+//	indices  Tindices  […,?]
+//	updates  T
+//	→
+//	output   T         shape of input
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64, bool
+//	Tindices  int32, int64
 func ScatterNdNonAliasingAdd(s *Scope, input Output, indices Output, updates Output, optional ...ScatterNdNonAliasingAddAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10699,7 +18620,18 @@ func ScatterNdSubBadIndicesPolicy(value string) ScatterNdSubAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ScatterNdSub: Subtracts from slices of a variable and gives the reference.
+// ScatterNdSub subtracts from slices of a variable and gives the reference.
+//
+//	ref        variable of T
+//	indices    Tindices       […,?]
+//	updates    T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ScatterNdSub(s *Scope, ref Output, indices Output, updates Output, optional ...ScatterNdSubAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10721,7 +18653,18 @@ func ScatterNdUpdateBadIndicesPolicy(value string) ScatterNdUpdateAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ScatterNdUpdate: Replaces slices of a variable and gives the reference.
+// ScatterNdUpdate replaces slices of a variable and gives the reference.
+//
+//	ref        variable of T
+//	indices    Tindices       […,?]
+//	updates    T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T         any type
+//	Tindices  int32, int64
 func ScatterNdUpdate(s *Scope, ref Output, indices Output, updates Output, optional ...ScatterNdUpdateAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10738,7 +18681,18 @@ func ScatterSubUseLocking(value bool) ScatterSubAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ScatterSub: Subtracts from rows of a variable and gives the reference.
+// ScatterSub subtracts from rows of a variable and gives the reference.
+//
+//	ref        variable of T
+//	indices    Tindices
+//	updates    T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func ScatterSub(s *Scope, ref Output, indices Output, updates Output, optional ...ScatterSubAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10755,7 +18709,18 @@ func ScatterUpdateUseLocking(value bool) ScatterUpdateAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ScatterUpdate: Replaces rows of a variable and gives the reference.
+// ScatterUpdate replaces rows of a variable and gives the reference.
+//
+//	ref        variable of T
+//	indices    Tindices
+//	updates    T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T         any type
+//	Tindices  int32, int64
 func ScatterUpdate(s *Scope, ref Output, indices Output, updates Output, optional ...ScatterUpdateAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10765,36 +18730,106 @@ func ScatterUpdate(s *Scope, ref Output, indices Output, updates Output, optiona
 }
 
 // SegmentMax: The largest elements of neighbouring rows of data with one segment id; ids are sorted.
+//
+//	data        T         […,?]
+//	segmentIds  Tindices  [?]
+//	→
+//	output      T
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
+//	Tindices  int32, int64
 func SegmentMax(s *Scope, data Output, segmentIds Output) Output {
 	return out(s.Add("SegmentMax", []Arg{One(data), One(segmentIds)}, nil), 0)
 }
 
 // SegmentMean: The mean of neighbouring rows of data with one segment id; ids are sorted.
+//
+//	data        T         […,?]
+//	segmentIds  Tindices  [?]
+//	→
+//	output      T
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func SegmentMean(s *Scope, data Output, segmentIds Output) Output {
 	return out(s.Add("SegmentMean", []Arg{One(data), One(segmentIds)}, nil), 0)
 }
 
 // SegmentMin: The smallest elements of neighbouring rows of data with one segment id; ids are sorted.
+//
+//	data        T         […,?]
+//	segmentIds  Tindices  [?]
+//	→
+//	output      T
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
+//	Tindices  int32, int64
 func SegmentMin(s *Scope, data Output, segmentIds Output) Output {
 	return out(s.Add("SegmentMin", []Arg{One(data), One(segmentIds)}, nil), 0)
 }
 
-// SegmentProd: Multiplies neighbouring rows of data with one segment id; ids are sorted.
+// SegmentProd multiplies neighbouring rows of data with one segment id; ids are sorted.
+//
+//	data        T         […,?]
+//	segmentIds  Tindices  [?]
+//	→
+//	output      T
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func SegmentProd(s *Scope, data Output, segmentIds Output) Output {
 	return out(s.Add("SegmentProd", []Arg{One(data), One(segmentIds)}, nil), 0)
 }
 
-// SegmentSum: Adds up neighbouring rows of data with one segment id; ids are sorted.
+// SegmentSum adds up neighbouring rows of data with one segment id; ids are sorted.
+//
+//	data        T         […,?]
+//	segmentIds  Tindices  [?]
+//	→
+//	output      T
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func SegmentSum(s *Scope, data Output, segmentIds Output) Output {
 	return out(s.Add("SegmentSum", []Arg{One(data), One(segmentIds)}, nil), 0)
 }
 
-// Select: Takes elements of t where condition is true and of e elsewhere; a condition that is a scalar or a vector chooses for the whole tensors or for their slices.
+// Select takes elements of t where condition is true and of e elsewhere; a condition that is a scalar or a vector chooses for the whole tensors or for their slices.
+//
+//	condition  bool
+//	t          T
+//	e          T
+//	→
+//	output     T  shape of t
+//
+// where
+//
+//	T  any type
 func Select(s *Scope, condition Output, t Output, e Output) Output {
 	return out(s.Add("Select", []Arg{One(condition), One(t), One(e)}, nil), 0)
 }
 
-// SelectV2: Takes elements of t where condition is true and of e elsewhere, all three broadcast.
+// SelectV2 takes elements of t where condition is true and of e elsewhere, all three broadcast.
+//
+//	condition  bool
+//	t          T
+//	e          T
+//	→
+//	output     T
+//
+// where
+//
+//	T  any type
 func SelectV2(s *Scope, condition Output, t Output, e Output) Output {
 	return out(s.Add("SelectV2", []Arg{One(condition), One(t), One(e)}, nil), 0)
 }
@@ -10807,7 +18842,16 @@ func SelfAdjointEigV2ComputeV(value bool) SelfAdjointEigV2Attr {
 	return func(a opdef.Attrs) { a["compute_v"] = value }
 }
 
-// SelfAdjointEigV2: Computes the eigenvalues of Hermitian matrices in ascending order, and their vectors; only the lower triangles are read.
+// SelfAdjointEigV2 computes the eigenvalues of Hermitian matrices in ascending order, and their vectors; only the lower triangles are read.
+//
+//	input  T  […,?,?]
+//	→
+//	e      T
+//	v      T
+//
+// where
+//
+//	T  float64, float32, float16, complex64, complex128
 func SelfAdjointEigV2(s *Scope, input Output, optional ...SelfAdjointEigV2Attr) (e Output, v Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10817,12 +18861,29 @@ func SelfAdjointEigV2(s *Scope, input Output, optional ...SelfAdjointEigV2Attr) 
 	return out(node, 0), out(node, 1)
 }
 
-// Selu: Computes scale*features where they are not negative and scale*alpha*(exp(features)-1) elsewhere.
+// Selu computes scale*features where they are not negative and scale*alpha*(exp(features)-1) elsewhere.
+//
+//	features     T
+//	→
+//	activations  T  shape of features
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func Selu(s *Scope, features Output) Output {
 	return out(s.Add("Selu", []Arg{One(features)}, nil), 0)
 }
 
-// SeluGrad: Computes the gradient of Selu from that of its output and its outputs.
+// SeluGrad computes the gradient of Selu from that of its output and its outputs.
+//
+//	gradients  T
+//	outputs    T
+//	→
+//	backprops  T  shape of gradients
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func SeluGrad(s *Scope, gradients Output, outputs Output) Output {
 	return out(s.Add("SeluGrad", []Arg{One(gradients), One(outputs)}, nil), 0)
 }
@@ -10835,7 +18896,17 @@ func SendClientTerminated(value bool) SendAttr {
 	return func(a opdef.Attrs) { a["client_terminated"] = value }
 }
 
-// Send: Sends a tensor to another device.
+// Send sends a tensor to another device.
+//
+//	tensor_  T
+//
+// where
+//
+//	T                      any type
+//	tensorName             string
+//	sendDevice             string
+//	sendDeviceIncarnation  int
+//	recvDevice             string
 func Send(s *Scope, tensor_ Output, tensorName string, sendDevice string, sendDeviceIncarnation int64, recvDevice string, optional ...SendAttr) *graph.Node {
 	attrs := opdef.Attrs{"tensor_name": tensorName, "send_device": sendDevice, "send_device_incarnation": sendDeviceIncarnation, "recv_device": recvDevice}
 	for _, set := range optional {
@@ -10852,7 +18923,11 @@ func SerializeIteratorExternalStatePolicy(value int64) SerializeIteratorAttr {
 	return func(a opdef.Attrs) { a["external_state_policy"] = value }
 }
 
-// SerializeIterator: Gives the place of an iterator, for DeserializeIterator.
+// SerializeIterator gives the place of an iterator, for DeserializeIterator.
+//
+//	resourceHandle  resource
+//	→
+//	serialized      variant  [?]
 func SerializeIterator(s *Scope, resourceHandle Output, optional ...SerializeIteratorAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10869,7 +18944,18 @@ func SerializeManySparseOutType(value tensor.DType) SerializeManySparseAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// SerializeManySparse: Packs every row of a sparse tensor into three strings or variants.
+// SerializeManySparse packs every row of a sparse tensor into three strings or variants.
+//
+//	sparseIndices     int64     [?,?]
+//	sparseValues      T         [?]
+//	sparseShape       int64     [?]
+//	→
+//	serializedSparse  out_type  [?,3]
+//
+// where
+//
+//	T         any type
+//	out_type  string, variant
 func SerializeManySparse(s *Scope, sparseIndices Output, sparseValues Output, sparseShape Output, optional ...SerializeManySparseAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10886,7 +18972,18 @@ func SerializeSparseOutType(value tensor.DType) SerializeSparseAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// SerializeSparse: Packs a sparse tensor into a vector of three strings or variants.
+// SerializeSparse packs a sparse tensor into a vector of three strings or variants.
+//
+//	sparseIndices     int64     [?,?]
+//	sparseValues      T         [?]
+//	sparseShape       int64     [?]
+//	→
+//	serializedSparse  out_type  [3]
+//
+// where
+//
+//	T         any type
+//	out_type  string, variant
 func SerializeSparse(s *Scope, sparseIndices Output, sparseValues Output, sparseShape Output, optional ...SerializeSparseAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10895,7 +18992,15 @@ func SerializeSparse(s *Scope, sparseIndices Output, sparseValues Output, sparse
 	return out(s.Add("SerializeSparse", []Arg{One(sparseIndices), One(sparseValues), One(sparseShape)}, attrs), 0)
 }
 
-// SerializeTensor: Writes a tensor as a serialized message TensorProto.
+// SerializeTensor writes a tensor as a serialized message TensorProto.
+//
+//	tensor_     T
+//	→
+//	serialized  string  []
+//
+// where
+//
+//	T  any type
 func SerializeTensor(s *Scope, tensor_ Output) Output {
 	return out(s.Add("SerializeTensor", []Arg{One(tensor_)}, nil), 0)
 }
@@ -10908,7 +19013,17 @@ func SetSizeValidateIndices(value bool) SetSizeAttr {
 	return func(a opdef.Attrs) { a["validate_indices"] = value }
 }
 
-// SetSize: Counts the distinct elements in the last dimension of a sparse tensor.
+// SetSize counts the distinct elements in the last dimension of a sparse tensor.
+//
+//	setIndices  int64
+//	setValues   T
+//	setShape    int64
+//	→
+//	size        int32
+//
+// where
+//
+//	T  int8, int16, int32, int64, uint8, uint16, string
 func SetSize(s *Scope, setIndices Output, setValues Output, setShape Output, optional ...SetSizeAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10925,7 +19040,16 @@ func ShapeOutType(value tensor.DType) ShapeAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// Shape: Gives the shape of its input as a vector.
+// Shape gives the shape of its input as a vector.
+//
+//	input   T
+//	→
+//	output  out_type  [?]
+//
+// where
+//
+//	T         any type
+//	out_type  int32, int64
 func Shape(s *Scope, input Output, optional ...ShapeAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10942,7 +19066,17 @@ func ShapeNOutType(value tensor.DType) ShapeNAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// ShapeN: Gives the shapes of all its inputs as vectors.
+// ShapeN gives the shapes of all its inputs as vectors.
+//
+//	input   N tensors of T
+//	→
+//	output  N tensors of out_type
+//
+// where
+//
+//	N         int, at least 1
+//	T         any type
+//	out_type  int32, int64
 func ShapeN(s *Scope, input []Output, optional ...ShapeNAttr) []Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -10964,7 +19098,18 @@ func ShardDatasetMetadata(value string) ShardDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ShardDataset: Makes a dataset of one in num_shards elements of another, from that at index on.
+// ShardDataset makes a dataset of one in num_shards elements of another, from that at index on.
+//
+//	inputDataset  variant
+//	numShards     int64
+//	index         int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func ShardDataset(s *Scope, inputDataset Output, numShards Output, index Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ShardDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -10973,14 +19118,96 @@ func ShardDataset(s *Scope, inputDataset Output, numShards Output, index Output,
 	return out(s.Add("ShardDataset", []Arg{One(inputDataset), One(numShards), One(index)}, attrs), 0)
 }
 
-// ShardedFilename: Gives the name of one of several files that belong together.
+// ShardedFilename gives the name of one of several files that belong together.
+//
+//	basename   string  []
+//	shard      int32   []
+//	numShards  int32   []
+//	→
+//	filename   string  []
 func ShardedFilename(s *Scope, basename Output, shard Output, numShards Output) Output {
 	return out(s.Add("ShardedFilename", []Arg{One(basename), One(shard), One(numShards)}, nil), 0)
 }
 
-// ShardedFilespec: Gives the pattern that matches the names of all files that belong together.
+// ShardedFilespec gives the pattern that matches the names of all files that belong together.
+//
+//	basename   string  []
+//	numShards  int32   []
+//	→
+//	filename   string  []
 func ShardedFilespec(s *Scope, basename Output, numShards Output) Output {
 	return out(s.Add("ShardedFilespec", []Arg{One(basename), One(numShards)}, nil), 0)
+}
+
+// ShuffleAndRepeatDatasetAttr is an optional argument of [ShuffleAndRepeatDataset].
+type ShuffleAndRepeatDatasetAttr func(opdef.Attrs)
+
+// ShuffleAndRepeatDatasetReshuffleEachIteration sets the optional attribute reshuffle_each_iteration; the default is true.
+func ShuffleAndRepeatDatasetReshuffleEachIteration(value bool) ShuffleAndRepeatDatasetAttr {
+	return func(a opdef.Attrs) { a["reshuffle_each_iteration"] = value }
+}
+
+// ShuffleAndRepeatDatasetMetadata sets the optional attribute metadata; the default is "".
+func ShuffleAndRepeatDatasetMetadata(value string) ShuffleAndRepeatDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ShuffleAndRepeatDataset makes a dataset of the elements of another, count times or for ever, each time in random order; no round waits for the one before to end.
+//
+//	inputDataset  variant
+//	bufferSize    int64
+//	seed          int64
+//	seed2         int64
+//	count         int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ShuffleAndRepeatDataset(s *Scope, inputDataset Output, bufferSize Output, seed Output, seed2 Output, count Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ShuffleAndRepeatDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ShuffleAndRepeatDataset", []Arg{One(inputDataset), One(bufferSize), One(seed), One(seed2), One(count)}, attrs), 0)
+}
+
+// ShuffleAndRepeatDatasetV2Attr is an optional argument of [ShuffleAndRepeatDatasetV2].
+type ShuffleAndRepeatDatasetV2Attr func(opdef.Attrs)
+
+// ShuffleAndRepeatDatasetV2ReshuffleEachIteration sets the optional attribute reshuffle_each_iteration; the default is true.
+func ShuffleAndRepeatDatasetV2ReshuffleEachIteration(value bool) ShuffleAndRepeatDatasetV2Attr {
+	return func(a opdef.Attrs) { a["reshuffle_each_iteration"] = value }
+}
+
+// ShuffleAndRepeatDatasetV2Metadata sets the optional attribute metadata; the default is "".
+func ShuffleAndRepeatDatasetV2Metadata(value string) ShuffleAndRepeatDatasetV2Attr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ShuffleAndRepeatDatasetV2 makes a dataset of the elements of another, count times or for ever, each time in random order; no round waits for the one before to end.
+//
+//	inputDataset   variant
+//	bufferSize     int64
+//	seed           int64
+//	seed2          int64
+//	count          int64
+//	seedGenerator  resource
+//	→
+//	handle         variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ShuffleAndRepeatDatasetV2(s *Scope, inputDataset Output, bufferSize Output, seed Output, seed2 Output, count Output, seedGenerator Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ShuffleAndRepeatDatasetV2Attr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ShuffleAndRepeatDatasetV2", []Arg{One(inputDataset), One(bufferSize), One(seed), One(seed2), One(count), One(seedGenerator)}, attrs), 0)
 }
 
 // ShuffleDatasetAttr is an optional argument of [ShuffleDataset].
@@ -10996,7 +19223,19 @@ func ShuffleDatasetMetadata(value string) ShuffleDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ShuffleDataset: Makes a dataset of the elements of another in random order.
+// ShuffleDataset makes a dataset of the elements of another in random order.
+//
+//	inputDataset  variant
+//	bufferSize    int64
+//	seed          int64
+//	seed2         int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func ShuffleDataset(s *Scope, inputDataset Output, bufferSize Output, seed Output, seed2 Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ShuffleDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -11013,7 +19252,18 @@ func ShuffleDatasetV2Metadata(value string) ShuffleDatasetV2Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ShuffleDatasetV2: Makes a dataset of the elements of another in random order.
+// ShuffleDatasetV2 makes a dataset of the elements of another in random order.
+//
+//	inputDataset   variant
+//	bufferSize     int64
+//	seedGenerator  resource
+//	→
+//	handle         variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func ShuffleDatasetV2(s *Scope, inputDataset Output, bufferSize Output, seedGenerator Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ShuffleDatasetV2Attr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -11035,7 +19285,20 @@ func ShuffleDatasetV3Metadata(value string) ShuffleDatasetV3Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ShuffleDatasetV3: Makes a dataset of the elements of another in random order.
+// ShuffleDatasetV3 makes a dataset of the elements of another in random order.
+//
+//	inputDataset   variant
+//	bufferSize     int64
+//	seed           int64
+//	seed2          int64
+//	seedGenerator  resource
+//	→
+//	handle         variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func ShuffleDatasetV3(s *Scope, inputDataset Output, bufferSize Output, seed Output, seed2 Output, seedGenerator Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ShuffleDatasetV3Attr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -11045,26 +19308,67 @@ func ShuffleDatasetV3(s *Scope, inputDataset Output, bufferSize Output, seed Out
 }
 
 // Sigmoid: 1/(1+exp(-x)) for every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Sigmoid(s *Scope, x Output) Output {
 	return out(s.Add("Sigmoid", []Arg{One(x)}, nil), 0)
 }
 
 // SigmoidGrad: Gradient of Sigmoid: dy*y*(1 - y).
+//
+//	y    T
+//	dy   T
+//	→
+//	z    T  shape of y
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func SigmoidGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("SigmoidGrad", []Arg{One(y), One(dy)}, nil), 0)
 }
 
 // Sign: -1, 0 or 1 by the sign of every element; x/|x| for complex ones.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int8, int16, int32, int64, complex64, complex128
 func Sign(s *Scope, x Output) Output {
 	return out(s.Add("Sign", []Arg{One(x)}, nil), 0)
 }
 
 // Sin: The sine of every element, in radians.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Sin(s *Scope, x Output) Output {
 	return out(s.Add("Sin", []Arg{One(x)}, nil), 0)
 }
 
 // Sinh: The hyperbolic sine of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Sinh(s *Scope, x Output) Output {
 	return out(s.Add("Sinh", []Arg{One(x)}, nil), 0)
 }
@@ -11077,7 +19381,16 @@ func SizeOutType(value tensor.DType) SizeAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// Size: Gives the number of elements of its input.
+// Size gives the number of elements of its input.
+//
+//	input   T
+//	→
+//	output  out_type  []
+//
+// where
+//
+//	T         any type
+//	out_type  int32, int64
 func Size(s *Scope, input Output, optional ...SizeAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11094,7 +19407,17 @@ func SkipDatasetMetadata(value string) SkipDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// SkipDataset: Makes a dataset of the elements of another without the first, or of none if count is negative.
+// SkipDataset makes a dataset of the elements of another without the first, or of none if count is negative.
+//
+//	inputDataset  variant
+//	count         int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func SkipDataset(s *Scope, inputDataset Output, count Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...SkipDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -11103,12 +19426,97 @@ func SkipDataset(s *Scope, inputDataset Output, count Output, outputTypes []tens
 	return out(s.Add("SkipDataset", []Arg{One(inputDataset), One(count)}, attrs), 0)
 }
 
-// Slice: Takes size[i] indices from begin[i] on of every dimension; a size of -1 takes the rest.
+// SleepDataset makes a dataset of the elements of another, each after a pause.
+//
+//	inputDataset       variant
+//	sleepMicroseconds  int64
+//	→
+//	handle             variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func SleepDataset(s *Scope, inputDataset Output, sleepMicroseconds Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("SleepDataset", []Arg{One(inputDataset), One(sleepMicroseconds)}, attrs), 0)
+}
+
+// SleepIdentityOp waits, then passes its input on.
+//
+//	sleepSeconds  int32
+//	input         T
+//	→
+//	output        T  shape of input
+//
+// where
+//
+//	T  any type
+func SleepIdentityOp(s *Scope, sleepSeconds Output, input Output) Output {
+	return out(s.Add("SleepIdentityOp", []Arg{One(sleepSeconds), One(input)}, nil), 0)
+}
+
+// SleepOp waits.
+//
+//	sleepSeconds  int32
+func SleepOp(s *Scope, sleepSeconds Output) *graph.Node {
+	return s.Add("SleepOp", []Arg{One(sleepSeconds)}, nil)
+}
+
+// Slice takes size[i] indices from begin[i] on of every dimension; a size of -1 takes the rest.
+//
+//	input   T
+//	begin   Index  [?]
+//	size    Index  [?]
+//	→
+//	output  T
+//
+// where
+//
+//	T      any type
+//	Index  int32, int64
 func Slice(s *Scope, input Output, begin Output, size Output) Output {
 	return out(s.Add("Slice", []Arg{One(input), One(begin), One(size)}, nil), 0)
 }
 
-// Snapshot: Gives a copy of its input that later writes to a variable do not change.
+// SlidingWindowDatasetAttr is an optional argument of [SlidingWindowDataset].
+type SlidingWindowDatasetAttr func(opdef.Attrs)
+
+// SlidingWindowDatasetDropRemainder sets the optional attribute drop_remainder; the default is true.
+func SlidingWindowDatasetDropRemainder(value bool) SlidingWindowDatasetAttr {
+	return func(a opdef.Attrs) { a["drop_remainder"] = value }
+}
+
+// SlidingWindowDataset makes a dataset of batches of elements, each begun a number of elements after the one before.
+//
+//	inputDataset  variant
+//	windowSize    int64
+//	windowShift   int64
+//	windowStride  int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func SlidingWindowDataset(s *Scope, inputDataset Output, windowSize Output, windowShift Output, windowStride Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...SlidingWindowDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SlidingWindowDataset", []Arg{One(inputDataset), One(windowSize), One(windowShift), One(windowStride)}, attrs), 0)
+}
+
+// Snapshot gives a copy of its input that later writes to a variable do not change.
+//
+//	input   T
+//	→
+//	output  T  shape of input
+//
+// where
+//
+//	T  any type
 func Snapshot(s *Scope, input Output) Output {
 	return out(s.Add("Snapshot", []Arg{One(input)}, nil), 0)
 }
@@ -11121,7 +19529,17 @@ func SobolSampleDtype(value tensor.DType) SobolSampleAttr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// SobolSample: Gives num_results points of the Sobol sequence of dim dimensions, at most 1111, after skip and the origin.
+// SobolSample gives num_results points of the Sobol sequence of dim dimensions, at most 1111, after skip and the origin.
+//
+//	dim         int32  []
+//	numResults  int32  []
+//	skip        int32  []
+//	→
+//	samples     dtype  [?,?]
+//
+// where
+//
+//	dtype  float32, float64
 func SobolSample(s *Scope, dim Output, numResults Output, skip Output, optional ...SobolSampleAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11130,44 +19548,119 @@ func SobolSample(s *Scope, dim Output, numResults Output, skip Output, optional 
 	return out(s.Add("SobolSample", []Arg{One(dim), One(numResults), One(skip)}, attrs), 0)
 }
 
-// Softmax: Computes exp(logits) divided by its sum, over the last dimension.
+// Softmax computes exp(logits) divided by its sum, over the last dimension.
+//
+//	logits   T  […,?]
+//	→
+//	softmax  T  shape of logits
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func Softmax(s *Scope, logits Output) Output {
 	return out(s.Add("Softmax", []Arg{One(logits)}, nil), 0)
 }
 
-// SoftmaxCrossEntropyWithLogits: Computes the cross entropy of softmax(features) and labels, a distribution per row, and its gradient by the features.
+// SoftmaxCrossEntropyWithLogits computes the cross entropy of softmax(features) and labels, a distribution per row, and its gradient by the features.
+//
+//	features  T  [?,?]
+//	labels    T  [?,?]
+//	→
+//	loss      T  [?]
+//	backprop  T  [?,?]
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func SoftmaxCrossEntropyWithLogits(s *Scope, features Output, labels Output) (loss Output, backprop Output) {
 	node := s.Add("SoftmaxCrossEntropyWithLogits", []Arg{One(features), One(labels)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// Softplus: Computes log(exp(features) + 1).
+// Softplus computes log(exp(features) + 1).
+//
+//	features     T
+//	→
+//	activations  T  shape of features
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func Softplus(s *Scope, features Output) Output {
 	return out(s.Add("Softplus", []Arg{One(features)}, nil), 0)
 }
 
-// SoftplusGrad: Computes the gradient of Softplus from that of its output and its features.
+// SoftplusGrad computes the gradient of Softplus from that of its output and its features.
+//
+//	gradients  T
+//	features   T
+//	→
+//	backprops  T  shape of gradients
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func SoftplusGrad(s *Scope, gradients Output, features Output) Output {
 	return out(s.Add("SoftplusGrad", []Arg{One(gradients), One(features)}, nil), 0)
 }
 
-// Softsign: Computes features / (abs(features) + 1).
+// Softsign computes features / (abs(features) + 1).
+//
+//	features     T
+//	→
+//	activations  T  shape of features
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func Softsign(s *Scope, features Output) Output {
 	return out(s.Add("Softsign", []Arg{One(features)}, nil), 0)
 }
 
-// SoftsignGrad: Computes the gradient of Softsign from that of its output and its features.
+// SoftsignGrad computes the gradient of Softsign from that of its output and its features.
+//
+//	gradients  T
+//	features   T
+//	→
+//	backprops  T  shape of gradients
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64
 func SoftsignGrad(s *Scope, gradients Output, features Output) Output {
 	return out(s.Add("SoftsignGrad", []Arg{One(gradients), One(features)}, nil), 0)
 }
 
-// SpaceToBatch: Is SpaceToBatchND for images and square blocks.
+// SpaceToBatch is SpaceToBatchND for images and square blocks.
+//
+//	input     T          [?,?,?,?]
+//	paddings  Tpaddings  [?,?]
+//	→
+//	output    T
+//
+// where
+//
+//	T          any type
+//	Tpaddings  int32, int64
+//	blockSize  int, at least 2
 func SpaceToBatch(s *Scope, input Output, paddings Output, blockSize int64) Output {
 	attrs := opdef.Attrs{"block_size": blockSize}
 	return out(s.Add("SpaceToBatch", []Arg{One(input), One(paddings)}, attrs), 0)
 }
 
-// SpaceToBatchND: Pads with zeros, cuts the dimensions after the first into blocks, and moves the places in a block to the first.
+// SpaceToBatchND pads with zeros, cuts the dimensions after the first into blocks, and moves the places in a block to the first.
+//
+//	input       T
+//	blockShape  Tblock_shape
+//	paddings    Tpaddings
+//	→
+//	output      T
+//
+// where
+//
+//	T             any type
+//	Tblock_shape  int32, int64
+//	Tpaddings     int32, int64
 func SpaceToBatchND(s *Scope, input Output, blockShape Output, paddings Output) Output {
 	return out(s.Add("SpaceToBatchND", []Arg{One(input), One(blockShape), One(paddings)}, nil), 0)
 }
@@ -11180,7 +19673,17 @@ func SpaceToDepthDataFormat(value string) SpaceToDepthAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// SpaceToDepth: Moves the places in each square block of an image to the depth.
+// SpaceToDepth moves the places in each square block of an image to the depth.
+//
+//	input   T  [?,?,?,?]
+//	→
+//	output  T  [?,?,?,?]
+//
+// where
+//
+//	T            any type
+//	blockSize    int, at least 2
+//	data_format  one of NHWC, NCHW, NCHW_VECT_C
 func SpaceToDepth(s *Scope, input Output, blockSize int64, optional ...SpaceToDepthAttr) Output {
 	attrs := opdef.Attrs{"block_size": blockSize}
 	for _, set := range optional {
@@ -11189,26 +19692,77 @@ func SpaceToDepth(s *Scope, input Output, blockSize int64, optional ...SpaceToDe
 	return out(s.Add("SpaceToDepth", []Arg{One(input)}, attrs), 0)
 }
 
-// SparseAccumulatorApplyGradient: Adds rows of a gradient to an accumulator, unless it was computed in an earlier step.
+// SparseAccumulatorApplyGradient adds rows of a gradient to an accumulator, unless it was computed in an earlier step.
+//
+//	handle           variable of string
+//	localStep        int64
+//	gradientIndices  int64
+//	gradientValues   dtype
+//	gradientShape    int64
+//
+// where
+//
+//	dtype          float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	hasKnownShape  bool
 func SparseAccumulatorApplyGradient(s *Scope, handle Output, localStep Output, gradientIndices Output, gradientValues Output, gradientShape Output, hasKnownShape bool) *graph.Node {
 	attrs := opdef.Attrs{"has_known_shape": hasKnownShape}
 	return s.Add("SparseAccumulatorApplyGradient", []Arg{One(handle), One(localStep), One(gradientIndices), One(gradientValues), One(gradientShape)}, attrs)
 }
 
-// SparseAccumulatorTakeGradient: Waits until an accumulator has a number of gradients, and gives the mean or sum of their rows.
+// SparseAccumulatorTakeGradient waits until an accumulator has a number of gradients, and gives the mean or sum of their rows.
+//
+//	handle       variable of string
+//	numRequired  int32  []
+//	→
+//	indices      int64
+//	values       dtype
+//	shape        int64
+//
+// where
+//
+//	dtype  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func SparseAccumulatorTakeGradient(s *Scope, handle Output, numRequired Output, dtype tensor.DType) (indices Output, values Output, shape Output) {
 	attrs := opdef.Attrs{"dtype": dtype}
 	node := s.Add("SparseAccumulatorTakeGradient", []Arg{One(handle), One(numRequired)}, attrs)
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// SparseAdd: Adds sparse tensors; sums of two elements that are smaller than a threshold are left out.
+// SparseAdd adds sparse tensors; sums of two elements that are smaller than a threshold are left out.
+//
+//	aIndices    int64
+//	aValues     T
+//	aShape      int64  [?]
+//	bIndices    int64
+//	bValues     T
+//	bShape      int64
+//	thresh      Treal
+//	→
+//	sumIndices  int64  [?,?]
+//	sumValues   T      [?]
+//	sumShape    int64  [?]
+//
+// where
+//
+//	T      float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Treal  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func SparseAdd(s *Scope, aIndices Output, aValues Output, aShape Output, bIndices Output, bValues Output, bShape Output, thresh Output) (sumIndices Output, sumValues Output, sumShape Output) {
 	node := s.Add("SparseAdd", []Arg{One(aIndices), One(aValues), One(aShape), One(bIndices), One(bValues), One(bShape), One(thresh)}, nil)
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// SparseAddGrad: Computes the gradients of SparseAdd with respect to the values of both tensors.
+// SparseAddGrad computes the gradients of SparseAdd with respect to the values of both tensors.
+//
+//	backpropValGrad  T
+//	aIndices         int64  [?,?]
+//	bIndices         int64  [?,?]
+//	sumIndices       int64
+//	→
+//	aValGrad         T      [?]
+//	bValGrad         T      [?]
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func SparseAddGrad(s *Scope, backpropValGrad Output, aIndices Output, bIndices Output, sumIndices Output) (aValGrad Output, bValGrad Output) {
 	node := s.Add("SparseAddGrad", []Arg{One(backpropValGrad), One(aIndices), One(bIndices), One(sumIndices)}, nil)
 	return out(node, 0), out(node, 1)
@@ -11223,6 +19777,22 @@ func SparseApplyAdadeltaUseLocking(value bool) SparseApplyAdadeltaAttr {
 }
 
 // SparseApplyAdadelta: Adadelta (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
+//
+//	var_         variable of T
+//	accum        variable of T
+//	accumUpdate  variable of T
+//	lr           T              []
+//	rho          T              []
+//	epsilon      T              []
+//	grad         T
+//	indices      Tindices       [?]
+//	→
+//	out_         variable of T  shape of var_
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func SparseApplyAdadelta(s *Scope, var_ Output, accum Output, accumUpdate Output, lr Output, rho Output, epsilon Output, grad Output, indices Output, optional ...SparseApplyAdadeltaAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11244,7 +19814,20 @@ func SparseApplyAdagradUpdateSlots(value bool) SparseApplyAdagradAttr {
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// SparseApplyAdagrad: Divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+// SparseApplyAdagrad divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+//
+//	var_     variable of T
+//	accum    variable of T
+//	lr       T              []
+//	grad     T
+//	indices  Tindices       [?]
+//	→
+//	out_     variable of T  shape of var_
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func SparseApplyAdagrad(s *Scope, var_ Output, accum Output, lr Output, grad Output, indices Output, optional ...SparseApplyAdagradAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11262,6 +19845,23 @@ func SparseApplyAdagradDAUseLocking(value bool) SparseApplyAdagradDAAttr {
 }
 
 // SparseApplyAdagradDA: Dual averaging (Xiao, 2009) with Adagrad's rates: var follows from the sums of gradients and of their squares.
+//
+//	var_                        variable of T
+//	gradientAccumulator         variable of T
+//	gradientSquaredAccumulator  variable of T
+//	grad                        T
+//	indices                     Tindices       [?]
+//	lr                          T              []
+//	l1                          T              []
+//	l2                          T              []
+//	globalStep                  int64          []
+//	→
+//	out_                        variable of T  shape of var_
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func SparseApplyAdagradDA(s *Scope, var_ Output, gradientAccumulator Output, gradientSquaredAccumulator Output, grad Output, indices Output, lr Output, l1 Output, l2 Output, globalStep Output, optional ...SparseApplyAdagradDAAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11283,7 +19883,21 @@ func SparseApplyAdagradV2UpdateSlots(value bool) SparseApplyAdagradV2Attr {
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// SparseApplyAdagradV2: Is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+// SparseApplyAdagradV2 is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+//
+//	var_     variable of T
+//	accum    variable of T
+//	lr       T              []
+//	epsilon  T              []
+//	grad     T
+//	indices  Tindices       [?]
+//	→
+//	out_     variable of T  shape of var_
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func SparseApplyAdagradV2(s *Scope, var_ Output, accum Output, lr Output, epsilon Output, grad Output, indices Output, optional ...SparseApplyAdagradV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11300,7 +19914,25 @@ func SparseApplyCenteredRMSPropUseLocking(value bool) SparseApplyCenteredRMSProp
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// SparseApplyCenteredRMSProp: Is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+// SparseApplyCenteredRMSProp is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+//
+//	var_      variable of T
+//	mg        variable of T
+//	ms        variable of T
+//	mom       variable of T
+//	lr        T              []
+//	rho       T              []
+//	momentum  T              []
+//	epsilon   T              []
+//	grad      T
+//	indices   Tindices       [?]
+//	→
+//	out_      variable of T  shape of var_
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func SparseApplyCenteredRMSProp(s *Scope, var_ Output, mg Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, indices Output, optional ...SparseApplyCenteredRMSPropAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11323,6 +19955,23 @@ func SparseApplyFtrlMultiplyLinearByLr(value bool) SparseApplyFtrlAttr {
 }
 
 // SparseApplyFtrl: Follow the regularized leader (McMahan and others, 2013), with penalties l1 and l2.
+//
+//	var_     variable of T
+//	accum    variable of T
+//	linear   variable of T
+//	grad     T
+//	indices  Tindices       [?]
+//	lr       T              []
+//	l1       T              []
+//	l2       T              []
+//	lrPower  T              []
+//	→
+//	out_     variable of T  shape of var_
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func SparseApplyFtrl(s *Scope, var_ Output, accum Output, linear Output, grad Output, indices Output, lr Output, l1 Output, l2 Output, lrPower Output, optional ...SparseApplyFtrlAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11344,7 +19993,25 @@ func SparseApplyFtrlV2MultiplyLinearByLr(value bool) SparseApplyFtrlV2Attr {
 	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
 }
 
-// SparseApplyFtrlV2: Is Ftrl with a penalty on the size of the variable in the gradient.
+// SparseApplyFtrlV2 is Ftrl with a penalty on the size of the variable in the gradient.
+//
+//	var_         variable of T
+//	accum        variable of T
+//	linear       variable of T
+//	grad         T
+//	indices      Tindices       [?]
+//	lr           T              []
+//	l1           T              []
+//	l2           T              []
+//	l2Shrinkage  T              []
+//	lrPower      T              []
+//	→
+//	out_         variable of T  shape of var_
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func SparseApplyFtrlV2(s *Scope, var_ Output, accum Output, linear Output, grad Output, indices Output, lr Output, l1 Output, l2 Output, l2Shrinkage Output, lrPower Output, optional ...SparseApplyFtrlV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11366,7 +20033,21 @@ func SparseApplyMomentumUseNesterov(value bool) SparseApplyMomentumAttr {
 	return func(a opdef.Attrs) { a["use_nesterov"] = value }
 }
 
-// SparseApplyMomentum: Moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+// SparseApplyMomentum moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+//
+//	var_      variable of T
+//	accum     variable of T
+//	lr        T              []
+//	grad      T
+//	indices   Tindices       [?]
+//	momentum  T              []
+//	→
+//	out_      variable of T  shape of var_
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func SparseApplyMomentum(s *Scope, var_ Output, accum Output, lr Output, grad Output, indices Output, momentum Output, optional ...SparseApplyMomentumAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11383,7 +20064,22 @@ func SparseApplyProximalAdagradUseLocking(value bool) SparseApplyProximalAdagrad
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// SparseApplyProximalAdagrad: Is Adagrad followed by a step toward zero by the penalties l1 and l2.
+// SparseApplyProximalAdagrad is Adagrad followed by a step toward zero by the penalties l1 and l2.
+//
+//	var_     variable of T
+//	accum    variable of T
+//	lr       T              []
+//	l1       T              []
+//	l2       T              []
+//	grad     T
+//	indices  Tindices       [?]
+//	→
+//	out_     variable of T  shape of var_
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func SparseApplyProximalAdagrad(s *Scope, var_ Output, accum Output, lr Output, l1 Output, l2 Output, grad Output, indices Output, optional ...SparseApplyProximalAdagradAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11400,7 +20096,21 @@ func SparseApplyProximalGradientDescentUseLocking(value bool) SparseApplyProxima
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// SparseApplyProximalGradientDescent: Moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+// SparseApplyProximalGradientDescent moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+//
+//	var_     variable of T
+//	alpha    T              []
+//	l1       T              []
+//	l2       T              []
+//	grad     T
+//	indices  Tindices       [?]
+//	→
+//	out_     variable of T  shape of var_
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func SparseApplyProximalGradientDescent(s *Scope, var_ Output, alpha Output, l1 Output, l2 Output, grad Output, indices Output, optional ...SparseApplyProximalGradientDescentAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11417,7 +20127,24 @@ func SparseApplyRMSPropUseLocking(value bool) SparseApplyRMSPropAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// SparseApplyRMSProp: Divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+// SparseApplyRMSProp divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+//
+//	var_      variable of T
+//	ms        variable of T
+//	mom       variable of T
+//	lr        T              []
+//	rho       T              []
+//	momentum  T              []
+//	epsilon   T              []
+//	grad      T
+//	indices   Tindices       [?]
+//	→
+//	out_      variable of T  shape of var_
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func SparseApplyRMSProp(s *Scope, var_ Output, ms Output, mom Output, lr Output, rho Output, momentum Output, epsilon Output, grad Output, indices Output, optional ...SparseApplyRMSPropAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11434,7 +20161,20 @@ func SparseBincountBinaryOutput(value bool) SparseBincountAttr {
 	return func(a opdef.Attrs) { a["binary_output"] = value }
 }
 
-// SparseBincount: Is DenseBincount for the values of a sparse tensor.
+// SparseBincount is DenseBincount for the values of a sparse tensor.
+//
+//	indices     int64
+//	values      Tidx
+//	denseShape  int64
+//	size        Tidx  []
+//	weights     T
+//	→
+//	output      T
+//
+// where
+//
+//	Tidx  int32, int64
+//	T     int32, int64, float32, float64
 func SparseBincount(s *Scope, indices Output, values Output, denseShape Output, size Output, weights Output, optional ...SparseBincountAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11443,7 +20183,21 @@ func SparseBincount(s *Scope, indices Output, values Output, denseShape Output, 
 	return out(s.Add("SparseBincount", []Arg{One(indices), One(values), One(denseShape), One(size), One(weights)}, attrs), 0)
 }
 
-// SparseConcat: Concatenates sparse tensors along a dimension.
+// SparseConcat concatenates sparse tensors along a dimension.
+//
+//	indices        N tensors of int64
+//	values         N tensors of T
+//	shapes         N tensors of int64
+//	→
+//	outputIndices  int64
+//	outputValues   T
+//	outputShape    int64
+//
+// where
+//
+//	concatDim  int
+//	N          int, at least 2
+//	T          any type
 func SparseConcat(s *Scope, indices []Output, values []Output, shapes []Output, concatDim int64) (outputIndices Output, outputValues Output, outputShape Output) {
 	attrs := opdef.Attrs{"concat_dim": concatDim}
 	node := s.Add("SparseConcat", []Arg{Many(indices), Many(values), Many(shapes)}, attrs)
@@ -11468,7 +20222,15 @@ func SparseConditionalAccumulatorReductionType(value string) SparseConditionalAc
 	return func(a opdef.Attrs) { a["reduction_type"] = value }
 }
 
-// SparseConditionalAccumulator: Gives an accumulator of gradients of which each has some rows.
+// SparseConditionalAccumulator gives an accumulator of gradients of which each has some rows.
+//
+//	handle  variable of string
+//
+// where
+//
+//	dtype           float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	shape           shape
+//	reduction_type  one of MEAN, SUM
 func SparseConditionalAccumulator(s *Scope, dtype tensor.DType, shape tensor.PartialShape, optional ...SparseConditionalAccumulatorAttr) Output {
 	attrs := opdef.Attrs{"dtype": dtype, "shape": shape}
 	for _, set := range optional {
@@ -11490,7 +20252,22 @@ func SparseCountSparseOutputMaxlength(value int64) SparseCountSparseOutputAttr {
 	return func(a opdef.Attrs) { a["maxlength"] = value }
 }
 
-// SparseCountSparseOutput: Counts how often each number occurs in the rows of a sparse tensor, or adds up weights.
+// SparseCountSparseOutput counts how often each number occurs in the rows of a sparse tensor, or adds up weights.
+//
+//	indices           int64
+//	values            T
+//	denseShape        int64
+//	weights           output_type
+//	→
+//	outputIndices     int64
+//	outputValues      output_type
+//	outputDenseShape  int64
+//
+// where
+//
+//	T             int32, int64
+//	binaryOutput  bool
+//	output_type   int32, int64, float32, float64
 func SparseCountSparseOutput(s *Scope, indices Output, values Output, denseShape Output, weights Output, binaryOutput bool, optional ...SparseCountSparseOutputAttr) (outputIndices Output, outputValues Output, outputDenseShape Output) {
 	attrs := opdef.Attrs{"binary_output": binaryOutput}
 	for _, set := range optional {
@@ -11500,47 +20277,158 @@ func SparseCountSparseOutput(s *Scope, indices Output, values Output, denseShape
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// SparseCross: Makes the combinations of the values of features in each row, as text or as hashes.
+// SparseCross makes the combinations of the values of features in each row, as text or as hashes.
+//
+//	indices        N tensors of int64
+//	values         tensors of the types sparse_types
+//	shapes         N tensors of int64
+//	denseInputs    tensors of the types dense_types
+//	→
+//	outputIndices  int64
+//	outputValues   outType
+//	outputShape    int64
+//
+// where
+//
+//	N             int, at least 0
+//	hashedOutput  bool
+//	numBuckets    int, at least 0
+//	hashKey       int
+//	sparse_types  int64, string
+//	dense_types   int64, string
+//	outType       int64, string
+//	internalType  int64, string
 func SparseCross(s *Scope, indices []Output, values []Output, shapes []Output, denseInputs []Output, hashedOutput bool, numBuckets int64, hashKey int64, outType tensor.DType, internalType tensor.DType) (outputIndices Output, outputValues Output, outputShape Output) {
 	attrs := opdef.Attrs{"hashed_output": hashedOutput, "num_buckets": numBuckets, "hash_key": hashKey, "out_type": outType, "internal_type": internalType}
 	node := s.Add("SparseCross", []Arg{Many(indices), Many(values), Many(shapes), Many(denseInputs)}, attrs)
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// SparseCrossHashed: Makes the combinations of the values of features in each row, as hashes; strong ones have a key.
+// SparseCrossHashed makes the combinations of the values of features in each row, as hashes; strong ones have a key.
+//
+//	indices        N tensors of int64
+//	values         tensors of the types sparse_types
+//	shapes         N tensors of int64
+//	denseInputs    tensors of the types dense_types
+//	numBuckets     int64
+//	strongHash     bool
+//	salt           int64
+//	→
+//	outputIndices  int64
+//	outputValues   int64
+//	outputShape    int64
+//
+// where
+//
+//	N             int, at least 0
+//	sparse_types  int64, string
+//	dense_types   int64, string
 func SparseCrossHashed(s *Scope, indices []Output, values []Output, shapes []Output, denseInputs []Output, numBuckets Output, strongHash Output, salt Output) (outputIndices Output, outputValues Output, outputShape Output) {
 	node := s.Add("SparseCrossHashed", []Arg{Many(indices), Many(values), Many(shapes), Many(denseInputs), One(numBuckets), One(strongHash), One(salt)}, nil)
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// SparseCrossV2: Makes the combinations of the values of features in each row, as text with a separator.
+// SparseCrossV2 makes the combinations of the values of features in each row, as text with a separator.
+//
+//	indices        N tensors of int64
+//	values         tensors of the types sparse_types
+//	shapes         N tensors of int64
+//	denseInputs    tensors of the types dense_types
+//	sep            string
+//	→
+//	outputIndices  int64
+//	outputValues   string
+//	outputShape    int64
+//
+// where
+//
+//	N             int, at least 0
+//	sparse_types  int64, string
+//	dense_types   int64, string
 func SparseCrossV2(s *Scope, indices []Output, values []Output, shapes []Output, denseInputs []Output, sep Output) (outputIndices Output, outputValues Output, outputShape Output) {
 	node := s.Add("SparseCrossV2", []Arg{Many(indices), Many(values), Many(shapes), Many(denseInputs), One(sep)}, nil)
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// SparseDenseCwiseAdd: Adds the elements of a dense tensor, broadcast, to those of a sparse one where that has any.
+// SparseDenseCwiseAdd adds the elements of a dense tensor, broadcast, to those of a sparse one where that has any.
+//
+//	spIndices  int64  [?,?]
+//	spValues   T
+//	spShape    int64
+//	dense      T
+//	→
+//	output     T      [?]
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func SparseDenseCwiseAdd(s *Scope, spIndices Output, spValues Output, spShape Output, dense Output) Output {
 	return out(s.Add("SparseDenseCwiseAdd", []Arg{One(spIndices), One(spValues), One(spShape), One(dense)}, nil), 0)
 }
 
-// SparseDenseCwiseDiv: Divides the elements of a sparse tensor by those of a dense one, broadcast.
+// SparseDenseCwiseDiv divides the elements of a sparse tensor by those of a dense one, broadcast.
+//
+//	spIndices  int64  [?,?]
+//	spValues   T
+//	spShape    int64
+//	dense      T
+//	→
+//	output     T      [?]
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func SparseDenseCwiseDiv(s *Scope, spIndices Output, spValues Output, spShape Output, dense Output) Output {
 	return out(s.Add("SparseDenseCwiseDiv", []Arg{One(spIndices), One(spValues), One(spShape), One(dense)}, nil), 0)
 }
 
-// SparseDenseCwiseMul: Multiplies the elements of a sparse tensor by those of a dense one, broadcast.
+// SparseDenseCwiseMul multiplies the elements of a sparse tensor by those of a dense one, broadcast.
+//
+//	spIndices  int64  [?,?]
+//	spValues   T
+//	spShape    int64
+//	dense      T
+//	→
+//	output     T      [?]
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func SparseDenseCwiseMul(s *Scope, spIndices Output, spValues Output, spShape Output, dense Output) Output {
 	return out(s.Add("SparseDenseCwiseMul", []Arg{One(spIndices), One(spValues), One(spShape), One(dense)}, nil), 0)
 }
 
-// SparseFillEmptyRows: Puts a default at the start of every row that has no element.
+// SparseFillEmptyRows puts a default at the start of every row that has no element.
+//
+//	indices            int64  [?,?]
+//	values             T      [?]
+//	denseShape         int64  [?]
+//	defaultValue       T      []
+//	→
+//	outputIndices      int64  [?,?]
+//	outputValues       T      [?]
+//	emptyRowIndicator  bool   [?]
+//	reverseIndexMap    int64  [?]
+//
+// where
+//
+//	T  any type
 func SparseFillEmptyRows(s *Scope, indices Output, values Output, denseShape Output, defaultValue Output) (outputIndices Output, outputValues Output, emptyRowIndicator Output, reverseIndexMap Output) {
 	node := s.Add("SparseFillEmptyRows", []Arg{One(indices), One(values), One(denseShape), One(defaultValue)}, nil)
 	return out(node, 0), out(node, 1), out(node, 2), out(node, 3)
 }
 
-// SparseFillEmptyRowsGrad: Computes the gradients of SparseFillEmptyRows with respect to values and default.
+// SparseFillEmptyRowsGrad computes the gradients of SparseFillEmptyRows with respect to values and default.
+//
+//	reverseIndexMap  int64  [?]
+//	gradValues       T      [?]
+//	→
+//	dValues          T      shape of reverseIndexMap
+//	dDefaultValue    T      []
+//
+// where
+//
+//	T  any type
 func SparseFillEmptyRowsGrad(s *Scope, reverseIndexMap Output, gradValues Output) (dValues Output, dDefaultValue Output) {
 	node := s.Add("SparseFillEmptyRowsGrad", []Arg{One(reverseIndexMap), One(gradValues)}, nil)
 	return out(node, 0), out(node, 1)
@@ -11569,7 +20457,17 @@ func SparseMatMulBIsSparse(value bool) SparseMatMulAttr {
 	return func(a opdef.Attrs) { a["b_is_sparse"] = value }
 }
 
-// SparseMatMul: Multiplies matrices of float32 or bfloat16, many of whose elements may be zero, to float32.
+// SparseMatMul multiplies matrices of float32 or bfloat16, many of whose elements may be zero, to float32.
+//
+//	a        Ta       [?,?]
+//	b        Tb       [?,?]
+//	→
+//	product  float32  [?,?]
+//
+// where
+//
+//	Ta  float32, bfloat16
+//	Tb  float32, bfloat16
 func SparseMatMul(s *Scope, a Output, b Output, optional ...SparseMatMulAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11611,7 +20509,16 @@ func SparseMatrixMatMulConjugateOutput(value bool) SparseMatrixMatMulAttr {
 	return func(a opdef.Attrs) { a["conjugate_output"] = value }
 }
 
-// SparseMatrixMatMul: Multiplies matrices in compressed rows by dense ones.
+// SparseMatrixMatMul multiplies matrices in compressed rows by dense ones.
+//
+//	a       variant  []
+//	b       T
+//	→
+//	output  T
+//
+// where
+//
+//	T  any type
 func SparseMatrixMatMul(s *Scope, a Output, b Output, optional ...SparseMatrixMatMulAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11620,17 +20527,34 @@ func SparseMatrixMatMul(s *Scope, a Output, b Output, optional ...SparseMatrixMa
 	return out(s.Add("SparseMatrixMatMul", []Arg{One(a), One(b)}, attrs), 0)
 }
 
-// SparseMatrixNNZ: Counts the elements of matrices in compressed rows.
+// SparseMatrixNNZ counts the elements of matrices in compressed rows.
+//
+//	sparseMatrix  variant  []
+//	→
+//	nnz           int32
 func SparseMatrixNNZ(s *Scope, sparseMatrix Output) Output {
 	return out(s.Add("SparseMatrixNNZ", []Arg{One(sparseMatrix)}, nil), 0)
 }
 
-// SparseMatrixOrderingAMD: Finds an order of rows and columns in which Cholesky factors stay sparse, by least degree.
+// SparseMatrixOrderingAMD finds an order of rows and columns in which Cholesky factors stay sparse, by least degree.
+//
+//	input   variant  []
+//	→
+//	output  int32
 func SparseMatrixOrderingAMD(s *Scope, input Output) Output {
 	return out(s.Add("SparseMatrixOrderingAMD", []Arg{One(input)}, nil), 0)
 }
 
-// SparseMatrixSparseCholesky: Computes the lower Cholesky factors of symmetric or Hermitian matrices in compressed rows, after a permutation of rows and columns.
+// SparseMatrixSparseCholesky computes the lower Cholesky factors of symmetric or Hermitian matrices in compressed rows, after a permutation of rows and columns.
+//
+//	input        variant  []
+//	permutation  int32
+//	→
+//	output       variant  []
+//
+// where
+//
+//	type_  float32, float64, complex64, complex128
 func SparseMatrixSparseCholesky(s *Scope, input Output, permutation Output, type_ tensor.DType) Output {
 	attrs := opdef.Attrs{"type": type_}
 	return out(s.Add("SparseMatrixSparseCholesky", []Arg{One(input), One(permutation)}, attrs), 0)
@@ -11659,7 +20583,16 @@ func SparseMatrixSparseMatMulAdjointB(value bool) SparseMatrixSparseMatMulAttr {
 	return func(a opdef.Attrs) { a["adjoint_b"] = value }
 }
 
-// SparseMatrixSparseMatMul: Multiplies matrices in compressed rows.
+// SparseMatrixSparseMatMul multiplies matrices in compressed rows.
+//
+//	a    variant  []
+//	b    variant  []
+//	→
+//	c    variant  []
+//
+// where
+//
+//	type_  float32, float64, complex64, complex128
 func SparseMatrixSparseMatMul(s *Scope, a Output, b Output, type_ tensor.DType, optional ...SparseMatrixSparseMatMulAttr) Output {
 	attrs := opdef.Attrs{"type": type_}
 	for _, set := range optional {
@@ -11676,7 +20609,15 @@ func SparseMatrixTransposeConjugate(value bool) SparseMatrixTransposeAttr {
 	return func(a opdef.Attrs) { a["conjugate"] = value }
 }
 
-// SparseMatrixTranspose: Transposes matrices in compressed rows.
+// SparseMatrixTranspose transposes matrices in compressed rows.
+//
+//	input   variant  []
+//	→
+//	output  variant  []
+//
+// where
+//
+//	type_  float32, float64, complex64, complex128
 func SparseMatrixTranspose(s *Scope, input Output, type_ tensor.DType, optional ...SparseMatrixTransposeAttr) Output {
 	attrs := opdef.Attrs{"type": type_}
 	for _, set := range optional {
@@ -11693,7 +20634,18 @@ func SparseReduceMaxKeepDims(value bool) SparseReduceMaxAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// SparseReduceMax: Takes the greatest of the elements of a sparse tensor over axes.
+// SparseReduceMax takes the greatest of the elements of a sparse tensor over axes.
+//
+//	inputIndices   int64
+//	inputValues    T
+//	inputShape     int64
+//	reductionAxes  int32
+//	→
+//	output         T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func SparseReduceMax(s *Scope, inputIndices Output, inputValues Output, inputShape Output, reductionAxes Output, optional ...SparseReduceMaxAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11710,7 +20662,20 @@ func SparseReduceMaxSparseKeepDims(value bool) SparseReduceMaxSparseAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// SparseReduceMaxSparse: Takes the greatest of the elements of a sparse tensor over axes, to a sparse tensor.
+// SparseReduceMaxSparse takes the greatest of the elements of a sparse tensor over axes, to a sparse tensor.
+//
+//	inputIndices   int64
+//	inputValues    T
+//	inputShape     int64
+//	reductionAxes  int32
+//	→
+//	outputIndices  int64
+//	outputValues   T
+//	outputShape    int64
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func SparseReduceMaxSparse(s *Scope, inputIndices Output, inputValues Output, inputShape Output, reductionAxes Output, optional ...SparseReduceMaxSparseAttr) (outputIndices Output, outputValues Output, outputShape Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11728,7 +20693,18 @@ func SparseReduceSumKeepDims(value bool) SparseReduceSumAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// SparseReduceSum: Adds up the elements of a sparse tensor over axes.
+// SparseReduceSum adds up the elements of a sparse tensor over axes.
+//
+//	inputIndices   int64
+//	inputValues    T
+//	inputShape     int64
+//	reductionAxes  int32
+//	→
+//	output         T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func SparseReduceSum(s *Scope, inputIndices Output, inputValues Output, inputShape Output, reductionAxes Output, optional ...SparseReduceSumAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11745,7 +20721,20 @@ func SparseReduceSumSparseKeepDims(value bool) SparseReduceSumSparseAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// SparseReduceSumSparse: Adds up the elements of a sparse tensor over axes, to a sparse tensor.
+// SparseReduceSumSparse adds up the elements of a sparse tensor over axes, to a sparse tensor.
+//
+//	inputIndices   int64
+//	inputValues    T
+//	inputShape     int64
+//	reductionAxes  int32
+//	→
+//	outputIndices  int64
+//	outputValues   T
+//	outputShape    int64
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func SparseReduceSumSparse(s *Scope, inputIndices Output, inputValues Output, inputShape Output, reductionAxes Output, optional ...SparseReduceSumSparseAttr) (outputIndices Output, outputValues Output, outputShape Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11755,13 +20744,31 @@ func SparseReduceSumSparse(s *Scope, inputIndices Output, inputValues Output, in
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// SparseReorder: Puts the elements of a sparse tensor into row-major order.
+// SparseReorder puts the elements of a sparse tensor into row-major order.
+//
+//	inputIndices   int64  [?,?]
+//	inputValues    T      [?]
+//	inputShape     int64  [?]
+//	→
+//	outputIndices  int64  shape of inputIndices
+//	outputValues   T      shape of inputValues
+//
+// where
+//
+//	T  any type
 func SparseReorder(s *Scope, inputIndices Output, inputValues Output, inputShape Output) (outputIndices Output, outputValues Output) {
 	node := s.Add("SparseReorder", []Arg{One(inputIndices), One(inputValues), One(inputShape)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// SparseReshape: Gives a sparse tensor another dense shape of as many elements.
+// SparseReshape gives a sparse tensor another dense shape of as many elements.
+//
+//	inputIndices   int64  [?,?]
+//	inputShape     int64  [?]
+//	newShape       int64  [?]
+//	→
+//	outputIndices  int64  [?,?]
+//	outputShape    int64  [?]
 func SparseReshape(s *Scope, inputIndices Output, inputShape Output, newShape Output) (outputIndices Output, outputShape Output) {
 	node := s.Add("SparseReshape", []Arg{One(inputIndices), One(inputShape), One(newShape)}, nil)
 	return out(node, 0), out(node, 1)
@@ -11776,6 +20783,18 @@ func SparseSegmentMeanSparseGradient(value bool) SparseSegmentMeanAttr {
 }
 
 // SparseSegmentMean: The mean of the rows of data that indices list, by segments of sorted ids.
+//
+//	data        T            […,?]
+//	indices     Tidx         [?]
+//	segmentIds  Tsegmentids  [?]
+//	→
+//	output      T
+//
+// where
+//
+//	T            bfloat16, float16, float32, float64
+//	Tidx         int32, int64
+//	Tsegmentids  int32, int64
 func SparseSegmentMean(s *Scope, data Output, indices Output, segmentIds Output, optional ...SparseSegmentMeanAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11785,11 +20804,38 @@ func SparseSegmentMean(s *Scope, data Output, indices Output, segmentIds Output,
 }
 
 // SparseSegmentMeanGrad: The gradient of SparseSegmentMean for its data, which has output_dim0 rows.
+//
+//	grad        T            […,?]
+//	indices     Tidx         [?]
+//	segmentIds  Tsegmentids  [?]
+//	outputDim0  int32        []
+//	→
+//	output      T
+//
+// where
+//
+//	T            bfloat16, float16, float32, float64
+//	Tidx         int32, int64
+//	Tsegmentids  int32, int64
 func SparseSegmentMeanGrad(s *Scope, grad Output, indices Output, segmentIds Output, outputDim0 Output) Output {
 	return out(s.Add("SparseSegmentMeanGrad", []Arg{One(grad), One(indices), One(segmentIds), One(outputDim0)}, nil), 0)
 }
 
 // SparseSegmentMeanGradV2: The gradient of SparseSegmentMean for its data: the rows that are not zero, and which they are.
+//
+//	grad                 T            […,?]
+//	indices              Tidx         [?]
+//	segmentIds           Tsegmentids  [?]
+//	denseOutputDim0      int32        []
+//	→
+//	output               T
+//	sortedUniqueIndices  Tidx         [?]
+//
+// where
+//
+//	T            bfloat16, float16, float32, float64
+//	Tidx         int32, int64
+//	Tsegmentids  int32, int64
 func SparseSegmentMeanGradV2(s *Scope, grad Output, indices Output, segmentIds Output, denseOutputDim0 Output) (output Output, sortedUniqueIndices Output) {
 	node := s.Add("SparseSegmentMeanGradV2", []Arg{One(grad), One(indices), One(segmentIds), One(denseOutputDim0)}, nil)
 	return out(node, 0), out(node, 1)
@@ -11804,6 +20850,20 @@ func SparseSegmentMeanWithNumSegmentsSparseGradient(value bool) SparseSegmentMea
 }
 
 // SparseSegmentMeanWithNumSegments: The mean of the rows of data that indices list, by segments of sorted ids, of which there are num_segments.
+//
+//	data         T             […,?]
+//	indices      Tidx          [?]
+//	segmentIds   Tsegmentids   [?]
+//	numSegments  Tnumsegments  []
+//	→
+//	output       T
+//
+// where
+//
+//	T             bfloat16, float16, float32, float64
+//	Tidx          int32, int64
+//	Tnumsegments  int32, int64
+//	Tsegmentids   int32, int64
 func SparseSegmentMeanWithNumSegments(s *Scope, data Output, indices Output, segmentIds Output, numSegments Output, optional ...SparseSegmentMeanWithNumSegmentsAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11820,7 +20880,19 @@ func SparseSegmentSqrtNSparseGradient(value bool) SparseSegmentSqrtNAttr {
 	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
 }
 
-// SparseSegmentSqrtN: Adds up the rows of data that indices list, by segments of sorted ids, and divides by the root of their number.
+// SparseSegmentSqrtN adds up the rows of data that indices list, by segments of sorted ids, and divides by the root of their number.
+//
+//	data        T            […,?]
+//	indices     Tidx         [?]
+//	segmentIds  Tsegmentids  [?]
+//	→
+//	output      T
+//
+// where
+//
+//	T            bfloat16, float16, float32, float64
+//	Tidx         int32, int64
+//	Tsegmentids  int32, int64
 func SparseSegmentSqrtN(s *Scope, data Output, indices Output, segmentIds Output, optional ...SparseSegmentSqrtNAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11830,11 +20902,38 @@ func SparseSegmentSqrtN(s *Scope, data Output, indices Output, segmentIds Output
 }
 
 // SparseSegmentSqrtNGrad: The gradient of SparseSegmentSqrtN for its data, which has output_dim0 rows.
+//
+//	grad        T            […,?]
+//	indices     Tidx         [?]
+//	segmentIds  Tsegmentids  [?]
+//	outputDim0  int32        []
+//	→
+//	output      T
+//
+// where
+//
+//	T            bfloat16, float16, float32, float64
+//	Tidx         int32, int64
+//	Tsegmentids  int32, int64
 func SparseSegmentSqrtNGrad(s *Scope, grad Output, indices Output, segmentIds Output, outputDim0 Output) Output {
 	return out(s.Add("SparseSegmentSqrtNGrad", []Arg{One(grad), One(indices), One(segmentIds), One(outputDim0)}, nil), 0)
 }
 
 // SparseSegmentSqrtNGradV2: The gradient of SparseSegmentSqrtN for its data: the rows that are not zero, and which they are.
+//
+//	grad                 T            […,?]
+//	indices              Tidx         [?]
+//	segmentIds           Tsegmentids  [?]
+//	denseOutputDim0      int32        []
+//	→
+//	output               T
+//	sortedUniqueIndices  Tidx         [?]
+//
+// where
+//
+//	T            bfloat16, float16, float32, float64
+//	Tidx         int32, int64
+//	Tsegmentids  int32, int64
 func SparseSegmentSqrtNGradV2(s *Scope, grad Output, indices Output, segmentIds Output, denseOutputDim0 Output) (output Output, sortedUniqueIndices Output) {
 	node := s.Add("SparseSegmentSqrtNGradV2", []Arg{One(grad), One(indices), One(segmentIds), One(denseOutputDim0)}, nil)
 	return out(node, 0), out(node, 1)
@@ -11848,7 +20947,21 @@ func SparseSegmentSqrtNWithNumSegmentsSparseGradient(value bool) SparseSegmentSq
 	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
 }
 
-// SparseSegmentSqrtNWithNumSegments: Adds up the rows of data that indices list, by segments of sorted ids, and divides by the root of their number, of which there are num_segments.
+// SparseSegmentSqrtNWithNumSegments adds up the rows of data that indices list, by segments of sorted ids, and divides by the root of their number, of which there are num_segments.
+//
+//	data         T             […,?]
+//	indices      Tidx          [?]
+//	segmentIds   Tsegmentids   [?]
+//	numSegments  Tnumsegments  []
+//	→
+//	output       T
+//
+// where
+//
+//	T             bfloat16, float16, float32, float64
+//	Tidx          int32, int64
+//	Tnumsegments  int32, int64
+//	Tsegmentids   int32, int64
 func SparseSegmentSqrtNWithNumSegments(s *Scope, data Output, indices Output, segmentIds Output, numSegments Output, optional ...SparseSegmentSqrtNWithNumSegmentsAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11865,7 +20978,19 @@ func SparseSegmentSumSparseGradient(value bool) SparseSegmentSumAttr {
 	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
 }
 
-// SparseSegmentSum: Adds up the rows of data that indices list, by segments of sorted ids.
+// SparseSegmentSum adds up the rows of data that indices list, by segments of sorted ids.
+//
+//	data        T            […,?]
+//	indices     Tidx         [?]
+//	segmentIds  Tsegmentids  [?]
+//	→
+//	output      T
+//
+// where
+//
+//	T            float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
+//	Tidx         int32, int64
+//	Tsegmentids  int32, int64
 func SparseSegmentSum(s *Scope, data Output, indices Output, segmentIds Output, optional ...SparseSegmentSumAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11875,11 +21000,38 @@ func SparseSegmentSum(s *Scope, data Output, indices Output, segmentIds Output, 
 }
 
 // SparseSegmentSumGrad: The gradient of SparseSegmentSum for its data, which has output_dim0 rows.
+//
+//	grad        T            […,?]
+//	indices     Tidx         [?]
+//	segmentIds  Tsegmentids  [?]
+//	outputDim0  int32        []
+//	→
+//	output      T
+//
+// where
+//
+//	T            bfloat16, float16, float32, float64
+//	Tidx         int32, int64
+//	Tsegmentids  int32, int64
 func SparseSegmentSumGrad(s *Scope, grad Output, indices Output, segmentIds Output, outputDim0 Output) Output {
 	return out(s.Add("SparseSegmentSumGrad", []Arg{One(grad), One(indices), One(segmentIds), One(outputDim0)}, nil), 0)
 }
 
 // SparseSegmentSumGradV2: The gradient of SparseSegmentSum for its data: the rows that are not zero, and which they are.
+//
+//	grad                 T            […,?]
+//	indices              Tidx         [?]
+//	segmentIds           Tsegmentids  [?]
+//	denseOutputDim0      int32        []
+//	→
+//	output               T
+//	sortedUniqueIndices  Tidx         [?]
+//
+// where
+//
+//	T            bfloat16, float16, float32, float64
+//	Tidx         int32, int64
+//	Tsegmentids  int32, int64
 func SparseSegmentSumGradV2(s *Scope, grad Output, indices Output, segmentIds Output, denseOutputDim0 Output) (output Output, sortedUniqueIndices Output) {
 	node := s.Add("SparseSegmentSumGradV2", []Arg{One(grad), One(indices), One(segmentIds), One(denseOutputDim0)}, nil)
 	return out(node, 0), out(node, 1)
@@ -11893,7 +21045,21 @@ func SparseSegmentSumWithNumSegmentsSparseGradient(value bool) SparseSegmentSumW
 	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
 }
 
-// SparseSegmentSumWithNumSegments: Adds up the rows of data that indices list, by segments of sorted ids, of which there are num_segments.
+// SparseSegmentSumWithNumSegments adds up the rows of data that indices list, by segments of sorted ids, of which there are num_segments.
+//
+//	data         T             […,?]
+//	indices      Tidx          [?]
+//	segmentIds   Tsegmentids   [?]
+//	numSegments  Tnumsegments  []
+//	→
+//	output       T
+//
+// where
+//
+//	T             float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
+//	Tidx          int32, int64
+//	Tnumsegments  int32, int64
+//	Tsegmentids   int32, int64
 func SparseSegmentSumWithNumSegments(s *Scope, data Output, indices Output, segmentIds Output, numSegments Output, optional ...SparseSegmentSumWithNumSegmentsAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11902,48 +21068,148 @@ func SparseSegmentSumWithNumSegments(s *Scope, data Output, indices Output, segm
 	return out(s.Add("SparseSegmentSumWithNumSegments", []Arg{One(data), One(indices), One(segmentIds), One(numSegments)}, attrs), 0)
 }
 
-// SparseSlice: Takes a block of a sparse tensor, cut off where it reaches beyond the dense shape.
+// SparseSlice takes a block of a sparse tensor, cut off where it reaches beyond the dense shape.
+//
+//	indices        int64
+//	values         T
+//	shape          int64
+//	start          int64
+//	size           int64
+//	→
+//	outputIndices  int64  [?,?]
+//	outputValues   T      [?]
+//	outputShape    int64  shape of shape
+//
+// where
+//
+//	T  any type
 func SparseSlice(s *Scope, indices Output, values Output, shape Output, start Output, size Output) (outputIndices Output, outputValues Output, outputShape Output) {
 	node := s.Add("SparseSlice", []Arg{One(indices), One(values), One(shape), One(start), One(size)}, nil)
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// SparseSliceGrad: Computes the gradient of SparseSlice with respect to the values.
+// SparseSliceGrad computes the gradient of SparseSlice with respect to the values.
+//
+//	backpropValGrad  T
+//	inputIndices     int64  [?,?]
+//	inputStart       int64
+//	outputIndices    int64
+//	→
+//	valGrad          T      [?]
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func SparseSliceGrad(s *Scope, backpropValGrad Output, inputIndices Output, inputStart Output, outputIndices Output) Output {
 	return out(s.Add("SparseSliceGrad", []Arg{One(backpropValGrad), One(inputIndices), One(inputStart), One(outputIndices)}, nil), 0)
 }
 
-// SparseSoftmax: Computes the softmax of the elements in each row of the last dimension.
+// SparseSoftmax computes the softmax of the elements in each row of the last dimension.
+//
+//	spIndices  int64  [?,?]
+//	spValues   T      [?]
+//	spShape    int64  [?]
+//	→
+//	output     T      shape of spValues
+//
+// where
+//
+//	T  float16, float32, float64
 func SparseSoftmax(s *Scope, spIndices Output, spValues Output, spShape Output) Output {
 	return out(s.Add("SparseSoftmax", []Arg{One(spIndices), One(spValues), One(spShape)}, nil), 0)
 }
 
-// SparseSoftmaxCrossEntropyWithLogits: Computes the cross entropy of softmax(features) and labels, a class per row, and its gradient by the features.
+// SparseSoftmaxCrossEntropyWithLogits computes the cross entropy of softmax(features) and labels, a class per row, and its gradient by the features.
+//
+//	features  T        [?,?]
+//	labels    Tlabels  [?]
+//	→
+//	loss      T        [?]
+//	backprop  T        [?,?]
+//
+// where
+//
+//	T        float16, bfloat16, float32, float64
+//	Tlabels  int32, int64
 func SparseSoftmaxCrossEntropyWithLogits(s *Scope, features Output, labels Output) (loss Output, backprop Output) {
 	node := s.Add("SparseSoftmaxCrossEntropyWithLogits", []Arg{One(features), One(labels)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// SparseSparseMaximum: Takes the greater of the elements of two sparse tensors; missing ones are zero.
+// SparseSparseMaximum takes the greater of the elements of two sparse tensors; missing ones are zero.
+//
+//	aIndices       int64  [?,?]
+//	aValues        T      [?]
+//	aShape         int64  [?]
+//	bIndices       int64  [?,?]
+//	bValues        T      [?]
+//	bShape         int64  [?]
+//	→
+//	outputIndices  int64  [?,?]
+//	outputValues   T      [?]
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func SparseSparseMaximum(s *Scope, aIndices Output, aValues Output, aShape Output, bIndices Output, bValues Output, bShape Output) (outputIndices Output, outputValues Output) {
 	node := s.Add("SparseSparseMaximum", []Arg{One(aIndices), One(aValues), One(aShape), One(bIndices), One(bValues), One(bShape)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// SparseSparseMinimum: Takes the smaller of the elements of two sparse tensors; missing ones are zero.
+// SparseSparseMinimum takes the smaller of the elements of two sparse tensors; missing ones are zero.
+//
+//	aIndices       int64  [?,?]
+//	aValues        T      [?]
+//	aShape         int64  [?]
+//	bIndices       int64  [?,?]
+//	bValues        T      [?]
+//	bShape         int64  [?]
+//	→
+//	outputIndices  int64  [?,?]
+//	outputValues   T      [?]
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
 func SparseSparseMinimum(s *Scope, aIndices Output, aValues Output, aShape Output, bIndices Output, bValues Output, bShape Output) (outputIndices Output, outputValues Output) {
 	node := s.Add("SparseSparseMinimum", []Arg{One(aIndices), One(aValues), One(aShape), One(bIndices), One(bValues), One(bShape)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// SparseSplit: Cuts a sparse tensor along a dimension; the first parts are larger by one where it does not divide evenly.
+// SparseSplit cuts a sparse tensor along a dimension; the first parts are larger by one where it does not divide evenly.
+//
+//	splitDim       int64
+//	indices        int64
+//	values         T
+//	shape          int64
+//	→
+//	outputIndices  numSplit tensors of int64
+//	outputValues   numSplit tensors of T
+//	outputShape    numSplit tensors of int64
+//
+// where
+//
+//	numSplit  int, at least 1
+//	T         any type
 func SparseSplit(s *Scope, splitDim Output, indices Output, values Output, shape Output, numSplit int64) (outputIndices []Output, outputValues []Output, outputShape []Output) {
 	attrs := opdef.Attrs{"num_split": numSplit}
 	node := s.Add("SparseSplit", []Arg{One(splitDim), One(indices), One(values), One(shape)}, attrs)
 	return outArg(node, "output_indices"), outArg(node, "output_values"), outArg(node, "output_shape")
 }
 
-// SparseTensorDenseAdd: Adds the elements of a sparse tensor to a dense one.
+// SparseTensorDenseAdd adds the elements of a sparse tensor to a dense one.
+//
+//	aIndices  Tindices
+//	aValues   T
+//	aShape    Tindices
+//	b         T
+//	→
+//	output    T  shape of b
+//
+// where
+//
+//	T         float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices  int32, int64
 func SparseTensorDenseAdd(s *Scope, aIndices Output, aValues Output, aShape Output, b Output) Output {
 	return out(s.Add("SparseTensorDenseAdd", []Arg{One(aIndices), One(aValues), One(aShape), One(b)}, nil), 0)
 }
@@ -11961,7 +21227,19 @@ func SparseTensorDenseMatMulAdjointB(value bool) SparseTensorDenseMatMulAttr {
 	return func(a opdef.Attrs) { a["adjoint_b"] = value }
 }
 
-// SparseTensorDenseMatMul: Multiplies a sparse matrix by a dense one.
+// SparseTensorDenseMatMul multiplies a sparse matrix by a dense one.
+//
+//	aIndices  Tindices  [?,?]
+//	aValues   T         [?]
+//	aShape    int64     [?]
+//	b         T         [?,?]
+//	→
+//	product   T         [?,?]
+//
+// where
+//
+//	T         any type
+//	Tindices  int32, int64
 func SparseTensorDenseMatMul(s *Scope, aIndices Output, aValues Output, aShape Output, b Output, optional ...SparseTensorDenseMatMulAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -11970,12 +21248,32 @@ func SparseTensorDenseMatMul(s *Scope, aIndices Output, aValues Output, aShape O
 	return out(s.Add("SparseTensorDenseMatMul", []Arg{One(aIndices), One(aValues), One(aShape), One(b)}, attrs), 0)
 }
 
-// SparseTensorSliceDataset: Makes a dataset of the rows of a sparse tensor: their indices, values and shape.
+// SparseTensorSliceDataset makes a dataset of the rows of a sparse tensor: their indices, values and shape.
+//
+//	indices     int64
+//	values      Tvalues
+//	denseShape  int64
+//	→
+//	handle      variant  []
+//
+// where
+//
+//	Tvalues  any type
 func SparseTensorSliceDataset(s *Scope, indices Output, values Output, denseShape Output) Output {
 	return out(s.Add("SparseTensorSliceDataset", []Arg{One(indices), One(values), One(denseShape)}, nil), 0)
 }
 
-// SparseTensorToCSRSparseMatrix: Converts a sparse tensor, whose indices are in order, to matrices in compressed rows.
+// SparseTensorToCSRSparseMatrix converts a sparse tensor, whose indices are in order, to matrices in compressed rows.
+//
+//	indices       int64
+//	values        T
+//	denseShape    int64
+//	→
+//	sparseMatrix  variant
+//
+// where
+//
+//	T  float32, float64, complex64, complex128
 func SparseTensorToCSRSparseMatrix(s *Scope, indices Output, values Output, denseShape Output) Output {
 	return out(s.Add("SparseTensorToCSRSparseMatrix", []Arg{One(indices), One(values), One(denseShape)}, nil), 0)
 }
@@ -11988,7 +21286,19 @@ func SparseToDenseValidateIndices(value bool) SparseToDenseAttr {
 	return func(a opdef.Attrs) { a["validate_indices"] = value }
 }
 
-// SparseToDense: Makes a dense tensor of a sparse one, with a default for the missing elements.
+// SparseToDense makes a dense tensor of a sparse one, with a default for the missing elements.
+//
+//	sparseIndices  Tindices
+//	outputShape    Tindices  [?]
+//	sparseValues   T
+//	defaultValue   T
+//	→
+//	dense          T
+//
+// where
+//
+//	T         any type
+//	Tindices  int32, int64
 func SparseToDense(s *Scope, sparseIndices Output, outputShape Output, sparseValues Output, defaultValue Output, optional ...SparseToDenseAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12005,7 +21315,23 @@ func SparseToSparseSetOperationValidateIndices(value bool) SparseToSparseSetOper
 	return func(a opdef.Attrs) { a["validate_indices"] = value }
 }
 
-// SparseToSparseSetOperation: Combines the sets in the last dimension of two sparse tensors.
+// SparseToSparseSetOperation combines the sets in the last dimension of two sparse tensors.
+//
+//	set1Indices    int64  [?,?]
+//	set1Values     T      [?]
+//	set1Shape      int64  [?]
+//	set2Indices    int64  [?,?]
+//	set2Values     T      [?]
+//	set2Shape      int64  [?]
+//	→
+//	resultIndices  int64  [?,?]
+//	resultValues   T      [?]
+//	resultShape    int64  [?]
+//
+// where
+//
+//	setOperation  string
+//	T             int8, int16, int32, int64, uint8, uint16, string
 func SparseToSparseSetOperation(s *Scope, set1Indices Output, set1Values Output, set1Shape Output, set2Indices Output, set2Values Output, set2Shape Output, setOperation string, optional ...SparseToSparseSetOperationAttr) (resultIndices Output, resultValues Output, resultShape Output) {
 	attrs := opdef.Attrs{"set_operation": setOperation}
 	for _, set := range optional {
@@ -12016,38 +21342,102 @@ func SparseToSparseSetOperation(s *Scope, set1Indices Output, set1Values Output,
 }
 
 // Spence: Spence's integral, the dilogarithm of 1-x.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64
 func Spence(s *Scope, x Output) Output {
 	return out(s.Add("Spence", []Arg{One(x)}, nil), 0)
 }
 
-// Split: Cuts a tensor into num_split equal pieces along one dimension.
+// Split cuts a tensor into num_split equal pieces along one dimension.
+//
+//	splitDim  int32
+//	value     T
+//	→
+//	output    numSplit tensors of T
+//
+// where
+//
+//	numSplit  int, at least 1
+//	T         any type
 func Split(s *Scope, splitDim Output, value Output, numSplit int64) []Output {
 	attrs := opdef.Attrs{"num_split": numSplit}
 	return outArg(s.Add("Split", []Arg{One(splitDim), One(value)}, attrs), "output")
 }
 
-// SplitV: Cuts a tensor into pieces of the given sizes along one dimension; one size may be -1 for the rest.
+// SplitV cuts a tensor into pieces of the given sizes along one dimension; one size may be -1 for the rest.
+//
+//	value       T
+//	sizeSplits  Tlen
+//	splitDim    int32
+//	→
+//	output      numSplit tensors of T
+//
+// where
+//
+//	numSplit  int, at least 1
+//	T         any type
+//	Tlen      int8, int32, int64
 func SplitV(s *Scope, value Output, sizeSplits Output, splitDim Output, numSplit int64) []Output {
 	attrs := opdef.Attrs{"num_split": numSplit}
 	return outArg(s.Add("SplitV", []Arg{One(value), One(sizeSplits), One(splitDim)}, attrs), "output")
 }
 
 // Sqrt: The square root of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Sqrt(s *Scope, x Output) Output {
 	return out(s.Add("Sqrt", []Arg{One(x)}, nil), 0)
 }
 
 // SqrtGrad: Gradient of Sqrt: dy/(2y), and 0 where dy is.
+//
+//	y    T
+//	dy   T
+//	→
+//	z    T  shape of y
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func SqrtGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("SqrtGrad", []Arg{One(y), One(dy)}, nil), 0)
 }
 
 // Square: The square of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128
 func Square(s *Scope, x Output) Output {
 	return out(s.Add("Square", []Arg{One(x)}, nil), 0)
 }
 
-// SquaredDifference: Squares the difference of x and y; for complex types, multiplies it by its conjugate.
+// SquaredDifference squares the difference of x and y; for complex types, multiplies it by its conjugate.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, int32, int64, complex64, complex128
 func SquaredDifference(s *Scope, x Output, y Output) Output {
 	return out(s.Add("SquaredDifference", []Arg{One(x), One(y)}, nil), 0)
 }
@@ -12060,7 +21450,15 @@ func SqueezeSqueezeDims(value []int64) SqueezeAttr {
 	return func(a opdef.Attrs) { a["squeeze_dims"] = value }
 }
 
-// Squeeze: Removes the given dimensions, which must have size 1, or all dimensions of size 1.
+// Squeeze removes the given dimensions, which must have size 1, or all dimensions of size 1.
+//
+//	input   T
+//	→
+//	output  T
+//
+// where
+//
+//	T  any type
 func Squeeze(s *Scope, input Output, optional ...SqueezeAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12077,7 +21475,13 @@ func StackStackName(value string) StackAttr {
 	return func(a opdef.Attrs) { a["stack_name"] = value }
 }
 
-// Stack: Makes a stack of tensors, which goes with its step.
+// Stack makes a stack of tensors, which goes with its step.
+//
+//	handle  variable of string  [2]
+//
+// where
+//
+//	elemType  any type
 func Stack(s *Scope, elemType tensor.DType, optional ...StackAttr) Output {
 	attrs := opdef.Attrs{"elem_type": elemType}
 	for _, set := range optional {
@@ -12086,23 +21490,43 @@ func Stack(s *Scope, elemType tensor.DType, optional ...StackAttr) Output {
 	return out(s.Add("Stack", nil, attrs), 0)
 }
 
-// StackClose: Drops the tensors of a stack, which cannot be used any more.
+// StackClose drops the tensors of a stack, which cannot be used any more.
+//
+//	handle  variable of string  [?]
 func StackClose(s *Scope, handle Output) *graph.Node {
 	return s.Add("StackClose", []Arg{One(handle)}, nil)
 }
 
-// StackCloseV2: Drops the tensors of a stack, which cannot be used any more.
+// StackCloseV2 drops the tensors of a stack, which cannot be used any more.
+//
+//	handle  resource  [?]
 func StackCloseV2(s *Scope, handle Output) *graph.Node {
 	return s.Add("StackCloseV2", []Arg{One(handle)}, nil)
 }
 
-// StackPop: Takes the tensor from a stack that was put on it last.
+// StackPop takes the tensor from a stack that was put on it last.
+//
+//	handle  variable of string
+//	→
+//	elem    elemType
+//
+// where
+//
+//	elemType  any type
 func StackPop(s *Scope, handle Output, elemType tensor.DType) Output {
 	attrs := opdef.Attrs{"elem_type": elemType}
 	return out(s.Add("StackPop", []Arg{One(handle)}, attrs), 0)
 }
 
-// StackPopV2: Takes the tensor from a stack that was put on it last.
+// StackPopV2 takes the tensor from a stack that was put on it last.
+//
+//	handle  resource
+//	→
+//	elem    elemType
+//
+// where
+//
+//	elemType  any type
 func StackPopV2(s *Scope, handle Output, elemType tensor.DType) Output {
 	attrs := opdef.Attrs{"elem_type": elemType}
 	return out(s.Add("StackPopV2", []Arg{One(handle)}, attrs), 0)
@@ -12116,7 +21540,16 @@ func StackPushSwapMemory(value bool) StackPushAttr {
 	return func(a opdef.Attrs) { a["swap_memory"] = value }
 }
 
-// StackPush: Puts a tensor on a stack and passes it on.
+// StackPush puts a tensor on a stack and passes it on.
+//
+//	handle  variable of string
+//	elem    T
+//	→
+//	output  T  shape of elem
+//
+// where
+//
+//	T  any type
 func StackPush(s *Scope, handle Output, elem Output, optional ...StackPushAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12133,7 +21566,16 @@ func StackPushV2SwapMemory(value bool) StackPushV2Attr {
 	return func(a opdef.Attrs) { a["swap_memory"] = value }
 }
 
-// StackPushV2: Puts a tensor on a stack and passes it on.
+// StackPushV2 puts a tensor on a stack and passes it on.
+//
+//	handle  resource
+//	elem    T
+//	→
+//	output  T  shape of elem
+//
+// where
+//
+//	T  any type
 func StackPushV2(s *Scope, handle Output, elem Output, optional ...StackPushV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12150,7 +21592,15 @@ func StackV2StackName(value string) StackV2Attr {
 	return func(a opdef.Attrs) { a["stack_name"] = value }
 }
 
-// StackV2: Makes a stack of tensors, which goes with its step.
+// StackV2 makes a stack of tensors, which goes with its step.
+//
+//	maxSize  int32
+//	→
+//	handle   resource  [2]
+//
+// where
+//
+//	elemType  any type
 func StackV2(s *Scope, maxSize Output, elemType tensor.DType, optional ...StackV2Attr) Output {
 	attrs := opdef.Attrs{"elem_type": elemType}
 	for _, set := range optional {
@@ -12182,7 +21632,13 @@ func StageSharedName(value string) StageAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// Stage: Adds an element, of which the inputs are the components, to a staging area. It waits while there is no room.
+// Stage adds an element, of which the inputs are the components, to a staging area. It waits while there is no room.
+//
+//	values  tensors of the types dtypes
+//
+// where
+//
+//	dtypes  any type, at least 1 of them
 func Stage(s *Scope, values []Output, optional ...StageAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12214,7 +21670,11 @@ func StageClearSharedName(value string) StageClearAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// StageClear: Removes all elements from a staging area.
+// StageClear removes all elements from a staging area.
+//
+// where
+//
+//	dtypes  any type
 func StageClear(s *Scope, dtypes []tensor.DType, optional ...StageClearAttr) *graph.Node {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -12246,7 +21706,15 @@ func StagePeekSharedName(value string) StagePeekAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// StagePeek: Gives the element at a position in a staging area, which stays there. It waits while there is none.
+// StagePeek gives the element at a position in a staging area, which stays there. It waits while there is none.
+//
+//	index   int32
+//	→
+//	values  tensors of the types dtypes
+//
+// where
+//
+//	dtypes  any type, at least 1 of them
 func StagePeek(s *Scope, index Output, dtypes []tensor.DType, optional ...StagePeekAttr) []Output {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -12278,7 +21746,13 @@ func StageSizeSharedName(value string) StageSizeAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// StageSize: Counts the elements in a staging area.
+// StageSize counts the elements in a staging area.
+//
+//	size  int32
+//
+// where
+//
+//	dtypes  any type
 func StageSize(s *Scope, dtypes []tensor.DType, optional ...StageSizeAttr) Output {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -12305,7 +21779,17 @@ func StatefulPartitionedCallExecutorType(value string) StatefulPartitionedCallAt
 	return func(a opdef.Attrs) { a["executor_type"] = value }
 }
 
-// StatefulPartitionedCall: Calls the function f.
+// StatefulPartitionedCall calls the function f.
+//
+//	args    tensors of the types Tin
+//	→
+//	output  tensors of the types tout
+//
+// where
+//
+//	Tin   any type, at least 0 of them
+//	tout  any type, at least 0 of them
+//	f     func
 func StatefulPartitionedCall(s *Scope, args []Output, tout []tensor.DType, f opdef.Func, optional ...StatefulPartitionedCallAttr) []Output {
 	attrs := opdef.Attrs{"Tout": tout, "f": f}
 	for _, set := range optional {
@@ -12322,7 +21806,21 @@ func StatefulRandomBinomialDtype(value tensor.DType) StatefulRandomBinomialAttr 
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatefulRandomBinomial: Draws how many of counts trials succeed, each with probability probs (by inversion where few do, Hörmann's BTRS otherwise).
+// StatefulRandomBinomial draws how many of counts trials succeed, each with probability probs (by inversion where few do, Hörmann's BTRS otherwise).
+//
+//	resource   resource
+//	algorithm  int64
+//	shape      S  [?]
+//	counts     T
+//	probs      T
+//	→
+//	output     dtype
+//
+// where
+//
+//	S      int32, int64
+//	T      float16, float32, float64, int32, int64
+//	dtype  float16, float32, float64, int32, int64
 func StatefulRandomBinomial(s *Scope, resource Output, algorithm Output, shape Output, counts Output, probs Output, optional ...StatefulRandomBinomialAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12339,7 +21837,16 @@ func StatefulStandardNormalDtype(value tensor.DType) StatefulStandardNormalAttr 
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatefulStandardNormal: Draws numbers from the standard normal distribution, with a generator that a variable holds.
+// StatefulStandardNormal draws numbers from the standard normal distribution, with a generator that a variable holds.
+//
+//	resource  resource
+//	shape     shape_dtype  [?]
+//	→
+//	output    dtype
+//
+// where
+//
+//	shape_dtype  any type
 func StatefulStandardNormal(s *Scope, resource Output, shape Output, optional ...StatefulStandardNormalAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12356,7 +21863,17 @@ func StatefulStandardNormalV2Dtype(value tensor.DType) StatefulStandardNormalV2A
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatefulStandardNormalV2: Draws numbers from the normal distribution with mean 0 and deviation 1. The generator is given by inputs.
+// StatefulStandardNormalV2 draws numbers from the normal distribution with mean 0 and deviation 1. The generator is given by inputs.
+//
+//	resource   resource
+//	algorithm  int64        []
+//	shape      shape_dtype  [?]
+//	→
+//	output     dtype
+//
+// where
+//
+//	shape_dtype  any type
 func StatefulStandardNormalV2(s *Scope, resource Output, algorithm Output, shape Output, optional ...StatefulStandardNormalV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12373,7 +21890,17 @@ func StatefulTruncatedNormalDtype(value tensor.DType) StatefulTruncatedNormalAtt
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatefulTruncatedNormal: Draws numbers from the standard normal distribution, again where one is beyond two deviations. The generator is given by inputs.
+// StatefulTruncatedNormal draws numbers from the standard normal distribution, again where one is beyond two deviations. The generator is given by inputs.
+//
+//	resource   resource
+//	algorithm  int64        []
+//	shape      shape_dtype  [?]
+//	→
+//	output     dtype
+//
+// where
+//
+//	shape_dtype  any type
 func StatefulTruncatedNormal(s *Scope, resource Output, algorithm Output, shape Output, optional ...StatefulTruncatedNormalAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12390,7 +21917,17 @@ func StatefulUniformDtype(value tensor.DType) StatefulUniformAttr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatefulUniform: Draws numbers uniformly distributed over [0, 1). The generator is given by inputs.
+// StatefulUniform draws numbers uniformly distributed over [0, 1). The generator is given by inputs.
+//
+//	resource   resource
+//	algorithm  int64        []
+//	shape      shape_dtype  [?]
+//	→
+//	output     dtype
+//
+// where
+//
+//	shape_dtype  any type
 func StatefulUniform(s *Scope, resource Output, algorithm Output, shape Output, optional ...StatefulUniformAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12407,7 +21944,17 @@ func StatefulUniformFullIntDtype(value tensor.DType) StatefulUniformFullIntAttr 
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatefulUniformFullInt: Draws integers uniformly distributed over all values of their type. The generator is given by inputs.
+// StatefulUniformFullInt draws integers uniformly distributed over all values of their type. The generator is given by inputs.
+//
+//	resource   resource
+//	algorithm  int64        []
+//	shape      shape_dtype  [?]
+//	→
+//	output     dtype
+//
+// where
+//
+//	shape_dtype  any type
 func StatefulUniformFullInt(s *Scope, resource Output, algorithm Output, shape Output, optional ...StatefulUniformFullIntAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12416,7 +21963,20 @@ func StatefulUniformFullInt(s *Scope, resource Output, algorithm Output, shape O
 	return out(s.Add("StatefulUniformFullInt", []Arg{One(resource), One(algorithm), One(shape)}, attrs), 0)
 }
 
-// StatefulUniformInt: Draws integers uniformly distributed over [minval, maxval). The generator is given by inputs.
+// StatefulUniformInt draws integers uniformly distributed over [minval, maxval). The generator is given by inputs.
+//
+//	resource   resource
+//	algorithm  int64        []
+//	shape      shape_dtype  [?]
+//	minval     dtype        []
+//	maxval     dtype        []
+//	→
+//	output     dtype
+//
+// where
+//
+//	dtype        any type
+//	shape_dtype  any type
 func StatefulUniformInt(s *Scope, resource Output, algorithm Output, shape Output, minval Output, maxval Output) Output {
 	return out(s.Add("StatefulUniformInt", []Arg{One(resource), One(algorithm), One(shape), One(minval), One(maxval)}, nil), 0)
 }
@@ -12429,7 +21989,18 @@ func StatelessCaseOutputShapes(value []tensor.PartialShape) StatelessCaseAttr {
 	return func(a opdef.Attrs) { a["output_shapes"] = value }
 }
 
-// StatelessCase: Calls the branch of the given index, or the last one if there is none. They have no effects.
+// StatelessCase calls the branch of the given index, or the last one if there is none. They have no effects.
+//
+//	branchIndex  int32
+//	input        tensors of the types Tin
+//	→
+//	output       tensors of the types tout
+//
+// where
+//
+//	Tin       any type, at least 0 of them
+//	tout      any type, at least 0 of them
+//	branches  list(func), at least 1 of them
 func StatelessCase(s *Scope, branchIndex Output, input []Output, tout []tensor.DType, branches []opdef.Func, optional ...StatelessCaseAttr) []Output {
 	attrs := opdef.Attrs{"Tout": tout, "branches": branches}
 	for _, set := range optional {
@@ -12446,7 +22017,20 @@ func StatelessIfOutputShapes(value []tensor.PartialShape) StatelessIfAttr {
 	return func(a opdef.Attrs) { a["output_shapes"] = value }
 }
 
-// StatelessIf: Calls then_branch if cond holds and else_branch otherwise. They have no effects.
+// StatelessIf calls then_branch if cond holds and else_branch otherwise. They have no effects.
+//
+//	cond    Tcond
+//	input   tensors of the types Tin
+//	→
+//	output  tensors of the types tout
+//
+// where
+//
+//	Tcond       any type
+//	Tin         any type, at least 0 of them
+//	tout        any type, at least 0 of them
+//	thenBranch  func
+//	elseBranch  func
 func StatelessIf(s *Scope, cond Output, input []Output, tout []tensor.DType, thenBranch opdef.Func, elseBranch opdef.Func, optional ...StatelessIfAttr) []Output {
 	attrs := opdef.Attrs{"Tout": tout, "then_branch": thenBranch, "else_branch": elseBranch}
 	for _, set := range optional {
@@ -12463,7 +22047,19 @@ func StatelessMultinomialOutputDtype(value tensor.DType) StatelessMultinomialAtt
 	return func(a opdef.Attrs) { a["output_dtype"] = value }
 }
 
-// StatelessMultinomial: Draws classes with probabilities whose logarithms, up to a constant per row, are the logits. The generator is given by inputs.
+// StatelessMultinomial draws classes with probabilities whose logarithms, up to a constant per row, are the logits. The generator is given by inputs.
+//
+//	logits      T             [?,?]
+//	numSamples  int32         []
+//	seed        Tseed         [?]
+//	→
+//	output      output_dtype  [?,?]
+//
+// where
+//
+//	T             float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
+//	Tseed         int32, int64
+//	output_dtype  int32, int64
 func StatelessMultinomial(s *Scope, logits Output, numSamples Output, seed Output, optional ...StatelessMultinomialAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12472,7 +22068,22 @@ func StatelessMultinomial(s *Scope, logits Output, numSamples Output, seed Outpu
 	return out(s.Add("StatelessMultinomial", []Arg{One(logits), One(numSamples), One(seed)}, attrs), 0)
 }
 
-// StatelessParameterizedTruncatedNormal: Draws numbers from normal distributions of given means and deviations, cut to the intervals from minvals to maxvals. The generator is given by inputs.
+// StatelessParameterizedTruncatedNormal draws numbers from normal distributions of given means and deviations, cut to the intervals from minvals to maxvals. The generator is given by inputs.
+//
+//	shape    S      [?]
+//	seed     Tseed  [?]
+//	means    dtype
+//	stddevs  dtype
+//	minvals  dtype
+//	maxvals  dtype
+//	→
+//	output   dtype
+//
+// where
+//
+//	S      int32, int64
+//	Tseed  int32, int64
+//	dtype  float16, float32, float64
 func StatelessParameterizedTruncatedNormal(s *Scope, shape Output, seed Output, means Output, stddevs Output, minvals Output, maxvals Output) Output {
 	return out(s.Add("StatelessParameterizedTruncatedNormal", []Arg{One(shape), One(seed), One(means), One(stddevs), One(minvals), One(maxvals)}, nil), 0)
 }
@@ -12485,7 +22096,21 @@ func StatelessRandomBinomialDtype(value tensor.DType) StatelessRandomBinomialAtt
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessRandomBinomial: Draws how many of counts trials succeed, each with probability probs (by inversion where few do, Hörmann's BTRS otherwise).
+// StatelessRandomBinomial draws how many of counts trials succeed, each with probability probs (by inversion where few do, Hörmann's BTRS otherwise).
+//
+//	shape   S      [?]
+//	seed    Tseed  [?]
+//	counts  T
+//	probs   T
+//	→
+//	output  dtype
+//
+// where
+//
+//	S      int32, int64
+//	Tseed  int32, int64
+//	T      float16, float32, float64, int32, int64
+//	dtype  float16, float32, float64, int32, int64
 func StatelessRandomBinomial(s *Scope, shape Output, seed Output, counts Output, probs Output, optional ...StatelessRandomBinomialAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12494,28 +22119,74 @@ func StatelessRandomBinomial(s *Scope, shape Output, seed Output, counts Output,
 	return out(s.Add("StatelessRandomBinomial", []Arg{One(shape), One(seed), One(counts), One(probs)}, attrs), 0)
 }
 
-// StatelessRandomGammaV2: Draws numbers from the gamma distributions of scale 1 whose shapes alpha gives (Marsaglia and Tsang, 2000).
+// StatelessRandomGammaV2 draws numbers from the gamma distributions of scale 1 whose shapes alpha gives (Marsaglia and Tsang, 2000).
+//
+//	shape   T      [?]
+//	seed    Tseed  [?]
+//	alpha   dtype
+//	→
+//	output  dtype
+//
+// where
+//
+//	dtype  float16, float32, float64
+//	T      int32, int64
+//	Tseed  int32, int64
 func StatelessRandomGammaV2(s *Scope, shape Output, seed Output, alpha Output) Output {
 	return out(s.Add("StatelessRandomGammaV2", []Arg{One(shape), One(seed), One(alpha)}, nil), 0)
 }
 
-// StatelessRandomGammaV3: Draws numbers from the gamma distributions of scale 1 whose shapes alpha gives (Marsaglia and Tsang, 2000).
+// StatelessRandomGammaV3 draws numbers from the gamma distributions of scale 1 whose shapes alpha gives (Marsaglia and Tsang, 2000).
+//
+//	shape    shape_dtype  [?]
+//	key      uint64       [?]
+//	counter  uint64       [?]
+//	alg      int32        []
+//	alpha    dtype
+//	→
+//	output   dtype
+//
+// where
+//
+//	dtype        float16, float32, float64
+//	shape_dtype  int32, int64
 func StatelessRandomGammaV3(s *Scope, shape Output, key Output, counter Output, alg Output, alpha Output) Output {
 	return out(s.Add("StatelessRandomGammaV3", []Arg{One(shape), One(key), One(counter), One(alg), One(alpha)}, nil), 0)
 }
 
-// StatelessRandomGetAlg: Says which algorithm generators of the device use: 1, Philox.
+// StatelessRandomGetAlg says which algorithm generators of the device use: 1, Philox.
+//
+//	alg  int32  []
 func StatelessRandomGetAlg(s *Scope) Output {
 	return out(s.Add("StatelessRandomGetAlg", nil, nil), 0)
 }
 
-// StatelessRandomGetKeyCounter: Makes a key and a counter of a seed.
+// StatelessRandomGetKeyCounter makes a key and a counter of a seed.
+//
+//	seed     Tseed   [?]
+//	→
+//	key      uint64  [1]
+//	counter  uint64  [2]
+//
+// where
+//
+//	Tseed  int32, int64
 func StatelessRandomGetKeyCounter(s *Scope, seed Output) (key Output, counter Output) {
 	node := s.Add("StatelessRandomGetKeyCounter", []Arg{One(seed)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// StatelessRandomGetKeyCounterAlg: Makes a key and a counter of a seed, and says which algorithm they are for.
+// StatelessRandomGetKeyCounterAlg makes a key and a counter of a seed, and says which algorithm they are for.
+//
+//	seed     Tseed   [?]
+//	→
+//	key      uint64  [1]
+//	counter  uint64  [2]
+//	alg      int32   []
+//
+// where
+//
+//	Tseed  int32, int64
 func StatelessRandomGetKeyCounterAlg(s *Scope, seed Output) (key Output, counter Output, alg Output) {
 	node := s.Add("StatelessRandomGetKeyCounterAlg", []Arg{One(seed)}, nil)
 	return out(node, 0), out(node, 1), out(node, 2)
@@ -12529,7 +22200,18 @@ func StatelessRandomNormalDtype(value tensor.DType) StatelessRandomNormalAttr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessRandomNormal: Draws numbers from the normal distribution with mean 0 and deviation 1. The generator is given by inputs.
+// StatelessRandomNormal draws numbers from the normal distribution with mean 0 and deviation 1. The generator is given by inputs.
+//
+//	shape   T      [?]
+//	seed    Tseed  [?]
+//	→
+//	output  dtype
+//
+// where
+//
+//	dtype  float16, bfloat16, float32, float64
+//	T      int32, int64
+//	Tseed  int32, int64
 func StatelessRandomNormal(s *Scope, shape Output, seed Output, optional ...StatelessRandomNormalAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12546,7 +22228,19 @@ func StatelessRandomNormalV2Dtype(value tensor.DType) StatelessRandomNormalV2Att
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessRandomNormalV2: Draws numbers from the normal distribution with mean 0 and deviation 1. The generator is given by inputs.
+// StatelessRandomNormalV2 draws numbers from the normal distribution with mean 0 and deviation 1. The generator is given by inputs.
+//
+//	shape    Tshape  [?]
+//	key      uint64  [?]
+//	counter  uint64  [?]
+//	alg      int32   []
+//	→
+//	output   dtype
+//
+// where
+//
+//	dtype   float16, bfloat16, float32, float64
+//	Tshape  int32, int64
 func StatelessRandomNormalV2(s *Scope, shape Output, key Output, counter Output, alg Output, optional ...StatelessRandomNormalV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12555,7 +22249,20 @@ func StatelessRandomNormalV2(s *Scope, shape Output, key Output, counter Output,
 	return out(s.Add("StatelessRandomNormalV2", []Arg{One(shape), One(key), One(counter), One(alg)}, attrs), 0)
 }
 
-// StatelessRandomPoisson: Draws numbers from the Poisson distributions whose means rate gives (Knuth for small means, Hörmann's transformed rejection otherwise).
+// StatelessRandomPoisson draws numbers from the Poisson distributions whose means rate gives (Knuth for small means, Hörmann's transformed rejection otherwise).
+//
+//	shape   T      [?]
+//	seed    Tseed  [?]
+//	lam     Rtype
+//	→
+//	output  dtype
+//
+// where
+//
+//	Rtype  float16, float32, float64, int32, int64
+//	dtype  float16, float32, float64, int32, int64
+//	T      int32, int64
+//	Tseed  int32, int64
 func StatelessRandomPoisson(s *Scope, shape Output, seed Output, lam Output, dtype tensor.DType) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	return out(s.Add("StatelessRandomPoisson", []Arg{One(shape), One(seed), One(lam)}, attrs), 0)
@@ -12569,7 +22276,18 @@ func StatelessRandomUniformDtype(value tensor.DType) StatelessRandomUniformAttr 
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessRandomUniform: Draws numbers uniformly distributed over [0, 1). The generator is given by inputs.
+// StatelessRandomUniform draws numbers uniformly distributed over [0, 1). The generator is given by inputs.
+//
+//	shape   T      [?]
+//	seed    Tseed  [?]
+//	→
+//	output  dtype
+//
+// where
+//
+//	dtype  float16, bfloat16, float32, float64
+//	T      int32, int64
+//	Tseed  int32, int64
 func StatelessRandomUniform(s *Scope, shape Output, seed Output, optional ...StatelessRandomUniformAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12586,7 +22304,18 @@ func StatelessRandomUniformFullIntDtype(value tensor.DType) StatelessRandomUnifo
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessRandomUniformFullInt: Draws integers uniformly distributed over all values of their type. The generator is given by inputs.
+// StatelessRandomUniformFullInt draws integers uniformly distributed over all values of their type. The generator is given by inputs.
+//
+//	shape   T      [?]
+//	seed    Tseed  [?]
+//	→
+//	output  dtype
+//
+// where
+//
+//	dtype  int32, int64, uint32, uint64
+//	T      int32, int64
+//	Tseed  int32, int64, uint32, uint64
 func StatelessRandomUniformFullInt(s *Scope, shape Output, seed Output, optional ...StatelessRandomUniformFullIntAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12603,7 +22332,19 @@ func StatelessRandomUniformFullIntV2Dtype(value tensor.DType) StatelessRandomUni
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessRandomUniformFullIntV2: Draws integers uniformly distributed over all values of their type. The generator is given by inputs.
+// StatelessRandomUniformFullIntV2 draws integers uniformly distributed over all values of their type. The generator is given by inputs.
+//
+//	shape    Tshape  [?]
+//	key      uint64  [?]
+//	counter  uint64  [?]
+//	alg      int32   []
+//	→
+//	output   dtype
+//
+// where
+//
+//	dtype   int32, int64, uint32, uint64
+//	Tshape  int32, int64
 func StatelessRandomUniformFullIntV2(s *Scope, shape Output, key Output, counter Output, alg Output, optional ...StatelessRandomUniformFullIntV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12612,12 +22353,39 @@ func StatelessRandomUniformFullIntV2(s *Scope, shape Output, key Output, counter
 	return out(s.Add("StatelessRandomUniformFullIntV2", []Arg{One(shape), One(key), One(counter), One(alg)}, attrs), 0)
 }
 
-// StatelessRandomUniformInt: Draws integers uniformly distributed over [minval, maxval). The generator is given by inputs.
+// StatelessRandomUniformInt draws integers uniformly distributed over [minval, maxval). The generator is given by inputs.
+//
+//	shape   T      [?]
+//	seed    Tseed  [?]
+//	minval  dtype  []
+//	maxval  dtype  []
+//	→
+//	output  dtype
+//
+// where
+//
+//	dtype  int32, int64
+//	T      int32, int64
+//	Tseed  int32, int64
 func StatelessRandomUniformInt(s *Scope, shape Output, seed Output, minval Output, maxval Output) Output {
 	return out(s.Add("StatelessRandomUniformInt", []Arg{One(shape), One(seed), One(minval), One(maxval)}, nil), 0)
 }
 
-// StatelessRandomUniformIntV2: Draws integers uniformly distributed over [minval, maxval). The generator is given by inputs.
+// StatelessRandomUniformIntV2 draws integers uniformly distributed over [minval, maxval). The generator is given by inputs.
+//
+//	shape    Tshape  [?]
+//	key      uint64  [?]
+//	counter  uint64  [?]
+//	alg      int32   []
+//	minval   dtype   []
+//	maxval   dtype   []
+//	→
+//	output   dtype
+//
+// where
+//
+//	dtype   int32, int64, uint32, uint64
+//	Tshape  int32, int64
 func StatelessRandomUniformIntV2(s *Scope, shape Output, key Output, counter Output, alg Output, minval Output, maxval Output) Output {
 	return out(s.Add("StatelessRandomUniformIntV2", []Arg{One(shape), One(key), One(counter), One(alg), One(minval), One(maxval)}, nil), 0)
 }
@@ -12630,7 +22398,19 @@ func StatelessRandomUniformV2Dtype(value tensor.DType) StatelessRandomUniformV2A
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessRandomUniformV2: Draws numbers uniformly distributed over [0, 1). The generator is given by inputs.
+// StatelessRandomUniformV2 draws numbers uniformly distributed over [0, 1). The generator is given by inputs.
+//
+//	shape    Tshape  [?]
+//	key      uint64  [?]
+//	counter  uint64  [?]
+//	alg      int32   []
+//	→
+//	output   dtype
+//
+// where
+//
+//	dtype   float16, bfloat16, float32, float64
+//	Tshape  int32, int64
 func StatelessRandomUniformV2(s *Scope, shape Output, key Output, counter Output, alg Output, optional ...StatelessRandomUniformV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12662,7 +22442,21 @@ func StatelessSampleDistortedBoundingBoxUseImageIfNoBoundingBoxes(value bool) St
 	return func(a opdef.Attrs) { a["use_image_if_no_bounding_boxes"] = value }
 }
 
-// StatelessSampleDistortedBoundingBox: Draws a box at random, for crops of an image, which covers enough of one of the given boxes. The seed alone decides which.
+// StatelessSampleDistortedBoundingBox draws a box at random, for crops of an image, which covers enough of one of the given boxes. The seed alone decides which.
+//
+//	imageSize         T        [?]
+//	boundingBoxes     float32  [?,?,?]
+//	minObjectCovered  float32  []
+//	seed              Tseed    [?]
+//	→
+//	begin             T        [3]
+//	size              T        [3]
+//	bboxes            float32  [1,1,4]
+//
+// where
+//
+//	T      uint8, int8, int16, int32, int64
+//	Tseed  int32, int64
 func StatelessSampleDistortedBoundingBox(s *Scope, imageSize Output, boundingBoxes Output, minObjectCovered Output, seed Output, optional ...StatelessSampleDistortedBoundingBoxAttr) (begin Output, size Output, bboxes Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12672,7 +22466,18 @@ func StatelessSampleDistortedBoundingBox(s *Scope, imageSize Output, boundingBox
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// StatelessShuffle: Puts the rows of the first dimension in an order drawn by chance. The generator is given by inputs.
+// StatelessShuffle puts the rows of the first dimension in an order drawn by chance. The generator is given by inputs.
+//
+//	value    T
+//	key      uint64
+//	counter  uint64
+//	alg      int32
+//	→
+//	output   T  shape of value
+//
+// where
+//
+//	T  any type
 func StatelessShuffle(s *Scope, value Output, key Output, counter Output, alg Output) Output {
 	return out(s.Add("StatelessShuffle", []Arg{One(value), One(key), One(counter), One(alg)}, nil), 0)
 }
@@ -12685,7 +22490,18 @@ func StatelessTruncatedNormalDtype(value tensor.DType) StatelessTruncatedNormalA
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessTruncatedNormal: Draws numbers from the standard normal distribution, again where one is beyond two deviations. The generator is given by inputs.
+// StatelessTruncatedNormal draws numbers from the standard normal distribution, again where one is beyond two deviations. The generator is given by inputs.
+//
+//	shape   T      [?]
+//	seed    Tseed  [?]
+//	→
+//	output  dtype
+//
+// where
+//
+//	dtype  float16, bfloat16, float32, float64
+//	T      int32, int64
+//	Tseed  int32, int64
 func StatelessTruncatedNormal(s *Scope, shape Output, seed Output, optional ...StatelessTruncatedNormalAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12702,7 +22518,19 @@ func StatelessTruncatedNormalV2Dtype(value tensor.DType) StatelessTruncatedNorma
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessTruncatedNormalV2: Draws numbers from the standard normal distribution, again where one is beyond two deviations. The generator is given by inputs.
+// StatelessTruncatedNormalV2 draws numbers from the standard normal distribution, again where one is beyond two deviations. The generator is given by inputs.
+//
+//	shape    Tshape  [?]
+//	key      uint64  [?]
+//	counter  uint64  [?]
+//	alg      int32   []
+//	→
+//	output   dtype
+//
+// where
+//
+//	dtype   float16, bfloat16, float32, float64
+//	Tshape  int32, int64
 func StatelessTruncatedNormalV2(s *Scope, shape Output, key Output, counter Output, alg Output, optional ...StatelessTruncatedNormalV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12724,7 +22552,17 @@ func StatelessWhileParallelIterations(value int64) StatelessWhileAttr {
 	return func(a opdef.Attrs) { a["parallel_iterations"] = value }
 }
 
-// StatelessWhile: Replaces its inputs by body(inputs) while cond(inputs) holds. They have no effects.
+// StatelessWhile replaces its inputs by body(inputs) while cond(inputs) holds. They have no effects.
+//
+//	input   tensors of the types T
+//	→
+//	output  tensors of the types T
+//
+// where
+//
+//	T     any type, at least 0 of them
+//	cond  func
+//	body  func
 func StatelessWhile(s *Scope, input []Output, cond opdef.Func, body opdef.Func, optional ...StatelessWhileAttr) []Output {
 	attrs := opdef.Attrs{"cond": cond, "body": body}
 	for _, set := range optional {
@@ -12733,7 +22571,15 @@ func StatelessWhile(s *Scope, input []Output, cond opdef.Func, body opdef.Func, 
 	return outArg(s.Add("StatelessWhile", []Arg{Many(input)}, attrs), "output")
 }
 
-// StaticRegexFullMatch: Tells which strings the regular expression in an attribute matches as a whole.
+// StaticRegexFullMatch tells which strings the regular expression in an attribute matches as a whole.
+//
+//	input   string
+//	→
+//	output  bool
+//
+// where
+//
+//	pattern  string
 func StaticRegexFullMatch(s *Scope, input Output, pattern string) Output {
 	attrs := opdef.Attrs{"pattern": pattern}
 	return out(s.Add("StaticRegexFullMatch", []Arg{One(input)}, attrs), 0)
@@ -12747,7 +22593,16 @@ func StaticRegexReplaceReplaceGlobal(value bool) StaticRegexReplaceAttr {
 	return func(a opdef.Attrs) { a["replace_global"] = value }
 }
 
-// StaticRegexReplace: Replaces what the regular expression in an attribute matches.
+// StaticRegexReplace replaces what the regular expression in an attribute matches.
+//
+//	input   string
+//	→
+//	output  string
+//
+// where
+//
+//	pattern  string
+//	rewrite  string
 func StaticRegexReplace(s *Scope, input Output, pattern string, rewrite string, optional ...StaticRegexReplaceAttr) Output {
 	attrs := opdef.Attrs{"pattern": pattern, "rewrite": rewrite}
 	for _, set := range optional {
@@ -12756,7 +22611,15 @@ func StaticRegexReplace(s *Scope, input Output, pattern string, rewrite string, 
 	return out(s.Add("StaticRegexReplace", []Arg{One(input)}, attrs), 0)
 }
 
-// StopGradient: Passes its input on and no gradient back.
+// StopGradient passes its input on and no gradient back.
+//
+//	input   T
+//	→
+//	output  T  shape of input
+//
+// where
+//
+//	T  any type
 func StopGradient(s *Scope, input Output) Output {
 	return out(s.Add("StopGradient", []Arg{One(input)}, nil), 0)
 }
@@ -12789,7 +22652,19 @@ func StridedSliceShrinkAxisMask(value int64) StridedSliceAttr {
 	return func(a opdef.Attrs) { a["shrink_axis_mask"] = value }
 }
 
-// StridedSlice: Takes every strides[i]-th index from begin[i] to before end[i] of each dimension. The masks say which entries stand for whole dimensions, an ellipsis, a new dimension, or a single index.
+// StridedSlice takes every strides[i]-th index from begin[i] to before end[i] of each dimension. The masks say which entries stand for whole dimensions, an ellipsis, a new dimension, or a single index.
+//
+//	input    T
+//	begin    Index  [?]
+//	end      Index  [?]
+//	strides  Index  [?]
+//	→
+//	output   T
+//
+// where
+//
+//	T      any type
+//	Index  int16, int32, int64
 func StridedSlice(s *Scope, input Output, begin Output, end Output, strides Output, optional ...StridedSliceAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12826,7 +22701,20 @@ func StridedSliceAssignShrinkAxisMask(value int64) StridedSliceAssignAttr {
 	return func(a opdef.Attrs) { a["shrink_axis_mask"] = value }
 }
 
-// StridedSliceAssign: Assigns value to a strided slice of a variable and gives the reference.
+// StridedSliceAssign assigns value to a strided slice of a variable and gives the reference.
+//
+//	ref        variable of T
+//	begin      Index
+//	end        Index
+//	strides    Index
+//	value      T
+//	→
+//	outputRef  variable of T  shape of ref
+//
+// where
+//
+//	T      any type
+//	Index  int32, int64
 func StridedSliceAssign(s *Scope, ref Output, begin Output, end Output, strides Output, value Output, optional ...StridedSliceAssignAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12863,7 +22751,20 @@ func StridedSliceGradShrinkAxisMask(value int64) StridedSliceGradAttr {
 	return func(a opdef.Attrs) { a["shrink_axis_mask"] = value }
 }
 
-// StridedSliceGrad: Gives the gradient of StridedSlice: dy in its place in a tensor of zeros.
+// StridedSliceGrad gives the gradient of StridedSlice: dy in its place in a tensor of zeros.
+//
+//	shape    Index  [?]
+//	begin    Index
+//	end      Index
+//	strides  Index
+//	dy       T
+//	→
+//	output   T
+//
+// where
+//
+//	T      any type
+//	Index  int32, int64
 func StridedSliceGrad(s *Scope, shape Output, begin Output, end Output, strides Output, dy Output, optional ...StridedSliceGradAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12890,7 +22791,15 @@ func StringFormatSummarize(value int64) StringFormatAttr {
 	return func(a opdef.Attrs) { a["summarize"] = value }
 }
 
-// StringFormat: Puts tensors, printed with so many elements at either end of each dimension, in the places of a template.
+// StringFormat puts tensors, printed with so many elements at either end of each dimension, in the places of a template.
+//
+//	inputs  tensors of the types T
+//	→
+//	output  string
+//
+// where
+//
+//	T  any type, at least 0 of them
 func StringFormat(s *Scope, inputs []Output, optional ...StringFormatAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12907,7 +22816,15 @@ func StringJoinSeparator(value string) StringJoinAttr {
 	return func(a opdef.Attrs) { a["separator"] = value }
 }
 
-// StringJoin: Puts the strings at the same place of all inputs together; scalars stand for tensors of the same string.
+// StringJoin puts the strings at the same place of all inputs together; scalars stand for tensors of the same string.
+//
+//	inputs  N tensors of string
+//	→
+//	output  string
+//
+// where
+//
+//	N  int, at least 0
 func StringJoin(s *Scope, inputs []Output, optional ...StringJoinAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12924,7 +22841,15 @@ func StringLengthUnit(value string) StringLengthAttr {
 	return func(a opdef.Attrs) { a["unit"] = value }
 }
 
-// StringLength: Gives the number of bytes, or of characters in UTF-8, of each string.
+// StringLength gives the number of bytes, or of characters in UTF-8, of each string.
+//
+//	input   string
+//	→
+//	output  int32  shape of input
+//
+// where
+//
+//	unit  one of BYTE, UTF8_CHAR
 func StringLength(s *Scope, input Output, optional ...StringLengthAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12941,7 +22866,11 @@ func StringLowerEncoding(value string) StringLowerAttr {
 	return func(a opdef.Attrs) { a["encoding"] = value }
 }
 
-// StringLower: Makes letters lower case: those of ASCII, or with encoding "utf-8" all.
+// StringLower makes letters lower case: those of ASCII, or with encoding "utf-8" all.
+//
+//	input   string
+//	→
+//	output  string  shape of input
 func StringLower(s *Scope, input Output, optional ...StringLowerAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12950,7 +22879,23 @@ func StringLower(s *Scope, input Output, optional ...StringLowerAttr) Output {
 	return out(s.Add("StringLower", []Arg{One(input)}, attrs), 0)
 }
 
-// StringNGrams: Joins every run of so many neighbours in the rows of a ragged matrix, which may be padded.
+// StringNGrams joins every run of so many neighbours in the rows of a ragged matrix, which may be padded.
+//
+//	data          string
+//	dataSplits    Tsplits
+//	→
+//	ngrams        string
+//	ngramsSplits  Tsplits
+//
+// where
+//
+//	separator               string
+//	ngramWidths             list(int), at least 0 of them
+//	leftPad                 string
+//	rightPad                string
+//	padWidth                int
+//	preserveShortSequences  bool
+//	Tsplits                 int32, int64
 func StringNGrams(s *Scope, data Output, dataSplits Output, separator string, ngramWidths []int64, leftPad string, rightPad string, padWidth int64, preserveShortSequences bool) (ngrams Output, ngramsSplits Output) {
 	attrs := opdef.Attrs{"separator": separator, "ngram_widths": ngramWidths, "left_pad": leftPad, "right_pad": rightPad, "pad_width": padWidth, "preserve_short_sequences": preserveShortSequences}
 	node := s.Add("StringNGrams", []Arg{One(data), One(dataSplits)}, attrs)
@@ -12965,7 +22910,14 @@ func StringSplitSkipEmpty(value bool) StringSplitAttr {
 	return func(a opdef.Attrs) { a["skip_empty"] = value }
 }
 
-// StringSplit: Splits strings at any byte of a delimiter, or into bytes if it is empty; the parts are a sparse matrix.
+// StringSplit splits strings at any byte of a delimiter, or into bytes if it is empty; the parts are a sparse matrix.
+//
+//	input      string  [?]
+//	delimiter  string  []
+//	→
+//	indices    int64   [?,2]
+//	values     string  [?]
+//	shape      int64   [2]
 func StringSplit(s *Scope, input Output, delimiter Output, optional ...StringSplitAttr) (indices Output, values Output, shape Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12983,7 +22935,14 @@ func StringSplitV2Maxsplit(value int64) StringSplitV2Attr {
 	return func(a opdef.Attrs) { a["maxsplit"] = value }
 }
 
-// StringSplitV2: Splits strings at a separator, or at runs of space if it is empty; the parts are a sparse matrix.
+// StringSplitV2 splits strings at a separator, or at runs of space if it is empty; the parts are a sparse matrix.
+//
+//	input    string  [?]
+//	sep      string  []
+//	→
+//	indices  int64   [?,2]
+//	values   string  [?]
+//	shape    int64   [2]
 func StringSplitV2(s *Scope, input Output, sep Output, optional ...StringSplitV2Attr) (indices Output, values Output, shape Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -12993,24 +22952,53 @@ func StringSplitV2(s *Scope, input Output, sep Output, optional ...StringSplitV2
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// StringStrip: Takes space away from both ends.
+// StringStrip takes space away from both ends.
+//
+//	input   string
+//	→
+//	output  string  shape of input
 func StringStrip(s *Scope, input Output) Output {
 	return out(s.Add("StringStrip", []Arg{One(input)}, nil), 0)
 }
 
-// StringToHashBucket: Gives the number of the bucket that each string falls into.
+// StringToHashBucket gives the number of the bucket that each string falls into.
+//
+//	stringTensor  string
+//	→
+//	output        int64
+//
+// where
+//
+//	numBuckets  int, at least 1
 func StringToHashBucket(s *Scope, stringTensor Output, numBuckets int64) Output {
 	attrs := opdef.Attrs{"num_buckets": numBuckets}
 	return out(s.Add("StringToHashBucket", []Arg{One(stringTensor)}, attrs), 0)
 }
 
-// StringToHashBucketFast: Gives the number of the bucket that each string falls into.
+// StringToHashBucketFast gives the number of the bucket that each string falls into.
+//
+//	input   string
+//	→
+//	output  int64
+//
+// where
+//
+//	numBuckets  int, at least 1
 func StringToHashBucketFast(s *Scope, input Output, numBuckets int64) Output {
 	attrs := opdef.Attrs{"num_buckets": numBuckets}
 	return out(s.Add("StringToHashBucketFast", []Arg{One(input)}, attrs), 0)
 }
 
-// StringToHashBucketStrong: Gives the number of the bucket that each string falls into; the key, two numbers, keeps attackers from filling one.
+// StringToHashBucketStrong gives the number of the bucket that each string falls into; the key, two numbers, keeps attackers from filling one.
+//
+//	input   string
+//	→
+//	output  int64
+//
+// where
+//
+//	numBuckets  int, at least 1
+//	key         list(int)
 func StringToHashBucketStrong(s *Scope, input Output, numBuckets int64, key []int64) Output {
 	attrs := opdef.Attrs{"num_buckets": numBuckets, "key": key}
 	return out(s.Add("StringToHashBucketStrong", []Arg{One(input)}, attrs), 0)
@@ -13024,7 +23012,15 @@ func StringToNumberOutType(value tensor.DType) StringToNumberAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// StringToNumber: Reads numbers from text.
+// StringToNumber reads numbers from text.
+//
+//	stringTensor  string
+//	→
+//	output        out_type  shape of stringTensor
+//
+// where
+//
+//	out_type  float32, float64, int32, int64, uint32, uint64
 func StringToNumber(s *Scope, stringTensor Output, optional ...StringToNumberAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13041,7 +23037,11 @@ func StringUpperEncoding(value string) StringUpperAttr {
 	return func(a opdef.Attrs) { a["encoding"] = value }
 }
 
-// StringUpper: Makes letters upper case: those of ASCII, or with encoding "utf-8" all.
+// StringUpper makes letters upper case: those of ASCII, or with encoding "utf-8" all.
+//
+//	input   string
+//	→
+//	output  string  shape of input
 func StringUpper(s *Scope, input Output, optional ...StringUpperAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13050,7 +23050,40 @@ func StringUpper(s *Scope, input Output, optional ...StringUpperAttr) Output {
 	return out(s.Add("StringUpper", []Arg{One(input)}, attrs), 0)
 }
 
-// Sub: Subtracts y from x element by element, with broadcasting.
+// StubResourceHandleOpAttr is an optional argument of [StubResourceHandleOp].
+type StubResourceHandleOpAttr func(opdef.Attrs)
+
+// StubResourceHandleOpContainer sets the optional attribute container; the default is "".
+func StubResourceHandleOpContainer(value string) StubResourceHandleOpAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// StubResourceHandleOpSharedName sets the optional attribute shared_name; the default is "".
+func StubResourceHandleOpSharedName(value string) StubResourceHandleOpAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// StubResourceHandleOp gives a handle to a resource that need not be there.
+//
+//	resource  resource  []
+func StubResourceHandleOp(s *Scope, optional ...StubResourceHandleOpAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("StubResourceHandleOp", nil, attrs), 0)
+}
+
+// Sub subtracts y from x element by element, with broadcasting.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, uint8, int8, uint16, int16, int32, int64, complex64, complex128, uint32, uint64
 func Sub(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Sub", []Arg{One(x), One(y)}, nil), 0)
 }
@@ -13063,7 +23096,18 @@ func SubstrUnit(value string) SubstrAttr {
 	return func(a opdef.Attrs) { a["unit"] = value }
 }
 
-// Substr: Gives parts of strings from a position, counted from the end if negative, of a length, in bytes or characters.
+// Substr gives parts of strings from a position, counted from the end if negative, of a length, in bytes or characters.
+//
+//	input   string
+//	pos     T
+//	len     T
+//	→
+//	output  string
+//
+// where
+//
+//	T     int32, int64
+//	unit  one of BYTE, UTF8_CHAR
 func Substr(s *Scope, input Output, pos Output, len Output, optional ...SubstrAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13080,7 +23124,17 @@ func SumKeepDims(value bool) SumAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// Sum: Sums elements along dimensions. keep_dims leaves them with size 1.
+// Sum sums elements along dimensions. keep_dims leaves them with size 1.
+//
+//	input             T
+//	reductionIndices  Tidx
+//	→
+//	output            T
+//
+// where
+//
+//	T     float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tidx  int32, int64
 func Sum(s *Scope, input Output, reductionIndices Output, optional ...SumAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13102,7 +23156,9 @@ func SummaryWriterContainer(value string) SummaryWriterAttr {
 	return func(a opdef.Attrs) { a["container"] = value }
 }
 
-// SummaryWriter: Gives a handle to a writer of summaries, which CreateSummaryFileWriter makes.
+// SummaryWriter gives a handle to a writer of summaries, which CreateSummaryFileWriter makes.
+//
+//	writer  resource  []
 func SummaryWriter(s *Scope, optional ...SummaryWriterAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13124,7 +23180,17 @@ func SvdFullMatrices(value bool) SvdAttr {
 	return func(a opdef.Attrs) { a["full_matrices"] = value }
 }
 
-// Svd: Factors matrices as A = U*diag(S)*V^H with S in descending order.
+// Svd factors matrices as A = U*diag(S)*V^H with S in descending order.
+//
+//	input  T  […,?,?]
+//	→
+//	s_     T
+//	u      T
+//	v      T
+//
+// where
+//
+//	T  float64, float32, float16, complex64, complex128
 func Svd(s *Scope, input Output, optional ...SvdAttr) (s_ Output, u Output, v Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13134,13 +23200,33 @@ func Svd(s *Scope, input Output, optional ...SvdAttr) (s_ Output, u Output, v Ou
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// Switch: Forwards data to output_true if pred holds and to output_false otherwise. The other output is dead.
+// Switch forwards data to output_true if pred holds and to output_false otherwise. The other output is dead.
+//
+//	data         T
+//	pred         bool  []
+//	→
+//	outputFalse  T     shape of data
+//	outputTrue   T     shape of data
+//
+// where
+//
+//	T  any type
 func Switch(s *Scope, data Output, pred Output) (outputFalse Output, outputTrue Output) {
 	node := s.Add("Switch", []Arg{One(data), One(pred)}, nil)
 	return out(node, 0), out(node, 1)
 }
 
-// SymbolicGradient: Calls the gradient of the function f: for (y…) = f(x…), it computes the derivatives of all y, weighted by dy…, with respect to x… from (x…, dy…).
+// SymbolicGradient calls the gradient of the function f: for (y…) = f(x…), it computes the derivatives of all y, weighted by dy…, with respect to x… from (x…, dy…).
+//
+//	input   tensors of the types Tin
+//	→
+//	output  tensors of the types tout
+//
+// where
+//
+//	Tin   any type, at least 1 of them
+//	tout  any type, at least 1 of them
+//	f     func
 func SymbolicGradient(s *Scope, input []Output, tout []tensor.DType, f opdef.Func) []Output {
 	attrs := opdef.Attrs{"Tout": tout, "f": f}
 	return outArg(s.Add("SymbolicGradient", []Arg{Many(input)}, attrs), "output")
@@ -13154,7 +23240,13 @@ func TFRecordDatasetMetadata(value string) TFRecordDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// TFRecordDataset: Makes a dataset of the records of files in TensorFlow's format.
+// TFRecordDataset makes a dataset of the records of files in TensorFlow's format.
+//
+//	filenames        string
+//	compressionType  string
+//	bufferSize       int64
+//	→
+//	handle           variant  []
 func TFRecordDataset(s *Scope, filenames Output, compressionType Output, bufferSize Output, optional ...TFRecordDatasetAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13171,7 +23263,14 @@ func TFRecordDatasetV2Metadata(value string) TFRecordDatasetV2Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// TFRecordDatasetV2: Makes a dataset of the records of files in TensorFlow's format, in each from a given byte on.
+// TFRecordDatasetV2 makes a dataset of the records of files in TensorFlow's format, in each from a given byte on.
+//
+//	filenames        string
+//	compressionType  string
+//	bufferSize       int64
+//	byteOffsets      int64
+//	→
+//	handle           variant  []
 func TFRecordDatasetV2(s *Scope, filenames Output, compressionType Output, bufferSize Output, byteOffsets Output, optional ...TFRecordDatasetV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13198,7 +23297,9 @@ func TFRecordReaderCompressionType(value string) TFRecordReaderAttr {
 	return func(a opdef.Attrs) { a["compression_type"] = value }
 }
 
-// TFRecordReader: Gives a reader of the records of files in TensorFlow's format.
+// TFRecordReader gives a reader of the records of files in TensorFlow's format.
+//
+//	readerHandle  variable of string  [2]
 func TFRecordReader(s *Scope, optional ...TFRecordReaderAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13225,7 +23326,9 @@ func TFRecordReaderV2CompressionType(value string) TFRecordReaderV2Attr {
 	return func(a opdef.Attrs) { a["compression_type"] = value }
 }
 
-// TFRecordReaderV2: Gives a reader of the records of files in TensorFlow's format.
+// TFRecordReaderV2 gives a reader of the records of files in TensorFlow's format.
+//
+//	readerHandle  resource  []
 func TFRecordReaderV2(s *Scope, optional ...TFRecordReaderV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13242,7 +23345,17 @@ func TakeDatasetMetadata(value string) TakeDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// TakeDataset: Makes a dataset of the first elements of another, or of all if count is negative.
+// TakeDataset makes a dataset of the first elements of another, or of all if count is negative.
+//
+//	inputDataset  variant
+//	count         int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func TakeDataset(s *Scope, inputDataset Output, count Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...TakeDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -13264,7 +23377,17 @@ func TakeManySparseFromTensorsMapSharedName(value string) TakeManySparseFromTens
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// TakeManySparseFromTensorsMap: Takes stored sparse tensors out and stacks them along a new first dimension.
+// TakeManySparseFromTensorsMap takes stored sparse tensors out and stacks them along a new first dimension.
+//
+//	sparseHandles  int64  [?]
+//	→
+//	sparseIndices  int64  [?,?]
+//	sparseValues   dtype  [?]
+//	sparseShape    int64  [?]
+//
+// where
+//
+//	dtype  any type
 func TakeManySparseFromTensorsMap(s *Scope, sparseHandles Output, dtype tensor.DType, optional ...TakeManySparseFromTensorsMapAttr) (sparseIndices Output, sparseValues Output, sparseShape Output) {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -13282,7 +23405,19 @@ func TakeWhileDatasetMetadata(value string) TakeWhileDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// TakeWhileDataset: Makes a dataset of the elements before the first for which a function does not hold.
+// TakeWhileDataset makes a dataset of the elements before the first for which a function does not hold.
+//
+//	inputDataset    variant
+//	otherArguments  tensors of the types Targuments
+//	→
+//	handle          variant
+//
+// where
+//
+//	predicate     func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func TakeWhileDataset(s *Scope, inputDataset Output, otherArguments []Output, predicate opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...TakeWhileDatasetAttr) Output {
 	attrs := opdef.Attrs{"predicate": predicate, "output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -13292,16 +23427,41 @@ func TakeWhileDataset(s *Scope, inputDataset Output, otherArguments []Output, pr
 }
 
 // Tan: The tangent of every element, in radians.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Tan(s *Scope, x Output) Output {
 	return out(s.Add("Tan", []Arg{One(x)}, nil), 0)
 }
 
 // Tanh: The hyperbolic tangent of every element.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func Tanh(s *Scope, x Output) Output {
 	return out(s.Add("Tanh", []Arg{One(x)}, nil), 0)
 }
 
 // TanhGrad: Gradient of Tanh: dy*(1 - y²).
+//
+//	y    T
+//	dy   T
+//	→
+//	z    T  shape of y
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, complex64, complex128
 func TanhGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("TanhGrad", []Arg{One(y), One(dy)}, nil), 0)
 }
@@ -13314,7 +23474,14 @@ func TemporaryVariableVarName(value string) TemporaryVariableAttr {
 	return func(a opdef.Attrs) { a["var_name"] = value }
 }
 
-// TemporaryVariable: Gives a reference to a variable that lives until DestroyTemporaryVariable, at most to the end of the step.
+// TemporaryVariable gives a reference to a variable that lives until DestroyTemporaryVariable, at most to the end of the step.
+//
+//	ref  variable of dtype
+//
+// where
+//
+//	shape  shape
+//	dtype  any type
 func TemporaryVariable(s *Scope, shape tensor.PartialShape, dtype tensor.DType, optional ...TemporaryVariableAttr) Output {
 	attrs := opdef.Attrs{"shape": shape, "dtype": dtype}
 	for _, set := range optional {
@@ -13346,7 +23513,15 @@ func TensorArrayElementShape(value tensor.PartialShape) TensorArrayAttr {
 	return func(a opdef.Attrs) { a["element_shape"] = value }
 }
 
-// TensorArray: Makes a tensor array of the given size, which goes with its step.
+// TensorArray makes a tensor array of the given size, which goes with its step.
+//
+//	size    int32
+//	→
+//	handle  variable of string
+//
+// where
+//
+//	dtype  any type
 func TensorArray(s *Scope, size Output, dtype tensor.DType, optional ...TensorArrayAttr) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -13355,17 +23530,23 @@ func TensorArray(s *Scope, size Output, dtype tensor.DType, optional ...TensorAr
 	return out(s.Add("TensorArray", []Arg{One(size)}, attrs), 0)
 }
 
-// TensorArrayClose: Drops the elements of a tensor array, which cannot be used any more.
+// TensorArrayClose drops the elements of a tensor array, which cannot be used any more.
+//
+//	handle  variable of string
 func TensorArrayClose(s *Scope, handle Output) *graph.Node {
 	return s.Add("TensorArrayClose", []Arg{One(handle)}, nil)
 }
 
-// TensorArrayCloseV2: Drops the elements of a tensor array, which cannot be used any more.
+// TensorArrayCloseV2 drops the elements of a tensor array, which cannot be used any more.
+//
+//	handle  string  [?]
 func TensorArrayCloseV2(s *Scope, handle Output) *graph.Node {
 	return s.Add("TensorArrayCloseV2", []Arg{One(handle)}, nil)
 }
 
-// TensorArrayCloseV3: Drops the elements of a tensor array, which cannot be used any more.
+// TensorArrayCloseV3 drops the elements of a tensor array, which cannot be used any more.
+//
+//	handle  resource  [?]
 func TensorArrayCloseV3(s *Scope, handle Output) *graph.Node {
 	return s.Add("TensorArrayCloseV3", []Arg{One(handle)}, nil)
 }
@@ -13378,7 +23559,17 @@ func TensorArrayConcatElementShapeExcept0(value tensor.PartialShape) TensorArray
 	return func(a opdef.Attrs) { a["element_shape_except0"] = value }
 }
 
-// TensorArrayConcat: Puts all elements of a tensor array together along their first dimension, and gives their lengths in it.
+// TensorArrayConcat puts all elements of a tensor array together along their first dimension, and gives their lengths in it.
+//
+//	handle   variable of string
+//	flowIn   float32
+//	→
+//	value    dtype
+//	lengths  int64
+//
+// where
+//
+//	dtype  any type
 func TensorArrayConcat(s *Scope, handle Output, flowIn Output, dtype tensor.DType, optional ...TensorArrayConcatAttr) (value Output, lengths Output) {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -13396,7 +23587,17 @@ func TensorArrayConcatV2ElementShapeExcept0(value tensor.PartialShape) TensorArr
 	return func(a opdef.Attrs) { a["element_shape_except0"] = value }
 }
 
-// TensorArrayConcatV2: Puts all elements of a tensor array together along their first dimension, and gives their lengths in it.
+// TensorArrayConcatV2 puts all elements of a tensor array together along their first dimension, and gives their lengths in it.
+//
+//	handle   string   [?]
+//	flowIn   float32  []
+//	→
+//	value    dtype
+//	lengths  int64    [?]
+//
+// where
+//
+//	dtype  any type
 func TensorArrayConcatV2(s *Scope, handle Output, flowIn Output, dtype tensor.DType, optional ...TensorArrayConcatV2Attr) (value Output, lengths Output) {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -13414,7 +23615,17 @@ func TensorArrayConcatV3ElementShapeExcept0(value tensor.PartialShape) TensorArr
 	return func(a opdef.Attrs) { a["element_shape_except0"] = value }
 }
 
-// TensorArrayConcatV3: Puts all elements of a tensor array together along their first dimension, and gives their lengths in it.
+// TensorArrayConcatV3 puts all elements of a tensor array together along their first dimension, and gives their lengths in it.
+//
+//	handle   resource  [?]
+//	flowIn   float32   []
+//	→
+//	value    dtype
+//	lengths  int64     [?]
+//
+// where
+//
+//	dtype  any type
 func TensorArrayConcatV3(s *Scope, handle Output, flowIn Output, dtype tensor.DType, optional ...TensorArrayConcatV3Attr) (value Output, lengths Output) {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -13432,7 +23643,17 @@ func TensorArrayGatherElementShape(value tensor.PartialShape) TensorArrayGatherA
 	return func(a opdef.Attrs) { a["element_shape"] = value }
 }
 
-// TensorArrayGather: Puts elements of a tensor array together along a new first dimension.
+// TensorArrayGather puts elements of a tensor array together along a new first dimension.
+//
+//	handle   variable of string
+//	indices  int32
+//	flowIn   float32
+//	→
+//	value    dtype
+//
+// where
+//
+//	dtype  any type
 func TensorArrayGather(s *Scope, handle Output, indices Output, flowIn Output, dtype tensor.DType, optional ...TensorArrayGatherAttr) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -13449,7 +23670,17 @@ func TensorArrayGatherV2ElementShape(value tensor.PartialShape) TensorArrayGathe
 	return func(a opdef.Attrs) { a["element_shape"] = value }
 }
 
-// TensorArrayGatherV2: Puts elements of a tensor array together along a new first dimension.
+// TensorArrayGatherV2 puts elements of a tensor array together along a new first dimension.
+//
+//	handle   string   [?]
+//	indices  int32    [?]
+//	flowIn   float32  []
+//	→
+//	value    dtype
+//
+// where
+//
+//	dtype  any type
 func TensorArrayGatherV2(s *Scope, handle Output, indices Output, flowIn Output, dtype tensor.DType, optional ...TensorArrayGatherV2Attr) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -13466,7 +23697,17 @@ func TensorArrayGatherV3ElementShape(value tensor.PartialShape) TensorArrayGathe
 	return func(a opdef.Attrs) { a["element_shape"] = value }
 }
 
-// TensorArrayGatherV3: Puts elements of a tensor array together along a new first dimension.
+// TensorArrayGatherV3 puts elements of a tensor array together along a new first dimension.
+//
+//	handle   resource  [?]
+//	indices  int32     [?]
+//	flowIn   float32   []
+//	→
+//	value    dtype
+//
+// where
+//
+//	dtype  any type
 func TensorArrayGatherV3(s *Scope, handle Output, indices Output, flowIn Output, dtype tensor.DType, optional ...TensorArrayGatherV3Attr) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -13475,26 +23716,65 @@ func TensorArrayGatherV3(s *Scope, handle Output, indices Output, flowIn Output,
 	return out(s.Add("TensorArrayGatherV3", []Arg{One(handle), One(indices), One(flowIn)}, attrs), 0)
 }
 
-// TensorArrayGrad: Gives the tensor array for the gradients of another one, one for each source.
+// TensorArrayGrad gives the tensor array for the gradients of another one, one for each source.
+//
+//	handle      string
+//	flowIn      float32
+//	→
+//	gradHandle  variable of string
+//
+// where
+//
+//	source  string
 func TensorArrayGrad(s *Scope, handle Output, flowIn Output, source string) Output {
 	attrs := opdef.Attrs{"source": source}
 	return out(s.Add("TensorArrayGrad", []Arg{One(handle), One(flowIn)}, attrs), 0)
 }
 
-// TensorArrayGradV2: Gives the tensor array for the gradients of another one, one for each source.
+// TensorArrayGradV2 gives the tensor array for the gradients of another one, one for each source.
+//
+//	handle      string  [?]
+//	flowIn      float32
+//	→
+//	gradHandle  string  [?]
+//
+// where
+//
+//	source  string
 func TensorArrayGradV2(s *Scope, handle Output, flowIn Output, source string) Output {
 	attrs := opdef.Attrs{"source": source}
 	return out(s.Add("TensorArrayGradV2", []Arg{One(handle), One(flowIn)}, attrs), 0)
 }
 
-// TensorArrayGradV3: Gives the tensor array for the gradients of another one, one for each source.
+// TensorArrayGradV3 gives the tensor array for the gradients of another one, one for each source.
+//
+//	handle      resource  [?]
+//	flowIn      float32
+//	→
+//	gradHandle  resource  [?]
+//	flowOut     float32   []
+//
+// where
+//
+//	source  string
 func TensorArrayGradV3(s *Scope, handle Output, flowIn Output, source string) (gradHandle Output, flowOut Output) {
 	attrs := opdef.Attrs{"source": source}
 	node := s.Add("TensorArrayGradV3", []Arg{One(handle), One(flowIn)}, attrs)
 	return out(node, 0), out(node, 1)
 }
 
-// TensorArrayGradWithShape: Gives the tensor array for the gradients of another one, one for each source.
+// TensorArrayGradWithShape gives the tensor array for the gradients of another one, one for each source.
+//
+//	handle          resource  [?]
+//	flowIn          float32
+//	shapeToPrepend  int32
+//	→
+//	gradHandle      resource  [?]
+//	flowOut         float32   []
+//
+// where
+//
+//	source  string
 func TensorArrayGradWithShape(s *Scope, handle Output, flowIn Output, shapeToPrepend Output, source string) (gradHandle Output, flowOut Output) {
 	attrs := opdef.Attrs{"source": source}
 	node := s.Add("TensorArrayGradWithShape", []Arg{One(handle), One(flowIn), One(shapeToPrepend)}, attrs)
@@ -13509,7 +23789,16 @@ func TensorArrayPackElementShape(value tensor.PartialShape) TensorArrayPackAttr 
 	return func(a opdef.Attrs) { a["element_shape"] = value }
 }
 
-// TensorArrayPack: Puts all elements of a tensor array together along a new first dimension.
+// TensorArrayPack puts all elements of a tensor array together along a new first dimension.
+//
+//	handle  variable of string
+//	flowIn  float32
+//	→
+//	value   dtype
+//
+// where
+//
+//	dtype  any type
 func TensorArrayPack(s *Scope, handle Output, flowIn Output, dtype tensor.DType, optional ...TensorArrayPackAttr) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -13518,70 +23807,191 @@ func TensorArrayPack(s *Scope, handle Output, flowIn Output, dtype tensor.DType,
 	return out(s.Add("TensorArrayPack", []Arg{One(handle), One(flowIn)}, attrs), 0)
 }
 
-// TensorArrayRead: Reads an element of a tensor array.
+// TensorArrayRead reads an element of a tensor array.
+//
+//	handle  variable of string
+//	index   int32
+//	flowIn  float32
+//	→
+//	value   dtype
+//
+// where
+//
+//	dtype  any type
 func TensorArrayRead(s *Scope, handle Output, index Output, flowIn Output, dtype tensor.DType) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	return out(s.Add("TensorArrayRead", []Arg{One(handle), One(index), One(flowIn)}, attrs), 0)
 }
 
-// TensorArrayReadV2: Reads an element of a tensor array.
+// TensorArrayReadV2 reads an element of a tensor array.
+//
+//	handle  string   [?]
+//	index   int32    []
+//	flowIn  float32  []
+//	→
+//	value   dtype
+//
+// where
+//
+//	dtype  any type
 func TensorArrayReadV2(s *Scope, handle Output, index Output, flowIn Output, dtype tensor.DType) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	return out(s.Add("TensorArrayReadV2", []Arg{One(handle), One(index), One(flowIn)}, attrs), 0)
 }
 
-// TensorArrayReadV3: Reads an element of a tensor array.
+// TensorArrayReadV3 reads an element of a tensor array.
+//
+//	handle  resource  [?]
+//	index   int32     []
+//	flowIn  float32   []
+//	→
+//	value   dtype
+//
+// where
+//
+//	dtype  any type
 func TensorArrayReadV3(s *Scope, handle Output, index Output, flowIn Output, dtype tensor.DType) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	return out(s.Add("TensorArrayReadV3", []Arg{One(handle), One(index), One(flowIn)}, attrs), 0)
 }
 
-// TensorArrayScatter: Writes the rows of a tensor to places of a tensor array.
+// TensorArrayScatter writes the rows of a tensor to places of a tensor array.
+//
+//	handle   variable of string
+//	indices  int32
+//	value    T
+//	flowIn   float32
+//	→
+//	flowOut  float32
+//
+// where
+//
+//	T  any type
 func TensorArrayScatter(s *Scope, handle Output, indices Output, value Output, flowIn Output) Output {
 	return out(s.Add("TensorArrayScatter", []Arg{One(handle), One(indices), One(value), One(flowIn)}, nil), 0)
 }
 
-// TensorArrayScatterV2: Writes the rows of a tensor to places of a tensor array.
+// TensorArrayScatterV2 writes the rows of a tensor to places of a tensor array.
+//
+//	handle   string   [?]
+//	indices  int32    [?]
+//	value    T
+//	flowIn   float32  []
+//	→
+//	flowOut  float32  []
+//
+// where
+//
+//	T  any type
 func TensorArrayScatterV2(s *Scope, handle Output, indices Output, value Output, flowIn Output) Output {
 	return out(s.Add("TensorArrayScatterV2", []Arg{One(handle), One(indices), One(value), One(flowIn)}, nil), 0)
 }
 
-// TensorArrayScatterV3: Writes the rows of a tensor to places of a tensor array.
+// TensorArrayScatterV3 writes the rows of a tensor to places of a tensor array.
+//
+//	handle   resource  [?]
+//	indices  int32     [?]
+//	value    T         […,?]
+//	flowIn   float32   []
+//	→
+//	flowOut  float32   []
+//
+// where
+//
+//	T  any type
 func TensorArrayScatterV3(s *Scope, handle Output, indices Output, value Output, flowIn Output) Output {
 	return out(s.Add("TensorArrayScatterV3", []Arg{One(handle), One(indices), One(value), One(flowIn)}, nil), 0)
 }
 
-// TensorArraySize: Gives the number of places of a tensor array.
+// TensorArraySize gives the number of places of a tensor array.
+//
+//	handle  variable of string
+//	flowIn  float32
+//	→
+//	size    int32
 func TensorArraySize(s *Scope, handle Output, flowIn Output) Output {
 	return out(s.Add("TensorArraySize", []Arg{One(handle), One(flowIn)}, nil), 0)
 }
 
-// TensorArraySizeV2: Gives the number of places of a tensor array.
+// TensorArraySizeV2 gives the number of places of a tensor array.
+//
+//	handle  string  [?]
+//	flowIn  float32
+//	→
+//	size    int32   []
 func TensorArraySizeV2(s *Scope, handle Output, flowIn Output) Output {
 	return out(s.Add("TensorArraySizeV2", []Arg{One(handle), One(flowIn)}, nil), 0)
 }
 
-// TensorArraySizeV3: Gives the number of places of a tensor array.
+// TensorArraySizeV3 gives the number of places of a tensor array.
+//
+//	handle  resource  [?]
+//	flowIn  float32
+//	→
+//	size    int32     []
 func TensorArraySizeV3(s *Scope, handle Output, flowIn Output) Output {
 	return out(s.Add("TensorArraySizeV3", []Arg{One(handle), One(flowIn)}, nil), 0)
 }
 
-// TensorArraySplit: Cuts a tensor along its first dimension and writes the pieces to all places of a tensor array.
+// TensorArraySplit cuts a tensor along its first dimension and writes the pieces to all places of a tensor array.
+//
+//	handle   variable of string
+//	value    T
+//	lengths  int64
+//	flowIn   float32
+//	→
+//	flowOut  float32
+//
+// where
+//
+//	T  any type
 func TensorArraySplit(s *Scope, handle Output, value Output, lengths Output, flowIn Output) Output {
 	return out(s.Add("TensorArraySplit", []Arg{One(handle), One(value), One(lengths), One(flowIn)}, nil), 0)
 }
 
-// TensorArraySplitV2: Cuts a tensor along its first dimension and writes the pieces to all places of a tensor array.
+// TensorArraySplitV2 cuts a tensor along its first dimension and writes the pieces to all places of a tensor array.
+//
+//	handle   string   [?]
+//	value    T
+//	lengths  int64    [?]
+//	flowIn   float32  []
+//	→
+//	flowOut  float32  []
+//
+// where
+//
+//	T  any type
 func TensorArraySplitV2(s *Scope, handle Output, value Output, lengths Output, flowIn Output) Output {
 	return out(s.Add("TensorArraySplitV2", []Arg{One(handle), One(value), One(lengths), One(flowIn)}, nil), 0)
 }
 
-// TensorArraySplitV3: Cuts a tensor along its first dimension and writes the pieces to all places of a tensor array.
+// TensorArraySplitV3 cuts a tensor along its first dimension and writes the pieces to all places of a tensor array.
+//
+//	handle   resource  [?]
+//	value    T
+//	lengths  int64     [?]
+//	flowIn   float32   []
+//	→
+//	flowOut  float32   []
+//
+// where
+//
+//	T  any type
 func TensorArraySplitV3(s *Scope, handle Output, value Output, lengths Output, flowIn Output) Output {
 	return out(s.Add("TensorArraySplitV3", []Arg{One(handle), One(value), One(lengths), One(flowIn)}, nil), 0)
 }
 
-// TensorArrayUnpack: Writes the rows of a tensor to all places of a tensor array.
+// TensorArrayUnpack writes the rows of a tensor to all places of a tensor array.
+//
+//	handle   variable of string
+//	value    T
+//	flowIn   float32
+//	→
+//	flowOut  float32
+//
+// where
+//
+//	T  any type
 func TensorArrayUnpack(s *Scope, handle Output, value Output, flowIn Output) Output {
 	return out(s.Add("TensorArrayUnpack", []Arg{One(handle), One(value), One(flowIn)}, nil), 0)
 }
@@ -13609,7 +24019,15 @@ func TensorArrayV2TensorArrayName(value string) TensorArrayV2Attr {
 	return func(a opdef.Attrs) { a["tensor_array_name"] = value }
 }
 
-// TensorArrayV2: Makes a tensor array of the given size, which goes with its step.
+// TensorArrayV2 makes a tensor array of the given size, which goes with its step.
+//
+//	size    int32   []
+//	→
+//	handle  string  [2]
+//
+// where
+//
+//	dtype  any type
 func TensorArrayV2(s *Scope, size Output, dtype tensor.DType, optional ...TensorArrayV2Attr) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -13646,7 +24064,16 @@ func TensorArrayV3TensorArrayName(value string) TensorArrayV3Attr {
 	return func(a opdef.Attrs) { a["tensor_array_name"] = value }
 }
 
-// TensorArrayV3: Makes a tensor array of the given size, which goes with its step.
+// TensorArrayV3 makes a tensor array of the given size, which goes with its step.
+//
+//	size    int32     []
+//	→
+//	handle  resource  [2]
+//	flow    float32   []
+//
+// where
+//
+//	dtype  any type
 func TensorArrayV3(s *Scope, size Output, dtype tensor.DType, optional ...TensorArrayV3Attr) (handle Output, flow Output) {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -13656,17 +24083,50 @@ func TensorArrayV3(s *Scope, size Output, dtype tensor.DType, optional ...Tensor
 	return out(node, 0), out(node, 1)
 }
 
-// TensorArrayWrite: Writes an element of a tensor array.
+// TensorArrayWrite writes an element of a tensor array.
+//
+//	handle   variable of string
+//	index    int32
+//	value    T
+//	flowIn   float32
+//	→
+//	flowOut  float32
+//
+// where
+//
+//	T  any type
 func TensorArrayWrite(s *Scope, handle Output, index Output, value Output, flowIn Output) Output {
 	return out(s.Add("TensorArrayWrite", []Arg{One(handle), One(index), One(value), One(flowIn)}, nil), 0)
 }
 
-// TensorArrayWriteV2: Writes an element of a tensor array.
+// TensorArrayWriteV2 writes an element of a tensor array.
+//
+//	handle   string   [?]
+//	index    int32    []
+//	value    T
+//	flowIn   float32  []
+//	→
+//	flowOut  float32  []
+//
+// where
+//
+//	T  any type
 func TensorArrayWriteV2(s *Scope, handle Output, index Output, value Output, flowIn Output) Output {
 	return out(s.Add("TensorArrayWriteV2", []Arg{One(handle), One(index), One(value), One(flowIn)}, nil), 0)
 }
 
-// TensorArrayWriteV3: Writes an element of a tensor array.
+// TensorArrayWriteV3 writes an element of a tensor array.
+//
+//	handle   resource  [?]
+//	index    int32     []
+//	value    T
+//	flowIn   float32   []
+//	→
+//	flowOut  float32   []
+//
+// where
+//
+//	T  any type
 func TensorArrayWriteV3(s *Scope, handle Output, index Output, value Output, flowIn Output) Output {
 	return out(s.Add("TensorArrayWriteV3", []Arg{One(handle), One(index), One(value), One(flowIn)}, nil), 0)
 }
@@ -13679,7 +24139,16 @@ func TensorDatasetMetadata(value string) TensorDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// TensorDataset: Makes a dataset of one element.
+// TensorDataset makes a dataset of one element.
+//
+//	components  tensors of the types Toutput_types
+//	→
+//	handle      variant
+//
+// where
+//
+//	Toutput_types  any type, at least 1 of them
+//	outputShapes   list(shape), at least 1 of them
 func TensorDataset(s *Scope, components []Output, outputShapes []tensor.PartialShape, optional ...TensorDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_shapes": outputShapes}
 	for _, set := range optional {
@@ -13696,7 +24165,16 @@ func TensorListConcatElementShape(value tensor.PartialShape) TensorListConcatAtt
 	return func(a opdef.Attrs) { a["element_shape"] = value }
 }
 
-// TensorListConcat: Puts the elements of a list together along their first dimension, and gives their lengths in it.
+// TensorListConcat puts the elements of a list together along their first dimension, and gives their lengths in it.
+//
+//	inputHandle  variant
+//	→
+//	tensor_      elementDtype
+//	lengths      int64  [?]
+//
+// where
+//
+//	elementDtype  any type
 func TensorListConcat(s *Scope, inputHandle Output, elementDtype tensor.DType, optional ...TensorListConcatAttr) (tensor_ Output, lengths Output) {
 	attrs := opdef.Attrs{"element_dtype": elementDtype}
 	for _, set := range optional {
@@ -13706,86 +24184,226 @@ func TensorListConcat(s *Scope, inputHandle Output, elementDtype tensor.DType, o
 	return out(node, 0), out(node, 1)
 }
 
-// TensorListConcatLists: Puts lists together, each with the one of the other input at its place.
+// TensorListConcatLists puts lists together, each with the one of the other input at its place.
+//
+//	inputA  variant
+//	inputB  variant
+//	→
+//	output  variant  shape of inputA
+//
+// where
+//
+//	elementDtype  any type
 func TensorListConcatLists(s *Scope, inputA Output, inputB Output, elementDtype tensor.DType) Output {
 	attrs := opdef.Attrs{"element_dtype": elementDtype}
 	return out(s.Add("TensorListConcatLists", []Arg{One(inputA), One(inputB)}, attrs), 0)
 }
 
-// TensorListConcatV2: Puts the elements of a list together along their first dimension, and gives their lengths in it. Those that are not set are zeros of the lengths given.
+// TensorListConcatV2 puts the elements of a list together along their first dimension, and gives their lengths in it. Those that are not set are zeros of the lengths given.
+//
+//	inputHandle   variant
+//	elementShape  shape_type
+//	leadingDims   int64
+//	→
+//	tensor_       elementDtype
+//	lengths       int64  [?]
+//
+// where
+//
+//	elementDtype  any type
+//	shape_type    int32, int64
 func TensorListConcatV2(s *Scope, inputHandle Output, elementShape Output, leadingDims Output, elementDtype tensor.DType) (tensor_ Output, lengths Output) {
 	attrs := opdef.Attrs{"element_dtype": elementDtype}
 	node := s.Add("TensorListConcatV2", []Arg{One(inputHandle), One(elementShape), One(leadingDims)}, attrs)
 	return out(node, 0), out(node, 1)
 }
 
-// TensorListElementShape: Gives what is known of the shape of the elements of a list.
+// TensorListElementShape gives what is known of the shape of the elements of a list.
+//
+//	inputHandle   variant
+//	→
+//	elementShape  shapeType
+//
+// where
+//
+//	shapeType  int32, int64
 func TensorListElementShape(s *Scope, inputHandle Output, shapeType tensor.DType) Output {
 	attrs := opdef.Attrs{"shape_type": shapeType}
 	return out(s.Add("TensorListElementShape", []Arg{One(inputHandle)}, attrs), 0)
 }
 
-// TensorListFromTensor: Makes a list of the rows of a tensor.
+// TensorListFromTensor makes a list of the rows of a tensor.
+//
+//	tensor_       element_dtype
+//	elementShape  shape_type
+//	→
+//	outputHandle  variant  []
+//
+// where
+//
+//	element_dtype  any type
+//	shape_type     int32, int64
 func TensorListFromTensor(s *Scope, tensor_ Output, elementShape Output) Output {
 	return out(s.Add("TensorListFromTensor", []Arg{One(tensor_), One(elementShape)}, nil), 0)
 }
 
-// TensorListGather: Puts elements of a list together along a new first dimension.
+// TensorListGather puts elements of a list together along a new first dimension.
+//
+//	inputHandle   variant
+//	indices       int32
+//	elementShape  int32
+//	→
+//	values        elementDtype
+//
+// where
+//
+//	elementDtype  any type
 func TensorListGather(s *Scope, inputHandle Output, indices Output, elementShape Output, elementDtype tensor.DType) Output {
 	attrs := opdef.Attrs{"element_dtype": elementDtype}
 	return out(s.Add("TensorListGather", []Arg{One(inputHandle), One(indices), One(elementShape)}, attrs), 0)
 }
 
-// TensorListGetItem: Gives an element of a list.
+// TensorListGetItem gives an element of a list.
+//
+//	inputHandle   variant
+//	index         int32
+//	elementShape  Tshape
+//	→
+//	item          elementDtype
+//
+// where
+//
+//	elementDtype  any type
+//	Tshape        int32, int64
 func TensorListGetItem(s *Scope, inputHandle Output, index Output, elementShape Output, elementDtype tensor.DType) Output {
 	attrs := opdef.Attrs{"element_dtype": elementDtype}
 	return out(s.Add("TensorListGetItem", []Arg{One(inputHandle), One(index), One(elementShape)}, attrs), 0)
 }
 
-// TensorListLength: Gives the number of elements of a list.
+// TensorListLength gives the number of elements of a list.
+//
+//	inputHandle  variant
+//	→
+//	length       int32  []
 func TensorListLength(s *Scope, inputHandle Output) Output {
 	return out(s.Add("TensorListLength", []Arg{One(inputHandle)}, nil), 0)
 }
 
-// TensorListPopBack: Gives the last element of a list, and the list without it.
+// TensorListPopBack gives the last element of a list, and the list without it.
+//
+//	inputHandle   variant
+//	elementShape  int32
+//	→
+//	outputHandle  variant  []
+//	tensor_       elementDtype
+//
+// where
+//
+//	elementDtype  any type
 func TensorListPopBack(s *Scope, inputHandle Output, elementShape Output, elementDtype tensor.DType) (outputHandle Output, tensor_ Output) {
 	attrs := opdef.Attrs{"element_dtype": elementDtype}
 	node := s.Add("TensorListPopBack", []Arg{One(inputHandle), One(elementShape)}, attrs)
 	return out(node, 0), out(node, 1)
 }
 
-// TensorListPushBack: Gives a list with one more element at its end.
+// TensorListPushBack gives a list with one more element at its end.
+//
+//	inputHandle   variant
+//	tensor_       element_dtype
+//	→
+//	outputHandle  variant  []
+//
+// where
+//
+//	element_dtype  any type
 func TensorListPushBack(s *Scope, inputHandle Output, tensor_ Output) Output {
 	return out(s.Add("TensorListPushBack", []Arg{One(inputHandle), One(tensor_)}, nil), 0)
 }
 
-// TensorListPushBackBatch: Gives lists with one more element each, the rows of a tensor.
+// TensorListPushBackBatch gives lists with one more element each, the rows of a tensor.
+//
+//	inputHandles   variant        [?]
+//	tensor_        element_dtype  […,?]
+//	→
+//	outputHandles  variant        [?]
+//
+// where
+//
+//	element_dtype  any type
 func TensorListPushBackBatch(s *Scope, inputHandles Output, tensor_ Output) Output {
 	return out(s.Add("TensorListPushBackBatch", []Arg{One(inputHandles), One(tensor_)}, nil), 0)
 }
 
-// TensorListReserve: Makes a list of tensors with a number of elements that are not set.
+// TensorListReserve makes a list of tensors with a number of elements that are not set.
+//
+//	elementShape  shape_type
+//	numElements   int32
+//	→
+//	handle        variant  []
+//
+// where
+//
+//	elementDtype  any type
+//	shape_type    int32, int64
 func TensorListReserve(s *Scope, elementShape Output, numElements Output, elementDtype tensor.DType) Output {
 	attrs := opdef.Attrs{"element_dtype": elementDtype}
 	return out(s.Add("TensorListReserve", []Arg{One(elementShape), One(numElements)}, attrs), 0)
 }
 
-// TensorListResize: Gives a list with a number of elements: the first of another one, or with more that are not set.
+// TensorListResize gives a list with a number of elements: the first of another one, or with more that are not set.
+//
+//	inputHandle   variant
+//	size          int32    []
+//	→
+//	outputHandle  variant  []
 func TensorListResize(s *Scope, inputHandle Output, size Output) Output {
 	return out(s.Add("TensorListResize", []Arg{One(inputHandle), One(size)}, nil), 0)
 }
 
-// TensorListScatter: Makes a list with the rows of a tensor at given places.
+// TensorListScatter makes a list with the rows of a tensor at given places.
+//
+//	tensor_       element_dtype
+//	indices       int32
+//	elementShape  shape_type
+//	→
+//	outputHandle  variant  []
+//
+// where
+//
+//	element_dtype  any type
+//	shape_type     int32, int64
 func TensorListScatter(s *Scope, tensor_ Output, indices Output, elementShape Output) Output {
 	return out(s.Add("TensorListScatter", []Arg{One(tensor_), One(indices), One(elementShape)}, nil), 0)
 }
 
-// TensorListScatterIntoExistingList: Gives a list with the rows of a tensor at given places.
+// TensorListScatterIntoExistingList gives a list with the rows of a tensor at given places.
+//
+//	inputHandle   variant
+//	tensor_       element_dtype  […,?]
+//	indices       int32          [?]
+//	→
+//	outputHandle  variant        []
+//
+// where
+//
+//	element_dtype  any type
 func TensorListScatterIntoExistingList(s *Scope, inputHandle Output, tensor_ Output, indices Output) Output {
 	return out(s.Add("TensorListScatterIntoExistingList", []Arg{One(inputHandle), One(tensor_), One(indices)}, nil), 0)
 }
 
-// TensorListScatterV2: Makes a list of num_elements elements, or as many as needed if that is -1, with the rows of a tensor at given places.
+// TensorListScatterV2 makes a list of num_elements elements, or as many as needed if that is -1, with the rows of a tensor at given places.
+//
+//	tensor_       element_dtype
+//	indices       int32
+//	elementShape  shape_type
+//	numElements   int32
+//	→
+//	outputHandle  variant  []
+//
+// where
+//
+//	element_dtype  any type
+//	shape_type     int32, int64
 func TensorListScatterV2(s *Scope, tensor_ Output, indices Output, elementShape Output, numElements Output) Output {
 	return out(s.Add("TensorListScatterV2", []Arg{One(tensor_), One(indices), One(elementShape), One(numElements)}, nil), 0)
 }
@@ -13798,7 +24416,17 @@ func TensorListSetItemResizeIfIndexOutOfBounds(value bool) TensorListSetItemAttr
 	return func(a opdef.Attrs) { a["resize_if_index_out_of_bounds"] = value }
 }
 
-// TensorListSetItem: Gives a list with another element at an index, longer if it is said to be if need be.
+// TensorListSetItem gives a list with another element at an index, longer if it is said to be if need be.
+//
+//	inputHandle   variant
+//	index         int32
+//	item          element_dtype
+//	→
+//	outputHandle  variant  []
+//
+// where
+//
+//	element_dtype  any type
 func TensorListSetItem(s *Scope, inputHandle Output, index Output, item Output, optional ...TensorListSetItemAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13807,7 +24435,18 @@ func TensorListSetItem(s *Scope, inputHandle Output, index Output, item Output, 
 	return out(s.Add("TensorListSetItem", []Arg{One(inputHandle), One(index), One(item)}, attrs), 0)
 }
 
-// TensorListSplit: Makes a list of pieces of a tensor, cut along its first dimension.
+// TensorListSplit makes a list of pieces of a tensor, cut along its first dimension.
+//
+//	tensor_       element_dtype  […,?]
+//	elementShape  shape_type
+//	lengths       int64          [?]
+//	→
+//	outputHandle  variant        []
+//
+// where
+//
+//	element_dtype  any type
+//	shape_type     int32, int64
 func TensorListSplit(s *Scope, tensor_ Output, elementShape Output, lengths Output) Output {
 	return out(s.Add("TensorListSplit", []Arg{One(tensor_), One(elementShape), One(lengths)}, nil), 0)
 }
@@ -13820,7 +24459,16 @@ func TensorListStackNumElements(value int64) TensorListStackAttr {
 	return func(a opdef.Attrs) { a["num_elements"] = value }
 }
 
-// TensorListStack: Puts the elements of a list, of which there must be num_elements if that is not -1, together along a new first dimension.
+// TensorListStack puts the elements of a list, of which there must be num_elements if that is not -1, together along a new first dimension.
+//
+//	inputHandle   variant
+//	elementShape  int32
+//	→
+//	tensor_       elementDtype
+//
+// where
+//
+//	elementDtype  any type
 func TensorListStack(s *Scope, inputHandle Output, elementShape Output, elementDtype tensor.DType, optional ...TensorListStackAttr) Output {
 	attrs := opdef.Attrs{"element_dtype": elementDtype}
 	for _, set := range optional {
@@ -13829,34 +24477,86 @@ func TensorListStack(s *Scope, inputHandle Output, elementShape Output, elementD
 	return out(s.Add("TensorListStack", []Arg{One(inputHandle), One(elementShape)}, attrs), 0)
 }
 
-// TensorMapErase: Gives a map of tensors without a key.
+// TensorMapErase gives a map of tensors without a key.
+//
+//	inputHandle   variant
+//	key           key_dtype
+//	→
+//	outputHandle  variant  []
+//
+// where
+//
+//	key_dtype   any type
+//	valueDtype  any type
 func TensorMapErase(s *Scope, inputHandle Output, key Output, valueDtype tensor.DType) Output {
 	attrs := opdef.Attrs{"value_dtype": valueDtype}
 	return out(s.Add("TensorMapErase", []Arg{One(inputHandle), One(key)}, attrs), 0)
 }
 
-// TensorMapHasKey: Tells whether a map of tensors has a key.
+// TensorMapHasKey tells whether a map of tensors has a key.
+//
+//	inputHandle  variant
+//	key          key_dtype
+//	→
+//	hasKey       bool  []
+//
+// where
+//
+//	key_dtype  any type
 func TensorMapHasKey(s *Scope, inputHandle Output, key Output) Output {
 	return out(s.Add("TensorMapHasKey", []Arg{One(inputHandle), One(key)}, nil), 0)
 }
 
-// TensorMapInsert: Gives a map of tensors with another value of a key.
+// TensorMapInsert gives a map of tensors with another value of a key.
+//
+//	inputHandle   variant
+//	key           key_dtype
+//	value         value_dtype
+//	→
+//	outputHandle  variant  []
+//
+// where
+//
+//	key_dtype    any type
+//	value_dtype  any type
 func TensorMapInsert(s *Scope, inputHandle Output, key Output, value Output) Output {
 	return out(s.Add("TensorMapInsert", []Arg{One(inputHandle), One(key), One(value)}, nil), 0)
 }
 
-// TensorMapLookup: Gives the value of a key of a map of tensors.
+// TensorMapLookup gives the value of a key of a map of tensors.
+//
+//	inputHandle  variant
+//	key          key_dtype
+//	→
+//	value        valueDtype
+//
+// where
+//
+//	key_dtype   any type
+//	valueDtype  any type
 func TensorMapLookup(s *Scope, inputHandle Output, key Output, valueDtype tensor.DType) Output {
 	attrs := opdef.Attrs{"value_dtype": valueDtype}
 	return out(s.Add("TensorMapLookup", []Arg{One(inputHandle), One(key)}, attrs), 0)
 }
 
-// TensorMapSize: Counts the keys of a map of tensors.
+// TensorMapSize counts the keys of a map of tensors.
+//
+//	inputHandle  variant
+//	→
+//	size         int32  []
 func TensorMapSize(s *Scope, inputHandle Output) Output {
 	return out(s.Add("TensorMapSize", []Arg{One(inputHandle)}, nil), 0)
 }
 
-// TensorMapStackKeys: Gives the keys of a map of tensors, which have one shape, in the order in which they came.
+// TensorMapStackKeys gives the keys of a map of tensors, which have one shape, in the order in which they came.
+//
+//	inputHandle  variant
+//	→
+//	keys         keyDtype
+//
+// where
+//
+//	keyDtype  any type
 func TensorMapStackKeys(s *Scope, inputHandle Output, keyDtype tensor.DType) Output {
 	attrs := opdef.Attrs{"key_dtype": keyDtype}
 	return out(s.Add("TensorMapStackKeys", []Arg{One(inputHandle)}, attrs), 0)
@@ -13870,7 +24570,18 @@ func TensorScatterAddBadIndicesPolicy(value string) TensorScatterAddAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// TensorScatterAdd: Gives a copy of tensor with updates added to the slices that indices name.
+// TensorScatterAdd gives a copy of tensor with updates added to the slices that indices name.
+//
+//	tensor_  T         […,?]
+//	indices  Tindices  […,?]
+//	updates  T
+//	→
+//	output   T         shape of tensor_
+//
+// where
+//
+//	T         any type
+//	Tindices  int32, int64
 func TensorScatterAdd(s *Scope, tensor_ Output, indices Output, updates Output, optional ...TensorScatterAddAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13887,7 +24598,18 @@ func TensorScatterMaxBadIndicesPolicy(value string) TensorScatterMaxAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// TensorScatterMax: Gives a copy of tensor with the maximum of it and updates in the slices that indices name.
+// TensorScatterMax gives a copy of tensor with the maximum of it and updates in the slices that indices name.
+//
+//	tensor_  T         […,?]
+//	indices  Tindices  […,?]
+//	updates  T
+//	→
+//	output   T         shape of tensor_
+//
+// where
+//
+//	T         any type
+//	Tindices  int32, int64
 func TensorScatterMax(s *Scope, tensor_ Output, indices Output, updates Output, optional ...TensorScatterMaxAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13904,7 +24626,18 @@ func TensorScatterMinBadIndicesPolicy(value string) TensorScatterMinAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// TensorScatterMin: Gives a copy of tensor with the minimum of it and updates in the slices that indices name.
+// TensorScatterMin gives a copy of tensor with the minimum of it and updates in the slices that indices name.
+//
+//	tensor_  T         […,?]
+//	indices  Tindices  […,?]
+//	updates  T
+//	→
+//	output   T         shape of tensor_
+//
+// where
+//
+//	T         any type
+//	Tindices  int32, int64
 func TensorScatterMin(s *Scope, tensor_ Output, indices Output, updates Output, optional ...TensorScatterMinAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13921,7 +24654,18 @@ func TensorScatterSubBadIndicesPolicy(value string) TensorScatterSubAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// TensorScatterSub: Gives a copy of tensor with updates subtracted from the slices that indices name.
+// TensorScatterSub gives a copy of tensor with updates subtracted from the slices that indices name.
+//
+//	tensor_  T         […,?]
+//	indices  Tindices  […,?]
+//	updates  T
+//	→
+//	output   T         shape of tensor_
+//
+// where
+//
+//	T         any type
+//	Tindices  int32, int64
 func TensorScatterSub(s *Scope, tensor_ Output, indices Output, updates Output, optional ...TensorScatterSubAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13938,7 +24682,18 @@ func TensorScatterUpdateBadIndicesPolicy(value string) TensorScatterUpdateAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// TensorScatterUpdate: Gives a copy of tensor with updates in the slices that indices name.
+// TensorScatterUpdate gives a copy of tensor with updates in the slices that indices name.
+//
+//	tensor_  T         […,?]
+//	indices  Tindices  […,?]
+//	updates  T
+//	→
+//	output   T         shape of tensor_
+//
+// where
+//
+//	T         any type
+//	Tindices  int16, int32, int64, uint16
 func TensorScatterUpdate(s *Scope, tensor_ Output, indices Output, updates Output, optional ...TensorScatterUpdateAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -13965,7 +24720,16 @@ func TensorSliceDatasetReplicateOnSplit(value bool) TensorSliceDatasetAttr {
 	return func(a opdef.Attrs) { a["replicate_on_split"] = value }
 }
 
-// TensorSliceDataset: Makes a dataset of the rows of tensors.
+// TensorSliceDataset makes a dataset of the rows of tensors.
+//
+//	components  tensors of the types Toutput_types
+//	→
+//	handle      variant
+//
+// where
+//
+//	Toutput_types  any type, at least 1 of them
+//	outputShapes   list(shape), at least 1 of them
 func TensorSliceDataset(s *Scope, components []Output, outputShapes []tensor.PartialShape, optional ...TensorSliceDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_shapes": outputShapes}
 	for _, set := range optional {
@@ -14002,7 +24766,20 @@ func TensorStridedSliceUpdateShrinkAxisMask(value int64) TensorStridedSliceUpdat
 	return func(a opdef.Attrs) { a["shrink_axis_mask"] = value }
 }
 
-// TensorStridedSliceUpdate: Gives a copy of input with value in the place of a strided slice.
+// TensorStridedSliceUpdate gives a copy of input with value in the place of a strided slice.
+//
+//	input    T
+//	begin    Index
+//	end      Index
+//	strides  Index
+//	value    T
+//	→
+//	output   T  shape of input
+//
+// where
+//
+//	T      any type
+//	Index  int32, int64
 func TensorStridedSliceUpdate(s *Scope, input Output, begin Output, end Output, strides Output, value Output, optional ...TensorStridedSliceUpdateAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14029,7 +24806,15 @@ func TensorSummaryDisplayName(value string) TensorSummaryAttr {
 	return func(a opdef.Attrs) { a["display_name"] = value }
 }
 
-// TensorSummary: Makes a summary of a tensor under the name of the node.
+// TensorSummary makes a summary of a tensor under the name of the node.
+//
+//	tensor_  T
+//	→
+//	summary  string  []
+//
+// where
+//
+//	T  any type
 func TensorSummary(s *Scope, tensor_ Output, optional ...TensorSummaryAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14038,9 +24823,31 @@ func TensorSummary(s *Scope, tensor_ Output, optional ...TensorSummaryAttr) Outp
 	return out(s.Add("TensorSummary", []Arg{One(tensor_)}, attrs), 0)
 }
 
-// TensorSummaryV2: Makes a summary of a tensor, with what the part of TensorBoard that shows it wants to know.
+// TensorSummaryV2 makes a summary of a tensor, with what the part of TensorBoard that shows it wants to know.
+//
+//	tag                        string
+//	tensor_                    T
+//	serializedSummaryMetadata  string
+//	→
+//	summary                    string  []
+//
+// where
+//
+//	T  any type
 func TensorSummaryV2(s *Scope, tag Output, tensor_ Output, serializedSummaryMetadata Output) Output {
 	return out(s.Add("TensorSummaryV2", []Arg{One(tag), One(tensor_), One(serializedSummaryMetadata)}, nil), 0)
+}
+
+// TestAttr gives the number 1.
+//
+//	out_  t
+//
+// where
+//
+//	t  float32, float64
+func TestAttr(s *Scope, t tensor.DType) Output {
+	attrs := opdef.Attrs{"T": t}
+	return out(s.Add("TestAttr", nil, attrs), 0)
 }
 
 // TextLineDatasetAttr is an optional argument of [TextLineDataset].
@@ -14051,7 +24858,13 @@ func TextLineDatasetMetadata(value string) TextLineDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// TextLineDataset: Makes a dataset of the lines of text files.
+// TextLineDataset makes a dataset of the lines of text files.
+//
+//	filenames        string
+//	compressionType  string
+//	bufferSize       int64
+//	→
+//	handle           variant  []
 func TextLineDataset(s *Scope, filenames Output, compressionType Output, bufferSize Output, optional ...TextLineDatasetAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14078,7 +24891,9 @@ func TextLineReaderSharedName(value string) TextLineReaderAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// TextLineReader: Gives a reader of the lines of text files.
+// TextLineReader gives a reader of the lines of text files.
+//
+//	readerHandle  variable of string  [2]
 func TextLineReader(s *Scope, optional ...TextLineReaderAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14105,7 +24920,9 @@ func TextLineReaderV2SharedName(value string) TextLineReaderV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// TextLineReaderV2: Gives a reader of the lines of text files.
+// TextLineReaderV2 gives a reader of the lines of text files.
+//
+//	readerHandle  resource  []
 func TextLineReaderV2(s *Scope, optional ...TextLineReaderV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14127,7 +24944,20 @@ func ThreadUnsafeUnigramCandidateSamplerSeed2(value int64) ThreadUnsafeUnigramCa
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// ThreadUnsafeUnigramCandidateSampler: Draws num_sampled classes to compare the true ones with, in proportion to how often they have been true so far. Further outputs are how often each true and each drawn class is expected among them.
+// ThreadUnsafeUnigramCandidateSampler draws num_sampled classes to compare the true ones with, in proportion to how often they have been true so far. Further outputs are how often each true and each drawn class is expected among them.
+//
+//	trueClasses           int64
+//	→
+//	sampledCandidates     int64
+//	trueExpectedCount     float32
+//	sampledExpectedCount  float32
+//
+// where
+//
+//	numTrue     int, at least 1
+//	numSampled  int, at least 1
+//	unique      bool
+//	rangeMax    int, at least 1
 func ThreadUnsafeUnigramCandidateSampler(s *Scope, trueClasses Output, numTrue int64, numSampled int64, unique bool, rangeMax int64, optional ...ThreadUnsafeUnigramCandidateSamplerAttr) (sampledCandidates Output, trueExpectedCount Output, sampledExpectedCount Output) {
 	attrs := opdef.Attrs{"num_true": numTrue, "num_sampled": numSampled, "unique": unique, "range_max": rangeMax}
 	for _, set := range optional {
@@ -14137,17 +24967,37 @@ func ThreadUnsafeUnigramCandidateSampler(s *Scope, trueClasses Output, numTrue i
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// Tile: Repeats a tensor multiples[i] times along each dimension i.
+// Tile repeats a tensor multiples[i] times along each dimension i.
+//
+//	input      T
+//	multiples  Tmultiples  [?]
+//	→
+//	output     T
+//
+// where
+//
+//	T           any type
+//	Tmultiples  int32, int64
 func Tile(s *Scope, input Output, multiples Output) Output {
 	return out(s.Add("Tile", []Arg{One(input), One(multiples)}, nil), 0)
 }
 
-// Timestamp: Gives the time in seconds since 1970.
+// Timestamp gives the time in seconds since 1970.
+//
+//	ts  float64  []
 func Timestamp(s *Scope) Output {
 	return out(s.Add("Timestamp", nil, nil), 0)
 }
 
 // ToBool: What input stands for as a condition: a scalar that is not zero or empty, any other tensor with elements.
+//
+//	input   T
+//	→
+//	output  bool  []
+//
+// where
+//
+//	T  any type
 func ToBool(s *Scope, input Output) Output {
 	return out(s.Add("ToBool", []Arg{One(input)}, nil), 0)
 }
@@ -14160,7 +25010,17 @@ func TopKSorted(value bool) TopKAttr {
 	return func(a opdef.Attrs) { a["sorted"] = value }
 }
 
-// TopK: Finds the k largest values of each row, largest first, and their positions; of equal values the first come first.
+// TopK finds the k largest values of each row, largest first, and their positions; of equal values the first come first.
+//
+//	input    T  […,?]
+//	→
+//	values   T
+//	indices  int32
+//
+// where
+//
+//	k  int, at least 0
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func TopK(s *Scope, input Output, k int64, optional ...TopKAttr) (values Output, indices Output) {
 	attrs := opdef.Attrs{"k": k}
 	for _, set := range optional {
@@ -14183,7 +25043,19 @@ func TopKV2IndexType(value tensor.DType) TopKV2Attr {
 	return func(a opdef.Attrs) { a["index_type"] = value }
 }
 
-// TopKV2: Finds the k largest values of each row, largest first, and their positions; of equal values the first come first.
+// TopKV2 finds the k largest values of each row, largest first, and their positions; of equal values the first come first.
+//
+//	input    T  […,?]
+//	k        Tk
+//	→
+//	values   T
+//	indices  index_type
+//
+// where
+//
+//	T           float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
+//	Tk          int16, int32, int64
+//	index_type  int16, int32, int64
 func TopKV2(s *Scope, input Output, k Output, optional ...TopKV2Attr) (values Output, indices Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14193,12 +25065,33 @@ func TopKV2(s *Scope, input Output, k Output, optional ...TopKV2Attr) (values Ou
 	return out(node, 0), out(node, 1)
 }
 
-// Transpose: Reorders dimensions: dimension i of the result is dimension perm[i] of x.
+// Transpose reorders dimensions: dimension i of the result is dimension perm[i] of x.
+//
+//	x     T
+//	perm  Tperm
+//	→
+//	y     T
+//
+// where
+//
+//	T      any type
+//	Tperm  int32, int64
 func Transpose(s *Scope, x Output, perm Output) Output {
 	return out(s.Add("Transpose", []Arg{One(x), One(perm)}, nil), 0)
 }
 
-// TridiagonalMatMul: Multiplies tridiagonal matrices, given by their diagonals, by matrices.
+// TridiagonalMatMul multiplies tridiagonal matrices, given by their diagonals, by matrices.
+//
+//	superdiag  T  […,?,?]
+//	maindiag   T  […,?,?]
+//	subdiag    T  […,?,?]
+//	rhs        T  […,?,?]
+//	→
+//	output     T  shape of rhs
+//
+// where
+//
+//	T  float64, float32, complex64, complex128
 func TridiagonalMatMul(s *Scope, superdiag Output, maindiag Output, subdiag Output, rhs Output) Output {
 	return out(s.Add("TridiagonalMatMul", []Arg{One(superdiag), One(maindiag), One(subdiag), One(rhs)}, nil), 0)
 }
@@ -14216,7 +25109,16 @@ func TridiagonalSolvePerturbSingular(value bool) TridiagonalSolveAttr {
 	return func(a opdef.Attrs) { a["perturb_singular"] = value }
 }
 
-// TridiagonalSolve: Solves systems with tridiagonal matrices, given by their super-, main and subdiagonals.
+// TridiagonalSolve solves systems with tridiagonal matrices, given by their super-, main and subdiagonals.
+//
+//	diagonals  T  […,?,?]
+//	rhs        T  […,?,?]
+//	→
+//	output     T  shape of rhs
+//
+// where
+//
+//	T  float64, float32, complex64, complex128
 func TridiagonalSolve(s *Scope, diagonals Output, rhs Output, optional ...TridiagonalSolveAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14225,12 +25127,30 @@ func TridiagonalSolve(s *Scope, diagonals Output, rhs Output, optional ...Tridia
 	return out(s.Add("TridiagonalSolve", []Arg{One(diagonals), One(rhs)}, attrs), 0)
 }
 
-// TruncateDiv: Divides integers x by y element by element, with broadcasting, and drops the fraction.
+// TruncateDiv divides integers x by y element by element, with broadcasting, and drops the fraction.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  bfloat16, float16, float32, float64, uint8, int8, uint16, int16, int32, uint32, uint64, int64, complex64, complex128
 func TruncateDiv(s *Scope, x Output, y Output) Output {
 	return out(s.Add("TruncateDiv", []Arg{One(x), One(y)}, nil), 0)
 }
 
 // TruncateMod: Remainder of the division that truncates toward zero: it has the sign of x.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  int32, int64, bfloat16, float16, float32, float64
 func TruncateMod(s *Scope, x Output, y Output) Output {
 	return out(s.Add("TruncateMod", []Arg{One(x), One(y)}, nil), 0)
 }
@@ -14248,7 +25168,16 @@ func TruncatedNormalSeed2(value int64) TruncatedNormalAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// TruncatedNormal: Draws numbers from the standard normal distribution, again where one is beyond two deviations.
+// TruncatedNormal draws numbers from the standard normal distribution, again where one is beyond two deviations.
+//
+//	shape   T  [?]
+//	→
+//	output  dtype
+//
+// where
+//
+//	dtype  float16, bfloat16, float32, float64
+//	T      int32, int64
 func TruncatedNormal(s *Scope, shape Output, dtype tensor.DType, optional ...TruncatedNormalAttr) Output {
 	attrs := opdef.Attrs{"dtype": dtype}
 	for _, set := range optional {
@@ -14265,7 +25194,16 @@ func UnbatchDatasetMetadata(value string) UnbatchDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// UnbatchDataset: Makes a dataset of the rows of elements.
+// UnbatchDataset makes a dataset of the rows of elements.
+//
+//	inputDataset  variant
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func UnbatchDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...UnbatchDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -14297,7 +25235,18 @@ func UnicodeDecodeTsplits(value tensor.DType) UnicodeDecodeAttr {
 	return func(a opdef.Attrs) { a["Tsplits"] = value }
 }
 
-// UnicodeDecode: Gives the code points of texts as a ragged matrix.
+// UnicodeDecode gives the code points of texts as a ragged matrix.
+//
+//	input       string
+//	→
+//	rowSplits   Tsplits  [?]
+//	charValues  int32    [?]
+//
+// where
+//
+//	inputEncoding  string
+//	errors         one of strict, replace, ignore
+//	Tsplits        int32, int64
 func UnicodeDecode(s *Scope, input Output, inputEncoding string, optional ...UnicodeDecodeAttr) (rowSplits Output, charValues Output) {
 	attrs := opdef.Attrs{"input_encoding": inputEncoding}
 	for _, set := range optional {
@@ -14330,7 +25279,19 @@ func UnicodeDecodeWithOffsetsTsplits(value tensor.DType) UnicodeDecodeWithOffset
 	return func(a opdef.Attrs) { a["Tsplits"] = value }
 }
 
-// UnicodeDecodeWithOffsets: Gives the code points of texts as a ragged matrix, and at which bytes they begin.
+// UnicodeDecodeWithOffsets gives the code points of texts as a ragged matrix, and at which bytes they begin.
+//
+//	input             string
+//	→
+//	rowSplits         Tsplits  [?]
+//	charValues        int32    [?]
+//	charToByteStarts  int64    [?]
+//
+// where
+//
+//	inputEncoding  string
+//	errors         one of strict, replace, ignore
+//	Tsplits        int32, int64
 func UnicodeDecodeWithOffsets(s *Scope, input Output, inputEncoding string, optional ...UnicodeDecodeWithOffsetsAttr) (rowSplits Output, charValues Output, charToByteStarts Output) {
 	attrs := opdef.Attrs{"input_encoding": inputEncoding}
 	for _, set := range optional {
@@ -14353,7 +25314,18 @@ func UnicodeEncodeReplacementChar(value int64) UnicodeEncodeAttr {
 	return func(a opdef.Attrs) { a["replacement_char"] = value }
 }
 
-// UnicodeEncode: Makes texts of code points, the rows of a ragged matrix.
+// UnicodeEncode makes texts of code points, the rows of a ragged matrix.
+//
+//	inputValues  int32    [?]
+//	inputSplits  Tsplits  [?]
+//	→
+//	output       string   [?]
+//
+// where
+//
+//	errors          one of ignore, replace, strict
+//	outputEncoding  one of UTF-8, UTF-16-BE, UTF-32-BE
+//	Tsplits         int32, int64
 func UnicodeEncode(s *Scope, inputValues Output, inputSplits Output, outputEncoding string, optional ...UnicodeEncodeAttr) Output {
 	attrs := opdef.Attrs{"output_encoding": outputEncoding}
 	for _, set := range optional {
@@ -14362,7 +25334,11 @@ func UnicodeEncode(s *Scope, inputValues Output, inputSplits Output, outputEncod
 	return out(s.Add("UnicodeEncode", []Arg{One(inputValues), One(inputSplits)}, attrs), 0)
 }
 
-// UnicodeScript: Gives the script of each code point, numbered as in the ICU library; -1 for what is no code point.
+// UnicodeScript gives the script of each code point, numbered as in the ICU library; -1 for what is no code point.
+//
+//	input   int32
+//	→
+//	output  int32  shape of input
 func UnicodeScript(s *Scope, input Output) Output {
 	return out(s.Add("UnicodeScript", []Arg{One(input)}, nil), 0)
 }
@@ -14385,7 +25361,17 @@ func UnicodeTranscodeReplaceControlCharacters(value bool) UnicodeTranscodeAttr {
 	return func(a opdef.Attrs) { a["replace_control_characters"] = value }
 }
 
-// UnicodeTranscode: Writes texts in another encoding.
+// UnicodeTranscode writes texts in another encoding.
+//
+//	input   string
+//	→
+//	output  string
+//
+// where
+//
+//	inputEncoding   string
+//	outputEncoding  one of UTF-8, UTF-16-BE, UTF-32-BE
+//	errors          one of strict, replace, ignore
 func UnicodeTranscode(s *Scope, input Output, inputEncoding string, outputEncoding string, optional ...UnicodeTranscodeAttr) Output {
 	attrs := opdef.Attrs{"input_encoding": inputEncoding, "output_encoding": outputEncoding}
 	for _, set := range optional {
@@ -14407,7 +25393,20 @@ func UniformCandidateSamplerSeed2(value int64) UniformCandidateSamplerAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// UniformCandidateSampler: Draws num_sampled classes to compare the true ones with, each with the same probability. Further outputs are how often each true and each drawn class is expected among them.
+// UniformCandidateSampler draws num_sampled classes to compare the true ones with, each with the same probability. Further outputs are how often each true and each drawn class is expected among them.
+//
+//	trueClasses           int64
+//	→
+//	sampledCandidates     int64
+//	trueExpectedCount     float32
+//	sampledExpectedCount  float32
+//
+// where
+//
+//	numTrue     int, at least 1
+//	numSampled  int, at least 1
+//	unique      bool
+//	rangeMax    int, at least 1
 func UniformCandidateSampler(s *Scope, trueClasses Output, numTrue int64, numSampled int64, unique bool, rangeMax int64, optional ...UniformCandidateSamplerAttr) (sampledCandidates Output, trueExpectedCount Output, sampledExpectedCount Output) {
 	attrs := opdef.Attrs{"num_true": numTrue, "num_sampled": numSampled, "unique": unique, "range_max": rangeMax}
 	for _, set := range optional {
@@ -14425,7 +25424,17 @@ func UniqueOutIdx(value tensor.DType) UniqueAttr {
 	return func(a opdef.Attrs) { a["out_idx"] = value }
 }
 
-// Unique: Gives the distinct elements of a vector in order of appearance, and for each element which of them it is.
+// Unique gives the distinct elements of a vector in order of appearance, and for each element which of them it is.
+//
+//	x    T        [?]
+//	→
+//	y    T        [?]
+//	idx  out_idx  shape of x
+//
+// where
+//
+//	T        any type
+//	out_idx  int32, int64
 func Unique(s *Scope, x Output, optional ...UniqueAttr) (y Output, idx Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14433,6 +25442,32 @@ func Unique(s *Scope, x Output, optional ...UniqueAttr) (y Output, idx Output) {
 	}
 	node := s.Add("Unique", []Arg{One(x)}, attrs)
 	return out(node, 0), out(node, 1)
+}
+
+// UniqueDatasetAttr is an optional argument of [UniqueDataset].
+type UniqueDatasetAttr func(opdef.Attrs)
+
+// UniqueDatasetMetadata sets the optional attribute metadata; the default is "".
+func UniqueDatasetMetadata(value string) UniqueDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// UniqueDataset makes a dataset of the elements that did not come before.
+//
+//	inputDataset  variant
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func UniqueDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...UniqueDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("UniqueDataset", []Arg{One(inputDataset)}, attrs), 0)
 }
 
 // UniqueV2Attr is an optional argument of [UniqueV2].
@@ -14443,7 +25478,19 @@ func UniqueV2OutIdx(value tensor.DType) UniqueV2Attr {
 	return func(a opdef.Attrs) { a["out_idx"] = value }
 }
 
-// UniqueV2: Gives the distinct slices along an axis in order of appearance, and for each slice which of them it is.
+// UniqueV2 gives the distinct slices along an axis in order of appearance, and for each slice which of them it is.
+//
+//	x     T
+//	axis  Taxis
+//	→
+//	y     T
+//	idx   out_idx  [?]
+//
+// where
+//
+//	T        any type
+//	Taxis    int32, int64
+//	out_idx  int32, int64
 func UniqueV2(s *Scope, x Output, axis Output, optional ...UniqueV2Attr) (y Output, idx Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14461,7 +25508,18 @@ func UniqueWithCountsOutIdx(value tensor.DType) UniqueWithCountsAttr {
 	return func(a opdef.Attrs) { a["out_idx"] = value }
 }
 
-// UniqueWithCounts: Gives the distinct elements of a vector, which of them each element is, and how often each appears.
+// UniqueWithCounts gives the distinct elements of a vector, which of them each element is, and how often each appears.
+//
+//	x      T
+//	→
+//	y      T        [?]
+//	idx    out_idx  shape of x
+//	count  out_idx  [?]
+//
+// where
+//
+//	T        any type
+//	out_idx  int32, int64
 func UniqueWithCounts(s *Scope, x Output, optional ...UniqueWithCountsAttr) (y Output, idx Output, count Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14479,7 +25537,20 @@ func UniqueWithCountsV2OutIdx(value tensor.DType) UniqueWithCountsV2Attr {
 	return func(a opdef.Attrs) { a["out_idx"] = value }
 }
 
-// UniqueWithCountsV2: Gives the distinct slices along an axis, which of them each slice is, and how often each appears.
+// UniqueWithCountsV2 gives the distinct slices along an axis, which of them each slice is, and how often each appears.
+//
+//	x      T
+//	axis   Taxis
+//	→
+//	y      T
+//	idx    out_idx  [?]
+//	count  out_idx  [?]
+//
+// where
+//
+//	T        any type
+//	Taxis    int32, int64
+//	out_idx  int32, int64
 func UniqueWithCountsV2(s *Scope, x Output, axis Output, optional ...UniqueWithCountsV2Attr) (y Output, idx Output, count Output) {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14497,7 +25568,16 @@ func UnpackAxis(value int64) UnpackAttr {
 	return func(a opdef.Attrs) { a["axis"] = value }
 }
 
-// Unpack: Cuts a tensor into the slices along one dimension, which disappears.
+// Unpack cuts a tensor into the slices along one dimension, which disappears.
+//
+//	value   T
+//	→
+//	output  num tensors of T
+//
+// where
+//
+//	num  int, at least 0
+//	T    any type
 func Unpack(s *Scope, value Output, num int64, optional ...UnpackAttr) []Output {
 	attrs := opdef.Attrs{"num": num}
 	for _, set := range optional {
@@ -14506,7 +25586,16 @@ func Unpack(s *Scope, value Output, num int64, optional ...UnpackAttr) []Output 
 	return outArg(s.Add("Unpack", []Arg{One(value)}, attrs), "output")
 }
 
-// UnravelIndex: Gives the coordinates, in a tensor of shape dims, of elements given by number: one column each.
+// UnravelIndex gives the coordinates, in a tensor of shape dims, of elements given by number: one column each.
+//
+//	indices  Tidx
+//	dims     Tidx  [?]
+//	→
+//	output   Tidx
+//
+// where
+//
+//	Tidx  int32, int64
 func UnravelIndex(s *Scope, indices Output, dims Output) Output {
 	return out(s.Add("UnravelIndex", []Arg{One(indices), One(dims)}, nil), 0)
 }
@@ -14519,7 +25608,18 @@ func UnsortedSegmentJoinSeparator(value string) UnsortedSegmentJoinAttr {
 	return func(a opdef.Attrs) { a["separator"] = value }
 }
 
-// UnsortedSegmentJoin: Joins the strings of each segment.
+// UnsortedSegmentJoin joins the strings of each segment.
+//
+//	inputs       string
+//	segmentIds   Tindices
+//	numSegments  Tnumsegments  []
+//	→
+//	output       string
+//
+// where
+//
+//	Tindices      int32, int64
+//	Tnumsegments  int32, int64
 func UnsortedSegmentJoin(s *Scope, inputs Output, segmentIds Output, numSegments Output, optional ...UnsortedSegmentJoinAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14529,21 +25629,69 @@ func UnsortedSegmentJoin(s *Scope, inputs Output, segmentIds Output, numSegments
 }
 
 // UnsortedSegmentMax: The largest elements of the rows of data that have the same segment id.
+//
+//	data         T
+//	segmentIds   Tindices
+//	numSegments  Tnumsegments  []
+//	→
+//	output       T
+//
+// where
+//
+//	T             float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
+//	Tindices      int32, int64
+//	Tnumsegments  int32, int64
 func UnsortedSegmentMax(s *Scope, data Output, segmentIds Output, numSegments Output) Output {
 	return out(s.Add("UnsortedSegmentMax", []Arg{One(data), One(segmentIds), One(numSegments)}, nil), 0)
 }
 
 // UnsortedSegmentMin: The smallest elements of the rows of data that have the same segment id.
+//
+//	data         T
+//	segmentIds   Tindices
+//	numSegments  Tnumsegments  []
+//	→
+//	output       T
+//
+// where
+//
+//	T             float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
+//	Tindices      int32, int64
+//	Tnumsegments  int32, int64
 func UnsortedSegmentMin(s *Scope, data Output, segmentIds Output, numSegments Output) Output {
 	return out(s.Add("UnsortedSegmentMin", []Arg{One(data), One(segmentIds), One(numSegments)}, nil), 0)
 }
 
-// UnsortedSegmentProd: Multiplies the rows of data that have the same segment id.
+// UnsortedSegmentProd multiplies the rows of data that have the same segment id.
+//
+//	data         T
+//	segmentIds   Tindices
+//	numSegments  Tnumsegments  []
+//	→
+//	output       T
+//
+// where
+//
+//	T             float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices      int32, int64
+//	Tnumsegments  int32, int64
 func UnsortedSegmentProd(s *Scope, data Output, segmentIds Output, numSegments Output) Output {
 	return out(s.Add("UnsortedSegmentProd", []Arg{One(data), One(segmentIds), One(numSegments)}, nil), 0)
 }
 
-// UnsortedSegmentSum: Adds up the rows of data that have the same segment id.
+// UnsortedSegmentSum adds up the rows of data that have the same segment id.
+//
+//	data         T
+//	segmentIds   Tindices
+//	numSegments  Tnumsegments  []
+//	→
+//	output       T
+//
+// where
+//
+//	T             float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64
+//	Tindices      int16, int32, int64
+//	Tnumsegments  int32, int64
 func UnsortedSegmentSum(s *Scope, data Output, segmentIds Output, numSegments Output) Output {
 	return out(s.Add("UnsortedSegmentSum", []Arg{One(data), One(segmentIds), One(numSegments)}, nil), 0)
 }
@@ -14571,7 +25719,13 @@ func UnstageSharedName(value string) UnstageAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// Unstage: Takes an element from a staging area. It waits while there is none.
+// Unstage takes an element from a staging area. It waits while there is none.
+//
+//	values  tensors of the types dtypes
+//
+// where
+//
+//	dtypes  any type, at least 1 of them
 func Unstage(s *Scope, dtypes []tensor.DType, optional ...UnstageAttr) []Output {
 	attrs := opdef.Attrs{"dtypes": dtypes}
 	for _, set := range optional {
@@ -14588,7 +25742,17 @@ func UpperBoundOutType(value tensor.DType) UpperBoundAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// UpperBound: Gives, for each value, the first place in its sorted row that is greater.
+// UpperBound gives, for each value, the first place in its sorted row that is greater.
+//
+//	sortedInputs  T         [?,?]
+//	values        T         [?,?]
+//	→
+//	output        out_type  shape of values
+//
+// where
+//
+//	T         any type
+//	out_type  int32, int64
 func UpperBound(s *Scope, sortedInputs Output, values Output, optional ...UpperBoundAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14620,7 +25784,14 @@ func VarHandleOpAllowedDevices(value []string) VarHandleOpAttr {
 	return func(a opdef.Attrs) { a["allowed_devices"] = value }
 }
 
-// VarHandleOp: Gives a handle to the variable with the given name and container.
+// VarHandleOp gives a handle to the variable with the given name and container.
+//
+//	resource  resource
+//
+// where
+//
+//	dtype  any type
+//	shape  shape
 func VarHandleOp(s *Scope, dtype tensor.DType, shape tensor.PartialShape, optional ...VarHandleOpAttr) Output {
 	attrs := opdef.Attrs{"dtype": dtype, "shape": shape}
 	for _, set := range optional {
@@ -14629,7 +25800,11 @@ func VarHandleOp(s *Scope, dtype tensor.DType, shape tensor.PartialShape, option
 	return out(s.Add("VarHandleOp", nil, attrs), 0)
 }
 
-// VarIsInitializedOp: Tells whether a variable has a value.
+// VarIsInitializedOp tells whether a variable has a value.
+//
+//	resource       resource
+//	→
+//	isInitialized  bool  []
 func VarIsInitializedOp(s *Scope, resource Output) Output {
 	return out(s.Add("VarIsInitializedOp", []Arg{One(resource)}, nil), 0)
 }
@@ -14647,7 +25822,14 @@ func VariableSharedName(value string) VariableAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// Variable: Gives a reference to a variable; a shape without dimensions stands for an unknown one.
+// Variable gives a reference to a variable; a shape without dimensions stands for an unknown one.
+//
+//	ref  variable of dtype
+//
+// where
+//
+//	shape  shape
+//	dtype  any type
 func Variable(s *Scope, shape tensor.PartialShape, dtype tensor.DType, optional ...VariableAttr) Output {
 	attrs := opdef.Attrs{"shape": shape, "dtype": dtype}
 	for _, set := range optional {
@@ -14664,7 +25846,15 @@ func VariableShapeOutType(value tensor.DType) VariableShapeAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// VariableShape: Gives the shape of the value of a variable.
+// VariableShape gives the shape of the value of a variable.
+//
+//	input   resource
+//	→
+//	output  out_type  [?]
+//
+// where
+//
+//	out_type  int32, int64
 func VariableShape(s *Scope, input Output, optional ...VariableShapeAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14686,7 +25876,14 @@ func VariableV2SharedName(value string) VariableV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// VariableV2: Gives a reference to the variable with the name shared_name, or that of the node, in a container.
+// VariableV2 gives a reference to the variable with the name shared_name, or that of the node, in a container.
+//
+//	ref  variable of dtype
+//
+// where
+//
+//	shape  shape
+//	dtype  any type
 func VariableV2(s *Scope, shape tensor.PartialShape, dtype tensor.DType, optional ...VariableV2Attr) Output {
 	attrs := opdef.Attrs{"shape": shape, "dtype": dtype}
 	for _, set := range optional {
@@ -14695,7 +25892,15 @@ func VariableV2(s *Scope, shape tensor.PartialShape, dtype tensor.DType, optiona
 	return out(s.Add("VariableV2", nil, attrs), 0)
 }
 
-// Where: Gives the indices of the elements that are true or not zero, one row each.
+// Where gives the indices of the elements that are true or not zero, one row each.
+//
+//	input  T
+//	→
+//	index  int64  [?,?]
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64, bool
 func Where(s *Scope, input Output) Output {
 	return out(s.Add("Where", []Arg{One(input)}, nil), 0)
 }
@@ -14713,7 +25918,17 @@ func WhileParallelIterations(value int64) WhileAttr {
 	return func(a opdef.Attrs) { a["parallel_iterations"] = value }
 }
 
-// While: Replaces its inputs by body(inputs) while cond(inputs) holds.
+// While replaces its inputs by body(inputs) while cond(inputs) holds.
+//
+//	input   tensors of the types T
+//	→
+//	output  tensors of the types T
+//
+// where
+//
+//	T     any type, at least 0 of them
+//	cond  func
+//	body  func
 func While(s *Scope, input []Output, cond opdef.Func, body opdef.Func, optional ...WhileAttr) []Output {
 	attrs := opdef.Attrs{"cond": cond, "body": body}
 	for _, set := range optional {
@@ -14735,7 +25950,9 @@ func WholeFileReaderSharedName(value string) WholeFileReaderAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// WholeFileReader: Gives a reader that gives the contents of files.
+// WholeFileReader gives a reader that gives the contents of files.
+//
+//	readerHandle  variable of string  [2]
 func WholeFileReader(s *Scope, optional ...WholeFileReaderAttr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14757,7 +25974,9 @@ func WholeFileReaderV2SharedName(value string) WholeFileReaderV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// WholeFileReaderV2: Gives a reader that gives the contents of files.
+// WholeFileReaderV2 gives a reader that gives the contents of files.
+//
+//	readerHandle  resource  []
 func WholeFileReaderV2(s *Scope, optional ...WholeFileReaderV2Attr) Output {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14774,7 +25993,20 @@ func WindowDatasetMetadata(value string) WindowDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// WindowDataset: Makes a dataset of windows of elements, which are datasets.
+// WindowDataset makes a dataset of windows of elements, which are datasets.
+//
+//	inputDataset   variant
+//	size           int64
+//	shift          int64
+//	stride         int64
+//	dropRemainder  bool
+//	→
+//	handle         variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
 func WindowDataset(s *Scope, inputDataset Output, size Output, shift Output, stride Output, dropRemainder Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...WindowDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {
@@ -14791,7 +26023,13 @@ func WriteAudioSummaryMaxOutputs(value int64) WriteAudioSummaryAttr {
 	return func(a opdef.Attrs) { a["max_outputs"] = value }
 }
 
-// WriteAudioSummary: Writes the first sounds of a batch [batch, frames] or [batch, frames, channels].
+// WriteAudioSummary writes the first sounds of a batch [batch, frames] or [batch, frames, channels].
+//
+//	writer      resource
+//	step        int64
+//	tag         string
+//	tensor_     float32
+//	sampleRate  float32
 func WriteAudioSummary(s *Scope, writer Output, step Output, tag Output, tensor_ Output, sampleRate Output, optional ...WriteAudioSummaryAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14800,17 +26038,33 @@ func WriteAudioSummary(s *Scope, writer Output, step Output, tag Output, tensor_
 	return s.Add("WriteAudioSummary", []Arg{One(writer), One(step), One(tag), One(tensor_), One(sampleRate)}, attrs)
 }
 
-// WriteFile: Writes a file, which appears whole; folders that do not exist are made.
+// WriteFile writes a file, which appears whole; folders that do not exist are made.
+//
+//	filename  string  []
+//	contents  string  []
 func WriteFile(s *Scope, filename Output, contents Output) *graph.Node {
 	return s.Add("WriteFile", []Arg{One(filename), One(contents)}, nil)
 }
 
-// WriteGraphSummary: Writes a graph, a GraphDef message.
+// WriteGraphSummary writes a graph, a GraphDef message.
+//
+//	writer   resource
+//	step     int64
+//	tensor_  string
 func WriteGraphSummary(s *Scope, writer Output, step Output, tensor_ Output) *graph.Node {
 	return s.Add("WriteGraphSummary", []Arg{One(writer), One(step), One(tensor_)}, nil)
 }
 
-// WriteHistogramSummary: Writes how numbers are distributed.
+// WriteHistogramSummary writes how numbers are distributed.
+//
+//	writer  resource
+//	step    int64
+//	tag     string
+//	values  T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64, bool
 func WriteHistogramSummary(s *Scope, writer Output, step Output, tag Output, values Output) *graph.Node {
 	return s.Add("WriteHistogramSummary", []Arg{One(writer), One(step), One(tag), One(values)}, nil)
 }
@@ -14823,7 +26077,17 @@ func WriteImageSummaryMaxImages(value int64) WriteImageSummaryAttr {
 	return func(a opdef.Attrs) { a["max_images"] = value }
 }
 
-// WriteImageSummary: Writes the first images of a batch [batch, height, width, channels].
+// WriteImageSummary writes the first images of a batch [batch, height, width, channels].
+//
+//	writer    resource
+//	step      int64
+//	tag       string
+//	tensor_   T
+//	badColor  uint8
+//
+// where
+//
+//	T  uint8, float64, float32, float16
 func WriteImageSummary(s *Scope, writer Output, step Output, tag Output, tensor_ Output, badColor Output, optional ...WriteImageSummaryAttr) *graph.Node {
 	attrs := opdef.Attrs{}
 	for _, set := range optional {
@@ -14832,42 +26096,109 @@ func WriteImageSummary(s *Scope, writer Output, step Output, tag Output, tensor_
 	return s.Add("WriteImageSummary", []Arg{One(writer), One(step), One(tag), One(tensor_), One(badColor)}, attrs)
 }
 
-// WriteRawProtoSummary: Writes Summary messages as one event.
+// WriteRawProtoSummary writes Summary messages as one event.
+//
+//	writer   resource
+//	step     int64
+//	tensor_  string
 func WriteRawProtoSummary(s *Scope, writer Output, step Output, tensor_ Output) *graph.Node {
 	return s.Add("WriteRawProtoSummary", []Arg{One(writer), One(step), One(tensor_)}, nil)
 }
 
-// WriteScalarSummary: Writes a number under a tag.
+// WriteScalarSummary writes a number under a tag.
+//
+//	writer  resource
+//	step    int64
+//	tag     string
+//	value   T
+//
+// where
+//
+//	T  float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
 func WriteScalarSummary(s *Scope, writer Output, step Output, tag Output, value Output) *graph.Node {
 	return s.Add("WriteScalarSummary", []Arg{One(writer), One(step), One(tag), One(value)}, nil)
 }
 
-// WriteSummary: Writes a tensor under a tag, with what the part of TensorBoard that shows it wants to know.
+// WriteSummary writes a tensor under a tag, with what the part of TensorBoard that shows it wants to know.
+//
+//	writer           resource
+//	step             int64
+//	tensor_          T
+//	tag              string
+//	summaryMetadata  string
+//
+// where
+//
+//	T  any type
 func WriteSummary(s *Scope, writer Output, step Output, tensor_ Output, tag Output, summaryMetadata Output) *graph.Node {
 	return s.Add("WriteSummary", []Arg{One(writer), One(step), One(tensor_), One(tag), One(summaryMetadata)}, nil)
 }
 
 // Xdivy: x/y, and zero where x is zero.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64, complex64, complex128
 func Xdivy(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Xdivy", []Arg{One(x), One(y)}, nil), 0)
 }
 
 // Xlog1py: x*log(1+y), and zero where x is zero.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64, complex64, complex128
 func Xlog1py(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Xlog1py", []Arg{One(x), One(y)}, nil), 0)
 }
 
 // Xlogy: x*log(y), and zero where x is zero.
+//
+//	x    T
+//	y    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  float16, bfloat16, float32, float64, complex64, complex128
 func Xlogy(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Xlogy", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// ZerosLike: Makes a tensor of zeros of the shape of x.
+// ZerosLike makes a tensor of zeros of the shape of x.
+//
+//	x    T
+//	→
+//	y    T  shape of x
+//
+// where
+//
+//	T  any type
 func ZerosLike(s *Scope, x Output) Output {
 	return out(s.Add("ZerosLike", []Arg{One(x)}, nil), 0)
 }
 
 // Zeta: The Hurwitz zeta function.
+//
+//	x    T
+//	q    T
+//	→
+//	z    T
+//
+// where
+//
+//	T  float32, float64
 func Zeta(s *Scope, x Output, q Output) Output {
 	return out(s.Add("Zeta", []Arg{One(x), One(q)}, nil), 0)
 }
@@ -14880,7 +26211,17 @@ func ZipDatasetMetadata(value string) ZipDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ZipDataset: Makes a dataset whose elements have the components of one element of each of several datasets.
+// ZipDataset makes a dataset whose elements have the components of one element of each of several datasets.
+//
+//	inputDatasets  N tensors of variant
+//	→
+//	handle         variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+//	N             int, at least 1
 func ZipDataset(s *Scope, inputDatasets []Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ZipDatasetAttr) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	for _, set := range optional {

@@ -47,6 +47,21 @@
 //
 //	y := op.MatMul(s, a, b, op.MatMulTransposeB(true))
 //
+// # Builders
+//
+// There is a function for every operation. Its documentation ends with a table of the types and shapes of its arguments and,
+// below the arrow, of its results:
+//
+//	matrix  T  […,?,?]
+//	rhs     T  […,?,?]
+//	→
+//	output  T  shape of rhs
+//
+// T is one type in all of the table; which types it may be is said below. A shape is a list of sizes, "?" for any; "…" stands
+// for any number of dimensions, and nothing is said where a shape depends on more. "N tensors of T" are passed as a slice. A
+// "variable of T" is a reference, as [VariableV2] gives it; variables of the type resource are passed by their handle. An
+// operation without results returns its node, to run it or to let others wait for it.
+//
 // The builders in builders_gen.go are generated from the registry of kernels (go generate ./op) and link none of them.
 // What has no builder is added with [Scope.Add].
 package op

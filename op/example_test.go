@@ -3,6 +3,7 @@ package op_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/weft-ml/weft"
 	_ "github.com/weft-ml/weft/local"
@@ -70,4 +71,45 @@ func ExampleNewFunction() {
 	once := op.Call(s, scaled, op.Const(s, float32(8)))
 	fmt.Println(value(s, op.Call(s, scaled, once[0])[0]))
 	// Output: 2
+}
+
+// Scopes give nodes names and devices.
+func ExampleScope() {
+	s := op.NewScope()
+	servers := s.WithDevice("/job:ps/task:0")
+	for range 2 {
+		layer := servers.SubScope("layer")
+		w := op.VariableV2(layer.Named("w"), tensor.MakePartial(2, 2), tensor.Float32)
+		fmt.Println(w.Node.Name, w.Node.Device)
+	}
+	// Output:
+	// layer/w /job:ps/task:0
+	// layer_1/w /job:ps/task:0
+}
+
+// All mistakes are told at the end, each with its line.
+func ExampleScope_Finalize() {
+	s := op.NewScope()
+	x := op.Const(s, []float32{1, 2})
+	sum := op.AddV2(s, x, op.Const(s, int32(1)))
+	op.Exp(s, sum) // follows from the mistake before, and says nothing
+	op.Cast(s.WithDevice("/nowhere"), x, tensor.Float64)
+	_, err := s.Finalize()
+	for line := range strings.Lines(err.Error()) {
+		_, what, _ := strings.Cut(line, ": ")
+		fmt.Println(what[:32])
+	}
+	// Output:
+	// AddV2: Input 1 of node AddV2 was
+	// Malformed device specification '
+}
+
+// Nodes run after others that they depend on in no other way.
+func ExampleScope_WithControlDependencies() {
+	s := op.NewScope()
+	v := op.VarHandleOp(s, tensor.Float32, tensor.MakePartial())
+	set := op.AssignVariableOp(s, v, op.Const(s, float32(3)))
+	add := op.AssignAddVariableOp(s.WithControlDependencies(set), v, op.Const(s, float32(4)))
+	fmt.Println(value(s, op.ReadVariableOp(s.WithControlDependencies(add), v, tensor.Float32)))
+	// Output: 7
 }

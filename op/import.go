@@ -79,9 +79,16 @@ func (s *Scope) rename(d *graph.NodeDef, opts ImportOptions, used map[string]boo
 		n.Inputs[i] = o.String()
 		used[canonical(in)] = true
 	}
-	if groups := d.Attrs.Strings("_class"); s.prefix != "" && len(groups) > 0 {
-		n.Attrs = maps.Clone(d.Attrs)
+	groups, frame := d.Attrs.Strings("_class"), d.Attrs.String("frame_name")
+	if s.prefix == "" || len(groups) == 0 && frame == "" {
+		return n, nil
+	}
+	n.Attrs = maps.Clone(d.Attrs)
+	if len(groups) > 0 {
 		n.Attrs["_class"] = s.renameGroups(groups)
+	}
+	if frame != "" { // loops of a graph that is imported twice are two
+		n.Attrs["frame_name"] = s.prefix + frame
 	}
 	return n, nil
 }

@@ -1,6 +1,7 @@
 package op_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -94,5 +95,30 @@ func TestImportMistakes(t *testing.T) {
 		if err := s.Err(); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "import_test.go:") {
 			t.Errorf("%s: got %v, want one with %q", name, err, tt.want)
 		}
+	}
+}
+
+// TestImportTwice has a loop, which is two loops when its graph is imported twice.
+func TestImportTwice(t *testing.T) {
+	s := withShapes()
+	x := op.Placeholder(s.Named("x"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial()))
+	y := op.WhileLoop(s, []op.Output{x},
+		func(s *op.Scope, v []op.Output) op.Output { return op.Less(s, v[0], op.Const(s, float32(100))) },
+		func(s *op.Scope, v []op.Output) []op.Output {
+			return []op.Output{op.Mul(s, v[0], op.Const(s, float32(3)))}
+		})
+	def := s.Graph().Def()
+	s = withShapes()
+	feeds, fetches := map[op.Output]tensor.Tensor{}, []op.Output{}
+	for i, name := range []string{"a", "b"} {
+		nodes := s.SubScope(name).Import(def, op.ImportOptions{})
+		if err := s.Err(); err != nil {
+			t.Fatal(err)
+		}
+		feeds[nodes["x"].Out(0)] = tensor.Scalar(float32(i + 1))
+		fetches = append(fetches, nodes[y[0].Node.Name].Out(0))
+	}
+	if got := run(t, s, feeds, fetches); !reflect.DeepEqual(got, []any{float32(243), float32(162)}) {
+		t.Errorf("got %v", got)
 	}
 }

@@ -36,6 +36,8 @@ type Config struct {
 	Cluster Cluster
 	// Kernels is where kernels and operations are looked up; nil for kernel.Default.
 	Kernels *kernel.Registry
+	// GraphVersion is the version of TensorFlow's graphs that the graph was made for.
+	GraphVersion int
 	// Log gets the stacks of kernels that panic; nil for nowhere.
 	Log *slog.Logger
 }
@@ -70,6 +72,7 @@ func NewRuntime(lib *graph.Library, cfg Config) *Runtime {
 func (r *Runtime) NewKernel(n *graph.Node) (kernel.Kernel, error) {
 	c := &kernel.Construction{
 		Node: n.Name, Op: n.Op, Attrs: n.Attrs, Inputs: n.InTypes, Outputs: n.OutTypes, Device: r.device, Functions: r,
+		GraphVersion: r.family.cfg.GraphVersion, InputNode: func(i int) string { return n.Input(i).Node.Name },
 	}
 	op := n.Op.Name
 	if _, ok := r.lib.Lookup(op); ok {

@@ -20,13 +20,13 @@ var (
 	graphs  = with(ops, "graph")
 	vector  = []string{"internal/invariants", "internal/parallel", "internal/simd", "internal/tile"}
 	numeric = slices.Concat(values, vector, []string{"internal/dtypes", "internal/ints", "internal/shapes", "internal/strided",
-		"internal/gemm", "internal/conv", "internal/elementwise", "internal/permute", "internal/philox", "internal/reduce", "internal/rows",
+		"internal/gemm", "internal/conv", "internal/channelwise", "internal/elementwise", "internal/permute", "internal/philox", "internal/reduce", "internal/rows",
 		"internal/monitor", "internal/resource", "internal/batch",
 		"internal/special"})
 	kernels = with(numeric, "opdef", "kernel")
 	clients = with(graphs, "op", "gradients", "cluster")
 	formats = with(values, "internal/pb", "internal/pbconv")
-	roles   = with(graphs, "kernel", "cluster", "internal/pb", "internal/pbconv", "internal/message", "internal/invariants")
+	roles   = with(graphs, "kernel", "cluster", "internal/pb", "internal/pbconv", "internal/message", "internal/lifetime", "internal/invariants")
 )
 
 // policy lists every package of the module. The order is that of the layers.
@@ -51,6 +51,7 @@ var policy = []rule{
 	{pkg: "internal/tile", may: vector},
 	{pkg: "internal/gemm", may: vector},
 	{pkg: "internal/conv", may: with(vector, "internal/gemm")},
+	{pkg: "internal/channelwise", may: vector},
 
 	// What families of kernels share, and the families, which import neither the graph nor each other.
 	{pkg: "internal/dtypes", may: []string{"tensor"}},
@@ -78,7 +79,7 @@ var policy = []rule{
 	{pkg: "kernels/parsing", may: with(kernels, "internal/number", "internal/pb", "internal/pbconv")},
 	{pkg: "kernels/sparse", may: with(kernels, "internal/cross", "internal/fillrows", "internal/pb", "internal/pbconv")},
 	{pkg: "kernels/ragged", may: with(kernels, "internal/cross", "internal/fillrows")},
-	{pkg: "kernels/data", may: with(kernels, "internal/fileio", "internal/pb", "internal/pbconv", "internal/record", "internal/rendezvous")},
+	{pkg: "kernels/data", may: with(kernels, "checkpoint", "internal/fileio", "internal/pb", "internal/pbconv", "internal/record", "internal/rendezvous")},
 	{pkg: "kernels/all", may: []string{"kernels/*"}},
 	{pkg: "kernels/*", may: kernels},
 
@@ -94,12 +95,14 @@ var policy = []rule{
 	{pkg: "internal/record", may: []string{"status", "internal/crc32c"}},
 	{pkg: "internal/fileio", may: []string{"status"}},
 	{pkg: "internal/sstable", may: []string{"status", "internal/crc32c"}},
+	{pkg: "internal/lifetime"},
 	{pkg: "internal/message", may: with(values, "internal/pb")},
 	{pkg: "internal/requestid", may: []string{"status"}},
 
 	// Passes and the executor.
 	{pkg: "internal/graphtext", may: graphs}, // graphs as text, for the tests of the passes
 	{pkg: "internal/lower", may: graphs, pure: true},
+	{pkg: "internal/contexts", may: graphs, pure: true},
 	{pkg: "internal/optimize", may: with(graphs, "internal/lower"), pure: true},
 	{pkg: "internal/place", may: with(graphs, "kernel"), pure: true},
 	{pkg: "internal/partition", may: graphs, pure: true},
@@ -115,23 +118,24 @@ var policy = []rule{
 	{pkg: "internal/master", may: with(roles, "internal/lower", "internal/optimize", "internal/place", "internal/partition", "internal/requestid")},
 	{pkg: "internal/task", may: with(roles, "internal/master", "internal/worker", "internal/collective")},
 	{pkg: "internal/h2"},
+	{pkg: "internal/transfer", may: with(values, "internal/message", "internal/rendezvous", "internal/requestid")},
 	{pkg: "internal/rpc", may: with(formats, "cluster", "internal/message", "internal/invariants", "internal/h2")},
 
 	// The client, which links no kernel and no executor, and what is built on it.
-	{pkg: ".", may: with(graphs, "op", "savedmodel", "internal/pb", "internal/pbconv", "internal/message", "internal/rpc")},
+	{pkg: ".", may: with(graphs, "op", "savedmodel", "internal/lower", "internal/pb", "internal/pbconv", "internal/message", "internal/rpc")},
 	{pkg: "checkpoint", may: with(formats, "internal/crc32c", "internal/fileio", "internal/sstable")},
 	{pkg: "savedmodel", may: with(graphs, "internal/fileio", "internal/pb", "internal/pbconv")},
 	{pkg: "summary", may: with(formats, "internal/fileio", "internal/record")},
 	{pkg: "tfrecord", may: []string{"status", "internal/fileio", "internal/record"}},
 	{pkg: "interop/files", may: with(clients, ".", "local", "checkpoint", "savedmodel", "summary", "tfrecord", "train")},
-	{pkg: "train", may: with(clients, ".", "checkpoint", "summary", "savedmodel", "internal/fileio", "internal/pb", "internal/pbconv")},
+	{pkg: "train", may: with(clients, ".", "checkpoint", "summary", "savedmodel", "internal/contexts", "internal/fileio", "internal/pb", "internal/pbconv")},
 
 	// A task and its programs.
 	{pkg: "server", may: []string{"*", "internal/*", "kernels/all"}, grpc: true},
 	{pkg: "local", may: []string{"*", "internal/*", "kernels/all"}},
 	{pkg: "gateway", may: with(clients, ".", "savedmodel", "internal/pb", "internal/pbconv"), grpc: true},
 	{pkg: "dashboard", may: []string{"status", "device", "cluster"}},
-	{pkg: "cmd/weft", may: []string{".", "*", "internal/mnist", "kernels/all"}},
+	{pkg: "cmd/weft", may: []string{".", "*", "internal/mnist", "internal/parallel", "kernels/all"}},
 	{pkg: "examples/*", may: []string{".", "*", "examples/digits", "examples/mlp"}},
 
 	// Tools and tests.
@@ -141,8 +145,10 @@ var policy = []rule{
 	{pkg: "internal/opgen", may: with(ops, "kernel", "kernels/all")},
 	{pkg: "internal/protogen"},
 	{pkg: "internal/metamorphic", may: with(graphs, "kernel")},
+	{pkg: "bench/goclient", may: with(clients, ".")},
 	{pkg: "interop/twin", may: with(clients, ".", "train")},
 	{pkg: "interop/*", may: with(graphs, "internal/metamorphic", "internal/pb", "internal/pbconv", "kernels/all")},
+	{pkg: "internal/simcluster", may: []string{"*", "internal/*"}},
 	{pkg: "internal/testcluster", may: []string{".", "*", "internal/*", "kernels/all"}, grpc: true},
 }
 

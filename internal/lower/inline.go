@@ -92,9 +92,21 @@ func (in *inliner) addInputs(uncertain bool) {
 		in.order(in.entry, id)
 	}
 	if uncertain && in.entry == nil && len(in.body.Args) > 0 {
-		in.entry = in.add(in.name+"/input_control_node", "NoOp", in.device, nil)
-		for _, arg := range in.body.Args {
-			in.order(in.copies[arg.ID], in.entry)
+		in.enterAfterArguments()
+	}
+}
+
+// enterAfterArguments makes the body begin after the arguments of the call. Those that are the same in all iterations of a loop
+// wait for the others: what follows from them alone would run in iterations that never come.
+func (in *inliner) enterAfterArguments() {
+	in.entry = in.add(in.name+"/input_control_node", "NoOp", in.device, nil)
+	invariant := func(o graph.Output) bool { return o.Node.Attrs.Bool("is_constant") }
+	allInvariant := !slices.ContainsFunc(in.in, func(o graph.Output) bool { return !invariant(o) })
+	for i, arg := range in.body.Args {
+		if id := in.copies[arg.ID]; invariant(in.in[i]) && !allInvariant {
+			in.order(in.entry, id)
+		} else {
+			in.order(id, in.entry)
 		}
 	}
 }

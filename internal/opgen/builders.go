@@ -41,7 +41,7 @@ func writeBuilders(entries []entry) []byte {
 		if strings.HasPrefix(e.op.Name, "_") || handWritten[e.op.Name] {
 			continue
 		}
-		writeBuilder(&b, e.op, taken)
+		writeBuilder(&b, e, taken)
 	}
 	if bytes.Contains(b.Bytes(), []byte("firstOf(")) {
 		b.WriteString(firstOf)
@@ -49,7 +49,8 @@ func writeBuilders(entries []entry) []byte {
 	return b.Bytes()
 }
 
-func writeBuilder(b *bytes.Buffer, op *opdef.Op, taken names) {
+func writeBuilder(b *bytes.Buffer, e entry, taken names) {
+	op := e.op
 	inferred := inferredAttrs(op)
 	var required, optional []opdef.Attr
 	for _, a := range op.Attrs {
@@ -79,7 +80,7 @@ func writeBuilder(b *bytes.Buffer, op *opdef.Op, taken names) {
 	if len(optional) > 0 {
 		params = append(params, "optional ..."+optionType)
 	}
-	writeDoc(b, op)
+	writeDoc(b, e)
 	fmt.Fprintf(b, "func %s(%s)%s {\n", op.Name, strings.Join(params, ", "), results(op))
 	writeBody(b, op, required, len(optional) > 0)
 	b.WriteString("}\n")
@@ -97,12 +98,6 @@ func writeOptions(b *bytes.Buffer, op *opdef.Op, optionType string, optional []o
 		fmt.Fprintf(b, "func %s(value %s) %s {\n\treturn func(a opdef.Attrs) { a[%q] = value }\n}\n",
 			name, goType(a.Kind), optionType, a.Name)
 	}
-}
-
-func writeDoc(b *bytes.Buffer, op *opdef.Op) {
-	b.WriteString("\n// " + op.Name + ": ")
-	b.WriteString(strings.ReplaceAll(strings.TrimSpace(op.Doc), "\n", "\n// "))
-	b.WriteString("\n")
 }
 
 func results(op *opdef.Op) string {
@@ -251,7 +246,8 @@ func ident(name string) string {
 	e := exported(name)
 	id := strings.ToLower(e[:1]) + e[1:]
 	if strings.ToUpper(name) == name {
-		id = strings.ToLower(name)
+		e = exported(strings.ToLower(name))
+		id = strings.ToLower(e[:1]) + e[1:]
 	}
 	if token.IsKeyword(id) || clashes[id] {
 		id += "_"

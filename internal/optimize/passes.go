@@ -32,10 +32,11 @@ var passes = []pass{
 	{name: "shapes", run: foldShapes},
 	{name: "constants", after: []string{"shapes"}, run: foldConstants},
 	{name: "subexpressions", after: []string{"constants"}, run: mergeSubexpressions},
+	{name: "unused", after: []string{"subexpressions"}, run: dropUnused},
 	{name: "replicas", after: []string{"constants", "subexpressions"}, run: replicateConstants},
 }
 
-// Optimize runs the passes over g in place: "shapes", "constants", "subexpressions" and "replicas".
+// Optimize runs the passes over g in place: "shapes", "constants", "subexpressions", "unused" and "replicas".
 func Optimize(g *graph.Graph, o Options) error {
 	for _, p := range passes {
 		if slices.Contains(o.Without, p.name) {

@@ -76,20 +76,26 @@ type transfer struct {
 
 // copyParts makes the parts, with the edges inside of them.
 func (s *splitter) copyParts(g *graph.Graph) {
-	members := map[string][]*graph.Node{}
+	var names []string           // of the parts
+	members := [][]*graph.Node{} // nodes of the whole graph, by part
+	number := map[string]int{}
 	for n := range g.Nodes() {
 		at := s.o.Location(n)
 		s.location[n.ID] = at
-		members[at] = append(members[at], n)
-	}
-	for at, nodes := range members {
-		part := g.CopyIf(func(n *graph.Node) bool { return s.location[n.ID] == at })
-		i := 0
-		for c := range part.Nodes() { // in the order of the originals
-			s.copies[nodes[i].ID] = c
-			i++
+		i, ok := number[at]
+		if !ok {
+			i = len(names)
+			number[at], names, members = i, append(names, at), append(members, nil)
 		}
-		s.parts[at] = part
+		members[i] = append(members[i], n)
+	}
+	for i, part := range g.CopyParts(len(names), func(n *graph.Node) int { return number[s.location[n.ID]] }) {
+		next := 0
+		for c := range part.Nodes() { // in the order of the originals
+			s.copies[members[i][next].ID] = c
+			next++
+		}
+		s.parts[names[i]] = part
 	}
 }
 

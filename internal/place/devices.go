@@ -20,11 +20,18 @@ type candidate struct {
 // deviceSet are all devices.
 type deviceSet struct {
 	all    []*candidate
+	byTask map[taskKey][]*candidate
 	byName map[string]*candidate
 	types  []string    // of the devices, in order of preference
 	client device.Spec // task of the client, Any if there is none
 
 	matched map[matchKey][]*candidate // most groups ask for one of a few things
+}
+
+// taskKey is what most specifications give of a task: they leave the replica out.
+type taskKey struct {
+	job  string
+	task int
 }
 
 type matchKey struct {
@@ -33,7 +40,10 @@ type matchKey struct {
 }
 
 func newDeviceSet(names []string, client string) (*deviceSet, error) {
-	s := &deviceSet{byName: make(map[string]*candidate, len(names)), client: device.Any, matched: map[matchKey][]*candidate{}}
+	s := &deviceSet{
+		byTask: map[taskKey][]*candidate{}, byName: make(map[string]*candidate, len(names)), client: device.Any,
+		matched: map[matchKey][]*candidate{},
+	}
 	if client != "" {
 		spec, err := device.Parse(client)
 		if err != nil {
@@ -51,6 +61,8 @@ func newDeviceSet(names []string, client string) (*deviceSet, error) {
 		}
 		d := &candidate{name: name, spec: spec, local: spec.SameAddressSpace(s.client)}
 		s.all = append(s.all, d)
+		task := taskKey{spec.Job, spec.Task}
+		s.byTask[task] = append(s.byTask[task], d)
 		s.byName[name], s.byName[spec.String()] = d, d
 		if !slices.Contains(s.types, spec.Type) {
 			s.types = append(s.types, spec.Type)
@@ -97,7 +109,7 @@ func (s *deviceSet) findMatches(spec device.Spec, types []supported) []*candidat
 		priority[t.typ] = t.priority
 	}
 	var found []*candidate
-	for _, d := range s.all {
+	for _, d := range s.near(spec) {
 		if _, ok := priority[d.spec.Type]; ok && spec.Matches(d.spec) {
 			found = append(found, d)
 		}
@@ -107,6 +119,15 @@ func (s *deviceSet) findMatches(spec device.Spec, types []supported) []*candidat
 			compareBool(b.local, a.local), cmp.Compare(a.name, b.name))
 	})
 	return found
+}
+
+// near returns the devices among which those are that satisfy a specification: of one task, if it names one. Most do, and
+// there may be thousands of tasks.
+func (s *deviceSet) near(spec device.Spec) []*candidate {
+	if spec.Job != "" && spec.Task != device.Unset {
+		return s.byTask[taskKey{spec.Job, spec.Task}]
+	}
+	return s.all
 }
 
 func compareBool(a, b bool) int {
@@ -122,7 +143,7 @@ func compareBool(a, b bool) int {
 
 // matchesAny reports whether any device satisfies a specification.
 func (s *deviceSet) matchesAny(spec device.Spec) bool {
-	return slices.ContainsFunc(s.all, func(d *candidate) bool { return spec.Matches(d.spec) })
+	return slices.ContainsFunc(s.near(spec), func(d *candidate) bool { return spec.Matches(d.spec) })
 }
 
 // names lists the devices in the order in which they were given.

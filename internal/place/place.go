@@ -117,9 +117,11 @@ func (p *placer) assign(n *graph.Node, preferred string) error {
 		return attach(cannotAssign(n.Name, err), n.Name)
 	}
 	chosen := candidates[0]
-	for _, d := range candidates {
-		if d.name == preferred {
-			chosen = d
+	if preferred != "" {
+		for _, d := range candidates {
+			if d.name == preferred {
+				chosen = d
+			}
 		}
 	}
 	n.Assigned = chosen.name
