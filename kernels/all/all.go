@@ -18,6 +18,7 @@ import (
 	_ "github.com/weft-ml/weft/kernels/math"       // registers
 	_ "github.com/weft-ml/weft/kernels/nn"         // registers
 	_ "github.com/weft-ml/weft/kernels/parsing"    // registers
+	_ "github.com/weft-ml/weft/kernels/probe"      // registers
 	_ "github.com/weft-ml/weft/kernels/quantize"   // registers
 	_ "github.com/weft-ml/weft/kernels/queue"      // registers
 	_ "github.com/weft-ml/weft/kernels/ragged"     // registers

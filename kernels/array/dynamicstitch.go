@@ -1,8 +1,9 @@
 package array
 
 import (
+	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/rows"
 	"github.com/weft-ml/weft/internal/shapes"
-	"github.com/weft-ml/weft/internal/strided"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -25,13 +26,13 @@ func init() {
 // stitchShape takes the number of rows from the largest index, where all indices are known.
 func stitchShape(c *opdef.ShapeContext) error {
 	n := c.Attrs.Int("N")
-	rows, known := int64(-1), true
+	largest, known := int64(-1), true
 	var row shapes.Shape
 	for i := range n {
 		indices, data := c.In[i], c.In[n+i]
 		if v, ok := shapes.Ints(c, i); ok {
 			for _, x := range v {
-				rows = max(rows, x)
+				largest = max(largest, x)
 			}
 		} else {
 			known = false
@@ -49,7 +50,7 @@ func stitchShape(c *opdef.ShapeContext) error {
 	}
 	size := shapes.Unknown
 	if known {
-		size = rows + 1
+		size = largest + 1
 	}
 	c.Out[0] = shapes.Concat(shapes.Of(size), row)
 	return nil
@@ -63,7 +64,7 @@ func newStitch(c *kernel.Construction) (kernel.Kernel, error) {
 func stitch(ctx *kernel.Context, n int) error {
 	first := ctx.Input(n)
 	row := first.Shape()[min(ctx.Input(0).Rank(), first.Rank()):]
-	rows := int64(0)
+	height := int64(0)
 	for i := range n {
 		indices, data := ctx.Input(i), ctx.Input(n+i)
 		k := indices.Rank()
@@ -79,17 +80,22 @@ func stitch(ctx *kernel.Context, n int) error {
 			if x < 0 {
 				return status.InvalidArgumentf("indices[%d] is out of range: %d is negative", i, x)
 			}
-			rows = max(rows, int64(x)+1)
+			height = max(height, int64(x)+1)
 		}
 	}
-	out, err := ctx.AllocateZeros(0, append(tensor.Shape{rows}, row...))
+	out, err := ctx.AllocateZeros(0, append(tensor.Shape{height}, row...))
 	if err != nil {
 		return err
 	}
 	size := int(row.NumElements())
 	for i := range n {
-		for j, x := range tensor.Values[int32](ctx.Input(i)) {
-			strided.CopyRows(out, strided.Rows{Offset: int(x) * size}, ctx.Input(n+i), strided.Rows{Offset: j * size}, 1, size)
+		list, _, err := rows.Read(ctx.Input(i), out.Dim(0))
+		if err == nil {
+			rows.Scatter(elementwise.Assign, out, ctx.Input(n+i), list, size)
+		}
+		list.Release()
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,6 +1,8 @@
 package array
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/internal/dtypes"
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/shapes"
@@ -90,6 +92,10 @@ func fill(ctx *kernel.Context) error {
 // splat sets every element of out to the one of value.
 func splat(out, value *tensor.Tensor) {
 	n := out.NumElements()
+	if len(value.Bytes()) > 0 && !slices.ContainsFunc(value.Bytes(), func(b byte) bool { return b != 0 }) {
+		clear(out.Bytes())
+		return
+	}
 	strided.Copy(out, strided.Of(tensor.Shape{int64(n)}), value, strided.View{Dims: []int{n}, Strides: []int{0}})
 }
 

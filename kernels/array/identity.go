@@ -108,11 +108,11 @@ func ensureShape(c *opdef.ShapeContext) error {
 }
 
 func newEnsureShape(c *kernel.Construction) (kernel.Kernel, error) {
-	want := c.Attrs.Shape("shape")
+	want, name := c.Attrs.Shape("shape"), c.InputName(0)
 	return kernel.Func(func(ctx *kernel.Context) error {
 		if got := ctx.Input(0).Shape(); !want.CompatibleWith(got) {
 			return status.InvalidArgumentf("Shape of tensor %s %v is not compatible with expected shape %v.",
-				"input", got, want)
+				name, got, want)
 		}
 		return pass(ctx)
 	}), nil

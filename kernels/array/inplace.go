@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 func init() {
@@ -36,6 +37,9 @@ func init() {
 func inplace(op elementwise.Op) kernel.Func {
 	return func(ctx *kernel.Context) error {
 		x, i, v := ctx.Input(0), ctx.Input(1), ctx.Input(2)
+		if t := x.DType(); op != elementwise.Assign && (t == tensor.Bool || t == tensor.String) {
+			return status.InvalidArgumentf("Unsupported data type: %v", t)
+		}
 		if i.Rank() != 1 {
 			return status.InvalidArgumentf("i must be a vector. %v", i.Shape())
 		}

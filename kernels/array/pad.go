@@ -111,10 +111,31 @@ func pad(ctx *kernel.Context) error {
 	if ctx.NumInputs() == 3 {
 		splat(out, ctx.Input(2))
 	} else {
-		clear(out.Bytes())
+		clearAround(out.Bytes(), paddings, in.Shape())
 	}
 	strided.Copy(out, inside(shape, paddings, in.Shape()), in, strided.Of(in.Shape()))
 	return nil
+}
+
+// clearAround clears what is added to the elements of a tensor of the given shape.
+func clearAround(out []byte, paddings [][2]int, shape tensor.Shape) {
+	for len(paddings) > 0 && paddings[len(paddings)-1] == [2]int{} { // whole rows
+		paddings = paddings[:len(paddings)-1]
+	}
+	if len(paddings) == 0 || len(out) == 0 {
+		return
+	}
+	before, n, after := paddings[0][0], int(shape[0]), paddings[0][1]
+	step := len(out) / (before + n + after)
+	clear(out[:before*step])
+	out = out[before*step:]
+	clear(out[n*step:])
+	if len(paddings) == 1 {
+		return
+	}
+	for i := range n {
+		clearAround(out[i*step:(i+1)*step], paddings[1:], shape[1:])
+	}
 }
 
 // inside returns the view of a padded tensor that the original elements have.

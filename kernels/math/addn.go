@@ -3,6 +3,7 @@ package math
 import (
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -62,7 +63,7 @@ func addNs() kernel.Table {
 }
 
 // addBlock is how many elements of all inputs are added before the next: their sums stay in the first cache.
-const addBlock = 2048
+const addBlock = 4096
 
 func addN[T tensor.Elem](ctx *kernel.Context) error {
 	first := ctx.Input(0)
@@ -82,18 +83,40 @@ func addN[T tensor.Elem](ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	z, add := tensor.Values[T](out), elementwise.Arithmetic[T](elementwise.Add)
+	z, add, add4 := tensor.Values[T](out), elementwise.Arithmetic[T](elementwise.Add), addFour[T]()
 	parallel.For(len(z), max(addBlock, elementwise.Grain(cheap)/len(all)), func(lo, hi int) {
 		for ; lo < hi; lo += addBlock {
-			end := min(lo+addBlock, hi)
-			sum := z[lo:end]
-			add(sum, all[0][lo:end], all[1][lo:end])
-			for _, x := range all[2:] {
-				add(sum, sum, x[lo:end])
-			}
+			addRange(z, all, lo, min(lo+addBlock, hi), add, add4)
 		}
 	})
 	return nil
+}
+
+// addRange adds elements lo to hi of all, at least two, in their order; z may be the first. add4 may be nil.
+func addRange[T tensor.Elem](z []T, all [][]T, lo, hi int, add func(z, x, y []T), add4 func(z, a, b, c, d []T)) {
+	sum, so := z[lo:hi], all[0][lo:hi]
+	for all = all[1:]; len(all) > 0; so = sum {
+		if add4 != nil && len(all) >= 3 {
+			add4(sum, so, all[0][lo:hi], all[1][lo:hi], all[2][lo:hi])
+			all = all[3:]
+			continue
+		}
+		add(sum, so, all[0][lo:hi])
+		all = all[1:]
+	}
+}
+
+// addFour returns the loop that adds four slices at once, or nil for types that have none.
+func addFour[T tensor.Elem]() func(z, a, b, c, d []T) {
+	var loop any
+	switch any(*new(T)).(type) {
+	case float32:
+		loop = simd.Add4[float32]
+	case float64:
+		loop = simd.Add4[float64]
+	}
+	f, _ := loop.(func(z, a, b, c, d []T))
+	return f
 }
 
 // adder is a variant's value that can be added to others, such as a list of tensors.

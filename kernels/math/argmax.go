@@ -123,20 +123,25 @@ func realPosition[T realElem](t kernel.Table, largest bool, lowest, highest T) {
 	t[tensor.DTypeOf[T]()] = newPosition(find)
 }
 
-// floatPosition finds the value in vector code where elements are neighbours.
+// floatPosition finds the extremes of rows in vector code.
 func floatPosition[T simd.Float](t kernel.Table, largest bool, limit T) {
-	find, extreme := smallestOf(limit), simd.MinOf[T]
+	find, extremes := smallestOf(limit), simd.MinRows[T]
 	if largest {
-		find, extreme = largestOf(-limit), simd.MaxOf[T]
+		find, extremes = largestOf(-limit), simd.MaxRows[T]
 	}
-	t[tensor.DTypeOf[T]()] = newPosition(func(x []T, n, stride int) int {
-		if stride == 1 {
-			// It is not found if an element is not a number.
-			if at := slices.Index(x[:n], extreme(x[:n])); at >= 0 {
-				return at
+	t[tensor.DTypeOf[T]()] = newRowPosition(find, func(at []int64, x []T, n int) {
+		var block [64]T
+		for ; len(at) > 0; at = at[min(len(block), len(at)):] {
+			most := block[:min(len(block), len(at))]
+			extremes(most, x, n)
+			for i, v := range most {
+				row := x[:n]
+				if at[i] = int64(slices.Index(row, v)); at[i] < 0 { // an element is not a number
+					at[i] = int64(find(row, n, 1))
+				}
+				x = x[n:]
 			}
 		}
-		return find(x, n, stride)
 	})
 }
 
@@ -158,6 +163,16 @@ func shortPosition[T elementwise.Short](t kernel.Table, largest bool, lowest, hi
 }
 
 func newPosition[T tensor.Elem](find search[T]) kernel.New {
+	return newRowPosition(find, func(at []int64, x []T, n int) {
+		for i := range at {
+			at[i] = int64(find(x[i*n:], n, 1))
+		}
+	})
+}
+
+// newRowPosition returns the kernel that uses rows where the elements to be searched are neighbours: it sets at to the
+// positions in rows of n elements.
+func newRowPosition[T tensor.Elem](find search[T], rows func(at []int64, x []T, n int)) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		in, dimension := ctx.Input(0), ctx.Input(1)
 		if dimension.Rank() != 0 {
@@ -180,6 +195,10 @@ func newPosition[T tensor.Elem](find search[T]) kernel.New {
 		inner := int(in.Shape()[axis+1:].NumElements())
 		x, at := tensor.Values[T](in), make([]int64, out.NumElements())
 		parallel.For(len(at), max(1, elementwise.Grain(medium)/n), func(lo, hi int) {
+			if inner == 1 {
+				rows(at[lo:hi], x[lo*n:hi*n], n)
+				return
+			}
 			for i := lo; i < hi; i++ {
 				at[i] = int64(find(x[i/inner*n*inner+i%inner:], n, inner))
 			}

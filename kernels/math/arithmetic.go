@@ -60,12 +60,14 @@ func init() {
 
 	binary(opdef.Def{Name: "MulNoNan", Doc: "Multiplies x by y, and gives zero where y is zero, even if x is infinite or not a number."},
 		"{bfloat16, float16, float32, float64, complex64, complex128}",
-		unlessZero(func(x, y float64) float64 { return x * y }, func(x, y complex128) complex128 { return x * y }))
+		unlessZero(simd.MulNoNaN[float32], simd.MulNoNaN[float64], func(x, y complex128) complex128 { return x * y }))
 	binary(opdef.Def{Name: "DivNoNan", Doc: "Divides x by y, and gives zero where y is zero."},
 		"{float16, float32, bfloat16, float64, complex64, complex128}",
-		unlessZero(func(x, y float64) float64 { return x / y }, func(x, y complex128) complex128 { return x / y }))
+		unlessZero(simd.DivNoNaN[float32], simd.DivNoNaN[float64], func(x, y complex128) complex128 { return x / y }))
 
 	diff := arithmetic(elementwise.Sub, simd.SquaredDifference[float32], simd.SquaredDifference[float64])
+	vector(diff, simd.SquaredDifference[float32], squaredDistance[float32], nil)
+	vector(diff, simd.SquaredDifference[float64], squaredDistance[float64], nil)
 	squaredInt[int32](diff)
 	squaredInt[int64](diff)
 	diff = elementwise.Union(diff, elementwise.Complexes2(cheap, func(x, y complex128) complex128 { return (x - y) * cmplx.Conj(x-y) }))
@@ -77,6 +79,12 @@ func init() {
 		extremes(elementwise.Max, simd.Max[float32], simd.Max[float64], simd.MaxScalar[float32], simd.MaxScalar[float64]))
 	binary(opdef.Def{Name: "Minimum", Doc: "The smaller of x and y, element by element, with broadcasting."}, real,
 		extremes(elementwise.Min, simd.Min[float32], simd.Min[float64], simd.MinScalar[float32], simd.MinScalar[float64]))
+}
+
+// squaredDistance: z = (x - y)², as for the variance of rows.
+func squaredDistance[T simd.Float](z, x []T, y T) {
+	simd.SubScalar(z, x, y)
+	simd.Square(z, z)
 }
 
 // binary registers an elementwise operation on two tensors of type T. It leaves out kernels for types that are not in the
@@ -159,15 +167,11 @@ func squaredInt[T int32 | int64](t kernel.Table) {
 	row(t, elementwise.Loops[T, T]{Each: elementwise.Map2(func(x, y T) T { return (x - y) * (x - y) }), Cost: cheap})
 }
 
-// unlessZero returns kernels of a function that is zero where its second operand is.
-func unlessZero(f func(x, y float64) float64, c func(x, y complex128) complex128) kernel.Table {
+// unlessZero returns kernels of a function that is zero where its second operand is: from vector loops that see to it, and
+// from one for complex numbers that does not.
+func unlessZero(f32 func(z, x, y []float32), f64 func(z, x, y []float64), c func(x, y complex128) complex128) kernel.Table {
 	return elementwise.Union(
-		elementwise.Floats2(cheap+1, func(x, y float64) float64 {
-			if y == 0 {
-				return 0
-			}
-			return f(x, y)
-		}),
+		elementwise.FloatLoops2(cheap, f32, f64),
 		elementwise.Complexes2(cheap+1, func(x, y complex128) complex128 {
 			if y == 0 {
 				return 0

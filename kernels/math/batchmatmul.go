@@ -26,7 +26,7 @@ func init() {
 				tensor.Float32:    newBatchMatMul(product[float32]),
 				tensor.Float64:    newBatchMatMul(product[float64]),
 				tensor.Float16:    newBatchMatMul(halfProduct[tensor.Half]),
-				tensor.BFloat16:   newBatchMatMul(halfProduct[tensor.BFloat]),
+				tensor.BFloat16:   newBatchMatMul(bfloatProduct),
 				tensor.Int16:      newBatchMatMul(anyProduct[int16]),
 				tensor.Int32:      newBatchMatMul(anyProduct[int32]),
 				tensor.Int64:      newBatchMatMul(anyProduct[int64]),

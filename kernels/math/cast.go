@@ -70,17 +70,26 @@ func loop[S, D tensor.Elem](f func(z []D, x []S)) convert {
 func conversion(src, dst tensor.DType) convert {
 	switch src {
 	case tensor.Bool:
-		return fromBool(fromInteger[uint8](dst))
+		return fromBool(conversion(tensor.Uint8, dst))
 	case tensor.Int8:
 		return fromInteger[int8](dst)
 	case tensor.Int16:
 		return fromInteger[int16](dst)
 	case tensor.Int32:
-		if dst == tensor.Float32 {
+		switch dst {
+		case tensor.Float32:
 			return loop(simd.FromInt32)
+		case tensor.Int64:
+			return loop(simd.Int64FromInt32)
 		}
 		return fromInteger[int32](dst)
 	case tensor.Int64:
+		switch dst {
+		case tensor.Float32:
+			return loop(simd.FromInt64)
+		case tensor.Int32:
+			return loop(simd.Int32FromInt64)
+		}
 		return fromInteger[int64](dst)
 	case tensor.Uint8:
 		if dst == tensor.Float32 {
@@ -97,6 +106,8 @@ func conversion(src, dst tensor.DType) convert {
 		switch dst {
 		case tensor.Int32:
 			return loop(simd.ToInt32)
+		case tensor.Int64:
+			return loop(simd.ToInt64)
 		case tensor.Float64:
 			return loop(simd.ToDouble)
 		}

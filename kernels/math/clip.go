@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -22,17 +23,18 @@ func init() {
 			Shape: opdef.SameShape,
 		},
 		Kernels: byT(kernel.Table{
-			tensor.Float32: clip(clamp[float32]), tensor.Float64: clip(clamp[float64]),
-			tensor.Int8: clip(clamp[int8]), tensor.Int16: clip(clamp[int16]), tensor.Int32: clip(clamp[int32]),
-			tensor.Int64: clip(clamp[int64]), tensor.Uint8: clip(clamp[uint8]), tensor.Uint16: clip(clamp[uint16]),
-			tensor.Float16: clip(func(v, lo, hi tensor.Half) tensor.Half {
+			tensor.Float32: clip(clampFloats[float32]), tensor.Float64: clip(clampFloats[float64]),
+			tensor.Int8: clip(clampEach(clamp[int8])), tensor.Int16: clip(clampEach(clamp[int16])),
+			tensor.Int32: clip(clampEach(clamp[int32])), tensor.Int64: clip(clampEach(clamp[int64])),
+			tensor.Uint8: clip(clampEach(clamp[uint8])), tensor.Uint16: clip(clampEach(clamp[uint16])),
+			tensor.Float16: clip(clampEach(func(v, lo, hi tensor.Half) tensor.Half {
 				return tensor.HalfOf(clamp(v.Float32(), lo.Float32(), hi.Float32()))
-			}),
-			tensor.BFloat16: clip(func(v, lo, hi tensor.BFloat) tensor.BFloat {
+			})),
+			tensor.BFloat16: clip(clampEach(func(v, lo, hi tensor.BFloat) tensor.BFloat {
 				return tensor.BFloatOf(clamp(v.Float32(), lo.Float32(), hi.Float32()))
-			}),
-			tensor.Complex64:  clip(clampComplex[complex64]),
-			tensor.Complex128: clip(clampComplex[complex128]),
+			})),
+			tensor.Complex64:  clip(clampEach(clampComplex[complex64])),
+			tensor.Complex128: clip(clampEach(clampComplex[complex128])),
 		}),
 	})
 }
@@ -54,7 +56,29 @@ func clampComplex[T elementwise.Complex](v, lo, hi T) T {
 	return T(complex(clamp(part(v), part(lo), part(hi)), 0))
 }
 
-func clip[T tensor.Elem](f func(v, lo, hi T) T) kernel.New {
+// clampLoop bounds the elements of x; one bound may stand for all.
+type clampLoop[T tensor.Elem] func(z, x, lo, hi []T)
+
+func clampEach[T tensor.Elem](f func(v, lo, hi T) T) clampLoop[T] {
+	return func(z, x, lo, hi []T) {
+		for i, v := range x {
+			z[i] = f(v, lo[min(i, len(lo)-1)], hi[min(i, len(hi)-1)])
+		}
+	}
+}
+
+// clampFloats has vector code for bounds that are the same for all.
+func clampFloats[T simd.Float](z, x, lo, hi []T) {
+	if len(lo) == 1 && len(hi) == 1 {
+		simd.Clamp(z, x, lo[0], hi[0])
+		return
+	}
+	for i, v := range x {
+		z[i] = clamp(v, lo[min(i, len(lo)-1)], hi[min(i, len(hi)-1)])
+	}
+}
+
+func clip[T tensor.Elem](loop clampLoop[T]) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		t, lo, hi := ctx.Input(0), ctx.Input(1), ctx.Input(2)
 		for _, bound := range []*tensor.Tensor{lo, hi} {
@@ -63,17 +87,23 @@ func clip[T tensor.Elem](f func(v, lo, hi T) T) kernel.New {
 					"input shape: %vclip_value_min shape: %vclip_value_max shape: %v", t.Shape(), lo.Shape(), hi.Shape())
 			}
 		}
-		x, los, his := tensor.Values[T](t), at[T](lo), at[T](hi)
+		x, los, his := tensor.Values[T](t), tensor.Values[T](lo), tensor.Values[T](hi)
 		out, err := ctx.Forward(0, 0)
 		if err != nil {
 			return err
 		}
 		z := tensor.Values[T](out)
-		parallel.For(len(z), elementwise.Grain(2*medium), func(from, to int) {
-			for i := from; i < to; i++ {
-				z[i] = f(x[i], los(i), his(i))
-			}
+		parallel.For(len(z), elementwise.Grain(cheap), func(from, to int) {
+			loop(z[from:to], x[from:to], boundsOf(los, from, to), boundsOf(his, from, to))
 		})
 		return nil
 	})
+}
+
+// boundsOf is the part of bounds for some elements, or the one for all.
+func boundsOf[T any](b []T, from, to int) []T {
+	if len(b) == 1 {
+		return b
+	}
+	return b[from:to]
 }

@@ -44,8 +44,8 @@ func comparisons(p simd.Predicate) kernel.Table {
 	row(t, vectorCompare[float64](p))
 	compare[int8](t, p)
 	compare[int16](t, p)
-	compare[int32](t, p)
-	compare[int64](t, p)
+	row(t, elementwise.Loops[int32, bool]{Each: compareInts[int32](p), Cost: cheap})
+	row(t, elementwise.Loops[int64, bool]{Each: compareInts[int64](p), Cost: cheap})
 	compare[uint8](t, p)
 	compare[uint16](t, p)
 	compare[uint32](t, p)
@@ -70,6 +70,10 @@ func vectorCompare[T elementwise.Float](p simd.Predicate) elementwise.Loops[T, b
 		Right: func(z []bool, x []T, y T) { simd.CompareScalar(p, z, x, y) },
 		Cost:  cheap,
 	}
+}
+
+func compareInts[T simd.Int](p simd.Predicate) func(z []bool, x, y []T) {
+	return func(z []bool, x, y []T) { simd.CompareInts(p, z, x, y) }
 }
 
 func compare[T interface {

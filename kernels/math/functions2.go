@@ -13,13 +13,9 @@ import (
 )
 
 func init() {
-	powers := elementwise.Union(elementwise.Floats2(3*costly, math.Pow), elementwise.Complexes2(5*costly, cmplx.Pow))
-	powers[tensor.Float32] = elementwise.Loops[float32, float32]{
-		Each: elementwise.Map232(math.Pow), Right: smallPower(elementwise.Map232(math.Pow)), Cost: 3 * costly,
-	}.Kernel()
-	powers[tensor.Float64] = elementwise.Loops[float64, float64]{
-		Each: elementwise.Map2(math.Pow), Right: smallPower(elementwise.Map2(math.Pow)), Cost: 3 * costly,
-	}.Kernel()
+	powers := elementwise.Union(elementwise.FloatLoops2(medium, simd.Pow[float32], simd.Pow[float64]), elementwise.Complexes2(5*costly, cmplx.Pow))
+	floatPower[float32](powers, medium)
+	floatPower[float64](powers, 3*costly)
 	intPower[int8](powers)
 	intPower[int16](powers)
 	intPower[int32](powers)
@@ -76,23 +72,28 @@ func zeroFirst(f func(x, y float64) float64, c func(x, y complex128) complex128)
 		}))
 }
 
-// smallPower returns the loop over powers with one exponent, for which small integers are products.
-func smallPower[T simd.Float](pow func(z, x, y []T)) func(z, x []T, y T) {
-	return func(z, x []T, y T) {
-		switch y {
-		case 1:
-			copy(z, x)
-		case 2:
-			simd.Square(z, x)
-		default:
-			ys := make([]T, min(len(z), 512))
-			for i := range ys {
-				ys[i] = y
-			}
-			for lo := 0; lo < len(z); lo += len(ys) {
-				n := min(len(ys), len(z)-lo)
-				pow(z[lo:lo+n], x[lo:lo+n], ys[:n])
-			}
+func floatPower[T interface {
+	simd.Float
+	tensor.Elem
+}](t kernel.Table, cost float64) {
+	row(t, elementwise.Loops[T, T]{Each: simd.Pow[T], Right: samePower[T], Cost: cost})
+}
+
+// samePower raises all of x to one power, of which small integers are products.
+func samePower[T simd.Float](z, x []T, y T) {
+	switch y {
+	case 1:
+		copy(z, x)
+	case 2:
+		simd.Square(z, x)
+	default:
+		ys := make([]T, min(len(z), 512))
+		for i := range ys {
+			ys[i] = y
+		}
+		for lo := 0; lo < len(z); lo += len(ys) {
+			n := min(len(ys), len(z)-lo)
+			simd.Pow(z[lo:lo+n], x[lo:lo+n], ys[:n])
 		}
 	}
 }

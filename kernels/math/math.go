@@ -16,7 +16,7 @@ func byT(table kernel.Table) []kernel.Impl { return kernel.ByType("T", table) }
 
 // nanoseconds per element of common loops, which decide from what size on work is shared between cores.
 const (
-	cheap  = 0.4 // bound by memory
+	cheap  = 0.2 // bound by memory
 	medium = 2   // vector code for a transcendental function
 	costly = 12  // a function of Go's math package
 )

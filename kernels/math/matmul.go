@@ -29,7 +29,7 @@ func init() {
 			tensor.Float32:    newMatMul(product[float32]),
 			tensor.Float64:    newMatMul(product[float64]),
 			tensor.Float16:    newMatMul(halfProduct[tensor.Half]),
-			tensor.BFloat16:   newMatMul(halfProduct[tensor.BFloat]),
+			tensor.BFloat16:   newMatMul(bfloatProduct),
 			tensor.Int32:      newMatMul(anyProduct[int32]),
 			tensor.Int64:      newMatMul(anyProduct[int64]),
 			tensor.Uint8:      newMatMul(anyProduct[uint8]),
@@ -75,6 +75,10 @@ func anyProduct[T gemm.Number](c, a, b gemm.Matrix[T]) { gemm.Generic(c, a, b, f
 
 func halfProduct[H elementwise.Short](c, a, b gemm.Matrix[H]) {
 	gemm.Half(c, a, b, elementwise.Widen[H], elementwise.Narrow[H])
+}
+
+func bfloatProduct(c, a, b gemm.Matrix[tensor.BFloat]) {
+	gemm.BFloat16(c, a, b, elementwise.Widen[tensor.BFloat], elementwise.Narrow[tensor.BFloat])
 }
 
 // matrix returns a view of the elements of a matrix, transposed if asked for.

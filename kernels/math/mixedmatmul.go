@@ -27,17 +27,19 @@ func init() {
 			},
 			Shape: batchMatMulV2Shape,
 		},
-		Kernels: kernel.ByType("Tout", kernel.Table{
-			tensor.Float32:    newMixedMatMul(product[float32]),
-			tensor.Float64:    newMixedMatMul(product[float64]),
-			tensor.Float16:    newMixedMatMul(halfProduct[tensor.Half]),
-			tensor.BFloat16:   newMixedMatMul(halfProduct[tensor.BFloat]),
-			tensor.Int16:      newMixedMatMul(anyProduct[int16]),
-			tensor.Int32:      newMixedMatMul(anyProduct[int32]),
-			tensor.Int64:      newMixedMatMul(anyProduct[int64]),
-			tensor.Complex64:  newMixedMatMul(anyProduct[complex64]),
-			tensor.Complex128: newMixedMatMul(anyProduct[complex128]),
-		}),
+		Kernels: []kernel.Impl{
+			uniform(tensor.Float32, product[float32]),
+			uniform(tensor.Float64, product[float64]),
+			uniform(tensor.BFloat16, bfloatProduct),
+			uniform(tensor.Int16, anyProduct[int16]),
+			uniform(tensor.Int32, anyProduct[int32]),
+			uniform(tensor.Int64, anyProduct[int64]),
+			uniform(tensor.Complex64, anyProduct[complex64]),
+			uniform(tensor.Complex128, anyProduct[complex128]),
+			mixed(bfloat, octets, tensor.BFloat16, bfloatProduct),
+			mixed(octets, bfloat, tensor.BFloat16, bfloatProduct),
+			mixed(octets, octets, tensor.Int32, anyProduct[int32]),
+		},
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -56,6 +58,20 @@ func init() {
 		},
 		Kernels: kernel.Any(newSparseMatMul),
 	})
+}
+
+var (
+	bfloat = []tensor.DType{tensor.BFloat16}
+	octets = []tensor.DType{tensor.Uint8, tensor.Int8}
+)
+
+// uniform is the kernel for inputs and an output of one type, mixed for those of several: the combinations that TensorFlow has.
+func uniform[T tensor.Elem](t tensor.DType, mul multiply[T]) kernel.Impl {
+	return mixed([]tensor.DType{t}, []tensor.DType{t}, t, mul)
+}
+
+func mixed[T tensor.Elem](x, y []tensor.DType, out tensor.DType, mul multiply[T]) kernel.Impl {
+	return kernel.Impl{Types: map[string][]tensor.DType{"Ta": x, "Tb": y, "Tout": {out}}, New: newMixedMatMul(mul)}
 }
 
 // as returns the elements of t converted to another type, with a reference of its own.

@@ -14,11 +14,12 @@ import (
 
 // reduction combines elements along some dimensions of a tensor.
 type reduction[T tensor.Elem] struct {
-	start   T                    // result for no elements
-	row     func(x []T) T        // of contiguous elements, at least one
-	columns func(acc, x []T)     // combines x into acc, element by element
-	matrix  func(acc, x []T)     // combines rows of x into acc, one after another; nil for columns row by row
-	finish  func(acc T, n int) T // made of the combination of n elements; nil for itself
+	start   T                     // result for no elements
+	row     func(x []T) T         // of contiguous elements, at least one
+	lines   func(z, x []T, n int) // of rows of n elements, at least one; nil for row after row
+	columns func(acc, x []T)      // combines x into acc, element by element
+	matrix  func(acc, x []T)      // combines rows of x into acc, one after another; nil for columns row by row
+	finish  func(acc T, n int) T  // made of the combination of n elements; nil for itself
 }
 
 // Kernel returns the kernel of the reduction of input 0 along the dimensions that input 1 names.
@@ -105,6 +106,10 @@ func (r reduction[T]) rows(z, x []T) {
 		return
 	}
 	parallel.For(len(z), max(1, elementwise.Grain(cheap)/n), func(lo, hi int) {
+		if r.lines != nil {
+			r.lines(z[lo:hi], x[lo*n:hi*n], n)
+			return
+		}
 		for i := lo; i < hi; i++ {
 			z[i] = r.row(x[i*n : (i+1)*n])
 		}

@@ -72,7 +72,8 @@ func truth(name, doc string, r reduction[bool]) {
 // sums adds in vector code, in double precision from block to block.
 func sums[T simd.Float]() reduction[T] {
 	return reduction[T]{
-		row:     func(x []T) T { return T(simd.Sum64(x)) },
+		row:     simd.Sum[T],
+		lines:   simd.SumRows[T],
 		columns: func(acc, x []T) { simd.Add(acc, acc, x) },
 		matrix:  simd.SumColumns[T],
 	}
@@ -158,20 +159,25 @@ func plainSum[T interface {
 	add(t, reduction[T]{row: total[T], columns: accumulateInto[T]})
 }
 
+// total adds up in four parts, which do not wait for each other.
 func total[T elementwise.Number](x []T) T {
-	var sum T
-	for _, v := range x {
-		sum += v
+	var a, b, c, d T
+	for ; len(x) >= 4; x = x[4:] {
+		a, b, c, d = a+x[0], b+x[1], c+x[2], d+x[3]
 	}
-	return sum
+	for _, v := range x {
+		a += v
+	}
+	return a + b + (c + d)
 }
 
 func accumulateInto[T elementwise.Number](acc, x []T) { elementwise.Sum(acc, acc, x) }
 
 func products() kernel.Table {
 	t := kernel.Table{}
-	product32 := multiplied[float32](t)
-	multiplied[float64](t)
+	product32 := floatProducts[float32]()
+	add(t, product32)
+	add(t, floatProducts[float64]())
 	t[tensor.Float16] = viaFloat32[tensor.Half](product32)
 	t[tensor.BFloat16] = viaFloat32[tensor.BFloat](product32)
 	multiplied[int8](t)
@@ -187,11 +193,15 @@ func products() kernel.Table {
 	return t
 }
 
+func floatProducts[T simd.Float]() reduction[T] {
+	return reduction[T]{start: 1, row: simd.Prod[T], lines: simd.ProdRows[T], columns: func(acc, x []T) { simd.Mul(acc, acc, x) }}
+}
+
 func multiplied[T interface {
 	elementwise.Number
 	tensor.Elem
-}](t kernel.Table) reduction[T] {
-	r := reduction[T]{
+}](t kernel.Table) {
+	add(t, reduction[T]{
 		start: 1,
 		row: func(x []T) T {
 			p := T(1)
@@ -201,22 +211,14 @@ func multiplied[T interface {
 			return p
 		},
 		columns: func(acc, x []T) { elementwise.Product(acc, acc, x) },
-	}
-	add(t, r)
-	return r
+	})
 }
 
 func extremeReductions(largest bool) kernel.Table {
 	t := kernel.Table{}
-	inf := math.Inf(1)
+	f32, f64 := smallest[float32](), smallest[float64]()
 	if largest {
-		inf = math.Inf(-1)
-	}
-	f32 := reduction[float32]{start: float32(inf), row: simd.MinOf[float32], columns: func(acc, x []float32) { simd.Min(acc, acc, x) }}
-	f64 := reduction[float64]{start: inf, row: simd.MinOf[float64], columns: func(acc, x []float64) { simd.Min(acc, acc, x) }}
-	if largest {
-		f32.row, f32.columns = simd.MaxOf[float32], func(acc, x []float32) { simd.Max(acc, acc, x) }
-		f64.row, f64.columns = simd.MaxOf[float64], func(acc, x []float64) { simd.Max(acc, acc, x) }
+		f32, f64 = greatest[float32](), greatest[float64]()
 	}
 	add(t, f32)
 	add(t, f64)
@@ -231,6 +233,20 @@ func extremeReductions(largest bool) kernel.Table {
 	extreme[uint32](t, largest, 0, math.MaxUint32)
 	extreme[uint64](t, largest, 0, math.MaxUint64)
 	return t
+}
+
+func greatest[T simd.Float]() reduction[T] {
+	return reduction[T]{
+		start: T(math.Inf(-1)), row: simd.MaxOf[T], lines: simd.MaxRows[T],
+		columns: func(acc, x []T) { simd.Max(acc, acc, x) }, matrix: simd.MaxColumns[T],
+	}
+}
+
+func smallest[T simd.Float]() reduction[T] {
+	return reduction[T]{
+		start: T(math.Inf(1)), row: simd.MinOf[T], lines: simd.MinRows[T],
+		columns: func(acc, x []T) { simd.Min(acc, acc, x) }, matrix: simd.MinColumns[T],
+	}
 }
 
 func extreme[T wholeNumber](t kernel.Table, largest bool, lowest, highest T) {

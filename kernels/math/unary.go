@@ -121,18 +121,13 @@ func init() {
 			}
 			return v
 		}))
-	predicate("IsNan", "Whether every element is not a number.", math.IsNaN)
-	predicate("IsInf", "Whether every element is infinite.", func(x float64) bool { return math.IsInf(x, 0) })
-	predicate("IsFinite", "Whether every element is finite.", func(x float64) bool { return x-x == 0 })
+	predicate("IsNan", "Whether every element is not a number.", isNaN[float32], isNaN[float64])
+	predicate("IsInf", "Whether every element is infinite.", ofMagnitude[float32](simd.Equal), ofMagnitude[float64](simd.Equal))
+	predicate("IsFinite", "Whether every element is finite.", ofMagnitude[float32](simd.Less), ofMagnitude[float64](simd.Less))
 }
 
 // predicate registers an operation that asks something of every element.
-func predicate(name, doc string, f func(float64) bool) {
-	loop32 := func(z []bool, x []float32) {
-		for i, v := range x[:len(z)] {
-			z[i] = f(float64(v))
-		}
-	}
+func predicate(name, doc string, loop32 func(z []bool, x []float32), loop64 func(z []bool, x []float64)) {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: name, Doc: doc, In: []string{"x: T"}, Out: []string{"y: bool"}, Attrs: []string{"T: " + floats},
@@ -142,9 +137,23 @@ func predicate(name, doc string, f func(float64) bool) {
 			tensor.Float16:  elementwise.Unary(medium, elementwise.Via32To[tensor.Half](loop32)),
 			tensor.BFloat16: elementwise.Unary(medium, elementwise.Via32To[tensor.BFloat](loop32)),
 			tensor.Float32:  elementwise.Unary(cheap, loop32),
-			tensor.Float64:  elementwise.Unary(cheap, elementwise.Map(f)),
+			tensor.Float64:  elementwise.Unary(cheap, loop64),
 		}),
 	})
+}
+
+func isNaN[T simd.Float](z []bool, x []T) { simd.Compare(simd.NotEqual, z, x, x) }
+
+// ofMagnitude returns the loop that compares absolute values with infinity.
+func ofMagnitude[T simd.Float](p simd.Predicate) func(z []bool, x []T) {
+	return func(z []bool, x []T) {
+		var block [512]T
+		for lo := 0; lo < len(z); lo += len(block) {
+			n := min(len(block), len(z)-lo)
+			simd.Abs(block[:n], x[lo:])
+			simd.CompareScalar(p, z[lo:lo+n], block[:n], T(math.Inf(1)))
+		}
+	}
 }
 
 func signed(f8 func(int8) int8, f16 func(int16) int16, f32 func(int32) int32, f64 func(int64) int64) kernel.Table {

@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 
+	"github.com/weft-ml/weft/internal/channelwise"
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/simd"
@@ -94,15 +95,7 @@ func newAvgPool[T tensor.Elem](spatial int, compute poolFunc[T]) kernel.New {
 	}
 }
 
-func avgPool[T simd.Float](_ *pooling, g *grid, z, x []T) {
-	n := g.channels
-	g.byLine(func(out, image int, r *region) {
-		row := z[out*n : (out+1)*n]
-		clear(row)
-		g.pixels(image, r, func(in int) { simd.Add(row, row, x[in*n:(in+1)*n]) })
-		simd.DivScalar(row, row, T(r.count()))
-	})
-}
+func avgPool[T simd.Float](_ *pooling, g *grid, z, x []T) { channelwise.AvgPool(g.pooling(), z, x) }
 
 func newAvgPoolGrad[T tensor.Elem](spatial int, compute poolFunc[T]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
@@ -154,7 +147,7 @@ func runAvgPoolGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, compute pool
 	if p.depth != 1 {
 		return status.Unimplementedf("Non-spatial pooling is not yet supported. Volunteers? :)")
 	}
-	out, err := ctx.AllocateZeros(0, shape)
+	out, err := ctx.Allocate(0, shape)
 	if err != nil || out.NumElements() == 0 {
 		return err
 	}
@@ -177,10 +170,5 @@ func runAvgPoolGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, compute pool
 }
 
 func avgPoolGrad[T simd.Float](_ *pooling, g *grid, dx, dy []T) {
-	n := g.channels
-	clear(dx)
-	g.byImage(func(out, image int, r *region) {
-		share, row := 1/T(r.count()), dy[out*n:(out+1)*n]
-		g.pixels(image, r, func(in int) { simd.Axpy(dx[in*n:(in+1)*n], share, row) })
-	})
+	channelwise.AvgPoolGrad(g.pooling(), dx, dy)
 }

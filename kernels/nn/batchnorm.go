@@ -248,14 +248,10 @@ func (b *batchNorm) statistics(ctx *kernel.Context, x []float32, l channelLayout
 	}
 	mean, variance = out[2], out[3]
 	n := float64(l.outer * l.inner)
-	for c, v := range floatSums[float32]().byChannel(x, l) {
-		mean[c] = float32(v / n)
+	means, squares := momentsOf(x, l)
+	for c, v := range means {
+		mean[c] = float32(v)
 	}
-	shift := values(l.channels, func(c int) float32 { return -mean[c] })
-	squares := sumsOf(l, func(tmp []float32, lo, hi, c int) {
-		shift.add(tmp, x[lo:hi], c)
-		simd.Square(tmp, tmp)
-	})
 	unbiased := float32(n / max(n-1, 1)) // corrects the variance of a sample
 	for c, v := range squares {
 		variance[c] = float32(v / n)
@@ -270,17 +266,21 @@ func (b *batchNorm) statistics(ctx *kernel.Context, x []float32, l channelLayout
 
 func (b *batchNorm) normalize(ctx *kernel.Context, z, x []float32, l channelLayout, mean, variance []float32) {
 	scale, offset := tensor.Values[float32](ctx.Input(1)), perChannel[float32](tensor.Values[float32](ctx.Input(2)))
-	shift := values(l.channels, func(c int) float32 { return -mean[c] })
 	factor := values(l.channels, func(c int) float32 { return scale[c] * inverseRoot(variance[c]+b.epsilon) })
+	shift := values(l.channels, func(c int) float32 { return -mean[c] })
 	var side []float32
 	if b.side {
 		side = wide(ctx.Input(5))
 	}
 	l.pieces(func(lo, hi, c int) {
 		z := z[lo:hi]
-		shift.add(z, x[lo:hi], c)
-		factor.mul(z, z, c)
-		offset.add(z, z, c)
+		if c < 0 {
+			simd.Normalize(z, x[lo:hi], mean, factor, offset)
+		} else {
+			shift.add(z, x[lo:hi], c)
+			factor.mul(z, z, c)
+			offset.add(z, z, c)
+		}
 		if b.side {
 			simd.Add(z, z, side[lo:hi])
 		}

@@ -136,16 +136,9 @@ func (b *batchNormGrad) gradients(ctx *kernel.Context, dx, dScale, dOffset []flo
 	scale, mean := tensor.Values[float32](ctx.Input(2)), tensor.Values[float32](ctx.Input(3))
 	variance := tensor.Values[float32](ctx.Input(4))
 	root := values(l.channels, func(c int) float32 { return inverseRoot(variance[c] + b.epsilon) })
-	shift := values(l.channels, func(c int) float32 { return -mean[c] })
-	for c, v := range floatSums[float32]().byChannel(dy, l) {
-		dOffset[c] = float32(v)
-	}
-	products := sumsOf(l, func(tmp []float32, lo, hi, c int) {
-		shift.add(tmp, x[lo:hi], c)
-		simd.Mul(tmp, tmp, dy[lo:hi])
-	})
+	sums, products := productsOf(dy, x, mean, l)
 	for c, v := range products {
-		dScale[c] = float32(v) * root[c]
+		dOffset[c], dScale[c] = float32(sums[c]), float32(v)*root[c]
 	}
 	factor := values(l.channels, func(c int) float32 { return scale[c] * root[c] })
 	if !b.training {
@@ -153,14 +146,18 @@ func (b *batchNormGrad) gradients(ctx *kernel.Context, dx, dScale, dOffset []flo
 		return
 	}
 	n := float64(l.outer * l.inner)
-	slope := values(l.channels, func(c int) float32 { return -root[c] * root[c] * float32(products[c]/n) })
-	level := values(l.channels, func(c int) float32 { return -float32(float64(dOffset[c]) / n) })
+	slope := values(l.channels, func(c int) float32 { return -factor[c] * root[c] * root[c] * float32(products[c]/n) })
+	level := values(l.channels, func(c int) float32 { return -factor[c] * float32(sums[c]/n) })
+	shift := values(l.channels, func(c int) float32 { return -mean[c] })
 	l.pieces(func(lo, hi, c int) {
-		z := dx[lo:hi]
-		shift.add(z, x[lo:hi], c)
+		z, x, dy := dx[lo:hi], x[lo:hi], dy[lo:hi]
+		if c < 0 {
+			simd.NormalizeGrad(z, dy, x, mean, factor, slope, level)
+			return
+		}
+		shift.add(z, x, c)
 		slope.mul(z, z, c)
 		level.add(z, z, c)
-		simd.Add(z, z, dy[lo:hi])
-		factor.mul(z, z, c)
+		simd.Axpy(z, factor[c], dy)
 	})
 }

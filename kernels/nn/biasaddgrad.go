@@ -40,6 +40,7 @@ func biasAddGradShape(c *opdef.ShapeContext) error {
 // sums is how elements of type T are summed over all dimensions but one, in accumulators of type A.
 type sums[T tensor.Elem, A any] struct {
 	rows   func(acc []A, x []T) // adds rows of len(acc) elements to the accumulators
+	direct func(z, x []T)       // adds so few rows of len(z) elements to z that it needs no accumulators; nil for rows
 	values func(x []T) A
 	add    func(a, b A) A
 	round  func(A) T
@@ -54,6 +55,7 @@ func floatSums[T simd.Float]() sums[T, float64] {
 				acc[i] += float64(v)
 			}
 		},
+		direct: simd.SumColumns[T],
 		values: simd.Sum64[T],
 		add:    func(a, b float64) float64 { return a + b },
 		round:  func(a float64) T { return T(a) },
@@ -123,8 +125,13 @@ func biasAddGrad[T tensor.Elem, A any](s sums[T, A]) kernel.New {
 			if err != nil {
 				return err
 			}
-			z := tensor.Values[T](out)
-			for i, v := range s.byChannel(tensor.Values[T](in), l) {
+			x, z := tensor.Values[T](in), tensor.Values[T](out)
+			if s.direct != nil && l.inner == 1 && l.outer <= rowGrainOf(l) {
+				clear(z)
+				s.direct(z, x)
+				return nil
+			}
+			for i, v := range s.byChannel(x, l) {
 				z[i] = s.round(v)
 			}
 			return nil
@@ -134,6 +141,9 @@ func biasAddGrad[T tensor.Elem, A any](s sums[T, A]) kernel.New {
 
 // rowsAtOnce bounds the rows that are added up in the precision of the elements.
 const rowsAtOnce = 4096
+
+// rowGrainOf is how many rows one core adds up, when channels are last.
+func rowGrainOf(l channelLayout) int { return min(rowsAtOnce, max(1, sumGrain/max(l.channels, 1))) }
 
 // byChannel returns the sum of each channel.
 func (s sums[T, A]) byChannel(x []T, l channelLayout) []A {
@@ -152,14 +162,16 @@ func (s sums[T, A]) byChannel(x []T, l channelLayout) []A {
 		})
 		return total
 	}
-	grain := min(rowsAtOnce, max(1, sumGrain/l.channels))
+	grain := rowGrainOf(l)
 	parts := make([]A, parallel.Blocks(l.outer, grain)*l.channels)
 	parallel.For(l.outer, grain, func(lo, hi int) {
 		at := lo / grain * l.channels
 		s.rows(parts[at:at+l.channels], x[lo*l.channels:hi*l.channels])
 	})
-	for i, v := range parts {
-		total[i%l.channels] = s.add(total[i%l.channels], v)
+	for ; len(parts) > 0; parts = parts[l.channels:] {
+		for i, v := range parts[:l.channels] {
+			total[i] = s.add(total[i], v)
+		}
 	}
 	return total
 }

@@ -41,7 +41,7 @@ func values[T simd.Float](n int, f func(c int) T) perChannel[T] {
 func (l channelLayout) pieces(visit func(lo, hi, channel int)) {
 	if l.inner == 1 {
 		n := l.channels
-		parallel.For(l.outer, max(1, scratchLen/n), func(lo, hi int) { visit(lo*n, hi*n, -1) })
+		parallel.For(l.outer, max(1, 4*scratchLen/n), func(lo, hi int) { visit(lo*n, hi*n, -1) })
 		return
 	}
 	n := l.inner

@@ -5,6 +5,7 @@ import (
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/simd"
+	"github.com/weft-ml/weft/internal/tile"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -19,8 +20,8 @@ type convEngine[T tensor.Elem] struct {
 func floatEngine[T simd.Float]() convEngine[T] {
 	return convEngine[T]{
 		forward:    func(s *conv.Shape, y, x, f []T) { conv.Forward(s, y, x, f, conv.Epilogue[T]{}) },
-		inputGrad:  conv.InputGrad[T],
-		filterGrad: conv.FilterGrad[T],
+		inputGrad:  func(s *conv.Shape, x, y, f []T) { conv.InputGrad(s, x, y, f, false) },
+		filterGrad: func(s *conv.Shape, f, x, y []T) { conv.FilterGrad(s, f, x, y, false) },
 	}
 }
 
@@ -34,9 +35,40 @@ func shortEngine[H elementwise.Short]() convEngine[H] {
 	}
 }
 
+// bfloatEngine computes with what the processor has for bfloat16, in float32 where it has nothing.
+func bfloatEngine() convEngine[tensor.BFloat] {
+	e := shortEngine[tensor.BFloat]()
+	e.forward = bfloatOr(conv.ForwardBFloat16[tensor.BFloat], e.forward)
+	e.inputGrad = bfloatOr(conv.InputGradBFloat16[tensor.BFloat], e.inputGrad)
+	return e
+}
+
+type (
+	bfloats   = []tensor.BFloat
+	bfloatFn  = func(s *conv.Shape, out, a, b bfloats)
+	bfloatTry = func(s *conv.Shape, out []float32, a, b bfloats) bool
+)
+
+// bfloatOr computes with direct, or with otherwise if direct can't.
+func bfloatOr(direct bfloatTry, otherwise bfloatFn) bfloatFn {
+	return func(s *conv.Shape, out, a, b bfloats) {
+		m := tile.ScratchOf[float32]()
+		wide := tile.Room(&m.BufA, len(out))
+		done := direct(s, wide, a, b)
+		if done {
+			elementwise.Narrow(out, wide)
+		}
+		m.Release()
+		if !done {
+			otherwise(s, out, a, b)
+		}
+	}
+}
+
 func viaWide[H elementwise.Short](s *conv.Shape, compute func(s *conv.Shape, out, a, b []float32), out, a, b []H) {
-	wide := make([]float32, len(out)+len(a)+len(b))
-	z, x, y := wide[:len(out)], wide[len(out):][:len(a)], wide[len(out)+len(a):]
+	m := tile.ScratchOf[float32]()
+	defer m.Release()
+	z, x, y := tile.Room(&m.BufC, len(out)), tile.Room(&m.BufA, len(a)), tile.Room(&m.BufB, len(b))
 	elementwise.Widen(x, a)
 	elementwise.Widen(y, b)
 	compute(s, z, x, y)

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"sync"
 
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/parallel"
@@ -46,6 +47,7 @@ func init() {
 type lrn struct {
 	radius            int
 	bias, alpha, beta float32
+	scratch           sync.Pool // of *lrnRows
 }
 
 func lrnOf(attrs opdef.Attrs) (*lrn, error) {
@@ -53,7 +55,7 @@ func lrnOf(attrs opdef.Attrs) (*lrn, error) {
 	if radius < 0 || radius > math.MaxInt32 {
 		return nil, status.InvalidArgumentf("depth_radius = %d larger than int max", radius)
 	}
-	return &lrn{radius, attrs.Float("bias"), attrs.Float("alpha"), attrs.Float("beta")}, nil
+	return &lrn{radius: radius, bias: attrs.Float("bias"), alpha: attrs.Float("alpha"), beta: attrs.Float("beta")}, nil
 }
 
 func newLRN[T tensor.Elem](compute func(l *lrn, z, x []T, channels int)) kernel.New {
@@ -79,7 +81,7 @@ func newLRN[T tensor.Elem](compute func(l *lrn, z, x []T, channels int)) kernel.
 }
 
 // lrnCost is the time per element in nanoseconds.
-const lrnCost = 3
+const lrnCost = 1
 
 func (l *lrn) rowsPerBlock(n int) int { return max(1, elementwise.Grain(lrnCost)/n) }
 
@@ -129,47 +131,61 @@ func viaWideLRNGrad(l *lrn, z, g, x, y []tensor.Half, n int) {
 	elementwise.Narrow(z, wide[:k])
 }
 
+// lrnBlock is how many elements are normalized at a time, so that what is computed on the way stays in the cache.
+const lrnBlock = 2048
+
+// lrnRows is the scratch for some rows of n channels. norm, factor and tmp have no gaps; the rows of apart are stride elements
+// apart, with zeros between them, before the first and behind the last, so that windows never meet two rows.
+type lrnRows struct {
+	n, radius, stride        int
+	norm, factor, tmp, apart []float32
+}
+
+// borrowRows returns scratch that goes back to the pool when it is no longer needed.
+func (l *lrn) borrowRows(channels int) *lrnRows {
+	if r, ok := l.scratch.Get().(*lrnRows); ok && r.n == channels {
+		return r
+	}
+	r := &lrnRows{n: channels, radius: min(l.radius, channels-1)}
+	r.stride = channels + r.radius
+	block := max(1, lrnBlock/channels)
+	vals := make([]float32, 3*block*channels+block*r.stride+r.radius)
+	for _, s := range []*[]float32{&r.norm, &r.factor, &r.tmp} {
+		*s, vals = vals[:block*channels], vals[block*channels:]
+	}
+	r.apart = vals
+	return r
+}
+
+// sums sets z to bias + scale times the sums of the elements of a*b within the radius.
+func (r *lrnRows) sums(z, a, b []float32, scale, bias float32) {
+	simd.MulRows(r.apart[r.radius:], r.stride, a, b, r.n)
+	simd.WindowSums(z, r.n, r.apart, r.stride, 2*r.radius+1, scale, bias)
+}
+
 // forward sets z, which may be x, to the normalization of rows of n channels.
 func (l *lrn) forward(z, x []float32, n int) {
-	norm := make([]float32, 2*len(x))
-	norm, scale := norm[:len(x)], norm[len(x):]
-	l.norms(norm, x, n)
-	l.power(scale, norm)
-	simd.Mul(z, x, scale)
-}
-
-// norms sets norm to bias + alpha * the sum of squares within the radius.
-func (l *lrn) norms(norm, x []float32, n int) {
-	square := make([]float32, len(x))
-	simd.Square(square, x)
-	l.windowSums(norm, square, n)
-	simd.MulScalar(norm, norm, l.alpha)
-	simd.AddScalar(norm, norm, l.bias)
-}
-
-// windowSums sets each element of rows of n to the sum of those within the radius.
-func (l *lrn) windowSums(z, x []float32, n int) {
-	r := min(l.radius, n-1)
-	for lo := 0; lo < len(x); lo += n {
-		row, out := x[lo:lo+n], z[lo:lo+n]
-		copy(out, row)
-		for d := 1; d <= r; d++ {
-			simd.Add(out[d:], out[d:], row[:n-d])
-			simd.Add(out[:n-d], out[:n-d], row[d:])
-		}
+	r := l.borrowRows(n)
+	defer l.scratch.Put(r)
+	for lo := 0; lo < len(x); lo += len(r.norm) {
+		x := x[lo:min(lo+len(r.norm), len(x))]
+		norm, factor := r.norm[:len(x)], r.factor[:len(x)]
+		r.sums(norm, x, x, l.alpha, l.bias)
+		l.power(factor, norm, r.tmp)
+		simd.Mul(z[lo:lo+len(x)], x, factor)
 	}
 }
 
 // power sets z to x^-beta.
-func (l *lrn) power(z, x []float32) {
+func (l *lrn) power(z, x, tmp []float32) {
 	switch l.beta {
 	case 1:
 		simd.Reciprocal(z, x)
 	case 0.5:
 		simd.Rsqrt(z, x)
 	case 0.75:
+		tmp = tmp[:len(z)]
 		simd.Rsqrt(z, x)
-		tmp := make([]float32, len(z))
 		simd.Sqrt(tmp, z)
 		simd.Mul(z, z, tmp)
 	default:
@@ -182,16 +198,18 @@ func (l *lrn) power(z, x []float32) {
 // gradient sets z to the gradient by x, of which y is the normalization, for the gradient g of y:
 // g*norm^-beta - 2*alpha*beta*x * the sum of g*y/norm within the radius.
 func (l *lrn) gradient(z, g, x, y []float32, n int) {
-	k := len(x)
-	scratch := make([]float32, 2*k)
-	norm, tmp := scratch[:k], scratch[k:]
-	l.norms(norm, x, n)
-	simd.Mul(tmp, g, y)
-	simd.Div(tmp, tmp, norm)
-	l.windowSums(z, tmp, n)
-	simd.Mul(z, z, x)
-	simd.MulScalar(z, z, -2*l.alpha*l.beta)
-	l.power(tmp, norm)
-	simd.Mul(tmp, tmp, g)
-	simd.Add(z, z, tmp)
+	r := l.borrowRows(n)
+	defer l.scratch.Put(r)
+	for lo := 0; lo < len(x); lo += len(r.norm) {
+		hi := min(lo+len(r.norm), len(x))
+		z, g, x, y := z[lo:hi], g[lo:hi], x[lo:hi], y[lo:hi]
+		norm, factor, tmp := r.norm[:len(x)], r.factor[:len(x)], r.tmp[:len(x)]
+		r.sums(norm, x, x, l.alpha, l.bias)
+		l.power(factor, norm, tmp)
+		simd.Mul(factor, factor, g)
+		simd.Div(tmp, g, norm)
+		r.sums(norm, tmp, y, -2*l.alpha*l.beta, 0)
+		simd.Mul(norm, norm, x)
+		simd.Add(z, norm, factor)
+	}
 }

@@ -2,7 +2,6 @@ package nn
 
 import (
 	"github.com/weft-ml/weft/internal/ints"
-	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -146,25 +145,16 @@ func depthPool[T tensor.Elem](ctx *kernel.Context, p *pooling, compute poolFunc[
 }
 
 func (o order[T]) maxPool(_ *pooling, g *grid, z, x []T) {
-	line := g.spans[2].out * g.channels
-	parallel.For(g.lines(), g.perBlock(), func(lo, hi int) {
-		if o.fast != nil {
-			o.maxLines(g, lo, hi, z, x, o.fast)
-			if !o.unsure(z[lo*line : hi*line]) {
-				return
-			}
-		}
-		o.maxLines(g, lo, hi, z, x, o.max)
-	})
-}
-
-func (o order[T]) maxLines(g *grid, lo, hi int, z, x []T, larger func(z, x []T)) {
+	if o.pool != nil {
+		o.pool(g.pooling(), z, x)
+		return
+	}
 	n := g.channels
-	g.windows(lo, hi, func(out, image int, r *region) {
+	g.byLine(func(out, image int, r *region) {
 		row := z[out*n : (out+1)*n]
 		for i := range row {
 			row[i] = o.lowest
 		}
-		g.pixels(image, r, func(in int) { larger(row, x[in*n:(in+1)*n]) })
+		g.pixels(image, r, func(in int) { o.max(row, x[in*n:(in+1)*n]) })
 	})
 }

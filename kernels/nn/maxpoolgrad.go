@@ -13,6 +13,7 @@ import (
 
 func init() {
 	const gradDoc = "Computes the gradient of max pooling by its input: each gradient goes to the first largest value of its window."
+	const nearGradDoc = "Computes the gradient of max pooling by its input: each gradient goes to all values of its window that differ from the output by less than 0.00001."
 	const gradGradDoc = "Computes the gradient of a max pooling's gradient by the gradient of the output: what lies at the first largest value of each window."
 	windows := []string{"ksize: list(int) >= 4", "strides: list(int) >= 4"}
 	windows3D := []string{"ksize: list(int) >= 5", "strides: list(int) >= 5"}
@@ -36,7 +37,7 @@ func init() {
 		{"MaxPoolGradGradV2", gradGradDoc, five, []string{samePadding, dataFormat2D, "T: " + realTypes},
 			gradGradShape(poolShapeV2, [2]int{2, 1}),
 			kernel.ByType("T", ordered.table(func(k *orderedKernels) kernel.New { return k.gradGradV2 }))},
-		{"MaxPool3DGrad", gradDoc, []string{"orig_input: TInput", "orig_output: TInput", "grad: T"},
+		{"MaxPool3DGrad", nearGradDoc, []string{"orig_input: TInput", "orig_output: TInput", "grad: T"},
 			with(windows3D, samePadding, dataFormat3D, "T: {float16, bfloat16, float32} = float32", "TInput: {float16, bfloat16, float32} = float32"),
 			inputShape5, maxPool3DGradKernels()},
 		{"MaxPool3DGradGrad", gradGradDoc, three, with(windows3D, samePadding, dataFormat3D, "T: "+realTypes),
@@ -254,8 +255,11 @@ func (o *order[T]) first(g *grid, x []T, image int, r *region, best []T, at []in
 	}
 }
 
-// grad adds each gradient to the pixel that its output was taken from.
-func (o order[T]) grad(g *grid, z, x, _, grad []T) {
+// gradient adds each gradient to the pixel that its output was taken from.
+func (o order[T]) gradient(g *grid, z, x, _, grad []T) {
+	if o.grad != nil && o.grad(g.pooling(), z, x, grad) {
+		return
+	}
 	n, lines := g.channels, g.spans[0].out*g.spans[1].out
 	size := g.inPixels() * n
 	parallel.For(g.batch, max(1, g.perBlock()/max(lines, 1)), func(lo, hi int) {
@@ -265,6 +269,25 @@ func (o order[T]) grad(g *grid, z, x, _, grad []T) {
 			o.first(g, x, image, r, best, at, func(c, in int) {
 				z[in*n+c] = o.add(z[in*n+c], grad[out*n+c])
 			})
+		})
+	})
+}
+
+// nearGradient adds each gradient to the pixels of the window that are near the output.
+func (o order[T]) nearGradient(g *grid, z, x, y, grad []T) {
+	if o.nearGrad != nil {
+		o.nearGrad(g.pooling(), z, x, y, grad)
+		return
+	}
+	n := g.channels
+	clear(z)
+	g.byImage(func(out, image int, r *region) {
+		g.pixels(image, r, func(in int) {
+			for c := range n {
+				if o.near(x[in*n+c], y[out*n+c]) {
+					z[in*n+c] = o.add(z[in*n+c], grad[out*n+c])
+				}
+			}
 		})
 	})
 }

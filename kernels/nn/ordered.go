@@ -2,7 +2,9 @@ package nn
 
 import (
 	"math"
+	"unsafe"
 
+	"github.com/weft-ml/weft/internal/channelwise"
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
@@ -55,7 +57,7 @@ var ordered = orderedTable{
 func orderedKernelsOf[T tensor.Elem](o order[T]) orderedKernels {
 	return orderedKernels{
 		pool: newPool(2, o.maxPool), poolV2: newPoolV2(o.maxPool), pool3D: newPool(3, o.maxPool),
-		grad: newMaxGrad(o.grad), gradV2: newMaxGradV2(o.grad), grad3D: newMaxGrad3D(o.grad),
+		grad: newMaxGrad(o.gradient), gradV2: newMaxGradV2(o.gradient), grad3D: newMaxGrad3D(o.nearGradient),
 		argmax: o.newArgmax, argmaxGrad: o.newArgmaxGrad, argmaxGradGrad: newArgmaxGradGrad[T],
 		dilation: newDilation(dilationForward, o), dilationInput: newDilation(dilationInputGrad, o),
 		dilationFilter: newDilation(dilationFilterGrad, o), nthElement: newNthElement(o),
@@ -71,27 +73,47 @@ type order[T tensor.Elem] struct {
 	add    func(a, b T) T
 	// max sets z to the larger of z and x, and keeps z where x is not a number.
 	max func(z, x []T)
-	// fast is max for most values; where unsure reports true of a result, it has to be made again with max.
-	fast   func(z, x []T)
-	unsure func(z []T) bool
+	// near reports whether two values are the same for the gradient of pooling in three dimensions.
+	near func(a, b T) bool
+	vectorPooling[T]
+}
+
+// vectorPooling is vector code for max pooling and its gradients; functions are nil where there is none. grad reports false,
+// with nothing done, for inputs that it is not for.
+type vectorPooling[T tensor.Elem] struct {
+	pool     func(s *channelwise.Pooling, y, x []T)
+	grad     func(s *channelwise.Pooling, dx, x, dy []T) bool
+	nearGrad func(s *channelwise.Pooling, dx, x, y, dy []T)
 }
 
 func same[T comparable](a, b T) bool { return a == b }
 
 func intOrder[T elementwise.Integer](lowest T) order[T] {
 	return order[T]{
-		lowest: lowest, less: less[T], same: same[T], add: func(a, b T) T { return a + b },
+		lowest: lowest, less: less[T], same: same[T], near: same[T], add: func(a, b T) T { return a + b },
 		max: func(z, x []T) { elementwise.Greatest(z, z, x) },
 	}
 }
 
-// floatOrder uses vector code, whose maximum with a number that is none is none.
+// nearness is how far apart values are that are near.
+const nearness = 1e-5
+
 func floatOrder[T simd.Float](lowest T) order[T] {
 	return order[T]{
 		lowest: lowest, less: less[T], same: same[T], add: func(a, b T) T { return a + b },
-		max:    func(z, x []T) { elementwise.Greatest(z, z, x) },
-		fast:   func(z, x []T) { simd.Max(z, z, x) },
-		unsure: func(z []T) bool { m := simd.MaxOf(z); return m != m },
+		near: func(a, b T) bool { return a-b < nearness && b-a < nearness },
+		max:  func(z, x []T) { elementwise.Greatest(z, z, x) },
+		vectorPooling: vectorPooling[T]{
+			pool: channelwise.MaxPool[T], nearGrad: channelwise.NearPoolGrad[T],
+			grad: func(s *channelwise.Pooling, dx, x, dy []T) bool {
+				// In double precision TensorFlow keeps to an element that comes first in its window and is not a number.
+				if unsafe.Sizeof(T(0)) == 8 && math.IsNaN(float64(simd.MaxOf(x))) {
+					return false
+				}
+				channelwise.MaxPoolGrad(s, dx, x, dy)
+				return true
+			},
+		},
 	}
 }
 
@@ -101,10 +123,12 @@ func shortOrder[H elementwise.Short](round func(float32) H, lowest float32) orde
 		elementwise.Widen(v[:], []H{h})
 		return v[0]
 	}
+	close := float64(value(round(nearness)))
 	return order[H]{
 		lowest: round(lowest),
 		less:   func(a, b H) bool { return value(a) < value(b) },
 		same:   func(a, b H) bool { return value(a) == value(b) },
+		near:   func(a, b H) bool { return math.Abs(float64(value(a)-value(b))) < close },
 		add:    func(a, b H) H { return round(value(a) + value(b)) },
 		max: func(z, x []H) {
 			elementwise.Arithmetic[H](elementwise.Max)(z, z, x)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/channelwise"
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -122,6 +123,15 @@ func (p *pooling) shapeOf(g *grid) tensor.Shape {
 		out[i] = int64(g.spans[3-p.spatial+i].out)
 	}
 	return p.shape(int64(g.batch), out, int64(g.channels))
+}
+
+// pooling is what the vector code takes for the grid.
+func (g *grid) pooling() *channelwise.Pooling {
+	p := &channelwise.Pooling{Batch: g.batch, Channels: g.channels}
+	for i, s := range g.spans {
+		p.Spans[i] = s.motion()
+	}
+	return p
 }
 
 func (g *grid) inPixels() int  { return g.spans[0].in * g.spans[1].in * g.spans[2].in }

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"github.com/weft-ml/weft/internal/channelwise"
 	"github.com/weft-ml/weft/internal/shapes"
 	"github.com/weft-ml/weft/internal/strided"
 	"github.com/weft-ml/weft/opdef"
@@ -176,6 +177,11 @@ func (w *window) span(i int, in, filter int64) (span, error) {
 			"Computed output size would be negative: %d [input_size: %d, effective_filter_size: %d, stride: %d]", out, in, reach, stride)
 	}
 	return span{int(in), int(filter), int(out), int(stride), int(dilation), int(before)}, nil
+}
+
+// motion is s as the vector code takes it.
+func (s *span) motion() channelwise.Span {
+	return channelwise.Span{In: s.in, Window: s.filter, Out: s.out, Stride: s.stride, Dilation: s.dilation, Before: s.before}
 }
 
 // clip returns the range of window elements that lie within the input at output position o, and the input position of

@@ -1,136 +1,98 @@
 package nn
 
 import (
-	"github.com/weft-ml/weft/internal/gemm"
-	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/conv"
 	"github.com/weft-ml/weft/internal/simd"
 )
 
-// volume is a convolution of volumes with channels last. It is computed as a product with a matrix of patches, the parts
-// of the input that each output depends on, of which a block is made at a time.
+// volume is a convolution of volumes with channels last. It is computed as a sum, over the planes of the filter, of
+// convolutions of images: the planes of the volumes.
 type volume struct {
 	batch, inC, outC int
 	spans            [3]span // planes, rows, columns
 }
 
-func (v *volume) taps() int  { return v.spans[0].filter * v.spans[1].filter * v.spans[2].filter }
-func (v *volume) patch() int { return v.taps() * v.inC }
-func (v *volume) outputs() int {
-	return v.spans[0].out * v.spans[1].out * v.spans[2].out
+// inPlane, outPlane and tap are the numbers of elements of a plane of the input, of the output and of the filter.
+func (v *volume) inPlane() int  { return v.spans[1].in * v.spans[2].in * v.inC }
+func (v *volume) outPlane() int { return v.spans[1].out * v.spans[2].out * v.outC }
+func (v *volume) tap() int      { return v.spans[1].filter * v.spans[2].filter * v.inC * v.outC }
+
+// meets returns the range of output planes for which plane f of the filter falls into the input, and the input plane
+// that it meets for the first of them.
+func (v *volume) meets(f int) (lo, hi, at int) {
+	s := &v.spans[0]
+	shift := f*s.dilation - s.before
+	if shift < 0 {
+		lo = (-shift + s.stride - 1) / s.stride
+	}
+	if shift < s.in {
+		hi = min(s.out, (s.in-shift+s.stride-1)/s.stride)
+	}
+	return lo, max(lo, hi), lo*s.stride + shift
 }
 
-// blockElements is the size of the largest block of patches.
-const blockElements = 1 << 19
-
-// blocks calls visit for ranges of the outputs of one image.
-func (v *volume) blocks(visit func(lo, hi int)) {
-	n, step := v.outputs(), max(8, blockElements/max(v.patch(), 1))
-	for lo := 0; lo < n; lo += step {
-		visit(lo, min(n, lo+step))
+// eachRun calls visit for runs of output planes, of a volume each, that plane f of the filter meets: with the convolution
+// of their images, and the numbers of the first input and output planes. With a stride, a run is one plane.
+func (v *volume) eachRun(f int, visit func(s *conv.Shape, in, out int)) {
+	lo, hi, at := v.meets(f)
+	step := hi - lo
+	if v.spans[0].stride > 1 {
+		step = 1
 	}
-}
-
-// eachTap calls visit for the elements of the filter with the input pixel that each meets at output o of an image, or -1
-// where it meets padding.
-func (v *volume) eachTap(image, o int, visit func(tap, pixel int)) {
-	s := &v.spans
-	x, y, z := o%s[2].out, o/s[2].out%s[1].out, o/s[2].out/s[1].out
-	at := func(s *span, o, f int) (int, bool) {
-		p := o*s.stride - s.before + f*s.dilation
-		return p, p >= 0 && p < s.in
-	}
-	tap := 0
-	for fz := range s[0].filter {
-		pz, okZ := at(&s[0], z, fz)
-		for fy := range s[1].filter {
-			py, okY := at(&s[1], y, fy)
-			row := ((image*s[0].in+pz)*s[1].in + py) * s[2].in
-			for fx := range s[2].filter {
-				px, ok := at(&s[2], x, fx)
-				if ok && okY && okZ {
-					visit(tap, row+px)
-				} else {
-					visit(tap, -1)
-				}
-				tap++
-			}
+	s := convShape(step, v.inC, v.outC, v.spans[1], v.spans[2])
+	for i := range v.batch {
+		in, out := i*v.spans[0].in+at, i*v.spans[0].out
+		for o := lo; o < hi; o += step {
+			visit(&s, in+(o-lo)*v.spans[0].stride, out+o)
 		}
 	}
 }
 
-// gather copies the patches of outputs lo to hi of an image to p.
-func gatherPatches[T simd.Float](v *volume, p, x []T, image, lo, hi int) {
-	k, c := v.patch(), v.inC
-	parallel.For(hi-lo, max(1, scratchLen/max(k, 1)), func(from, to int) {
-		for i := from; i < to; i++ {
-			row := p[i*k : (i+1)*k]
-			v.eachTap(image, lo+i, func(tap, pixel int) {
-				if dst := row[tap*c : (tap+1)*c]; pixel < 0 {
-					clear(dst)
-				} else {
-					copy(dst, x[pixel*c:])
-				}
-			})
-		}
-	})
-}
-
-// scatterPatches adds the patches of outputs lo to hi of an image to x.
-func scatterPatches[T simd.Float](v *volume, x, p []T, image, lo, hi int) {
-	k, c := v.patch(), v.inC
-	for i := range hi - lo {
-		row := p[i*k : (i+1)*k]
-		v.eachTap(image, lo+i, func(tap, pixel int) {
-			if pixel >= 0 {
-				dst := x[pixel*c : (pixel+1)*c]
-				simd.Add(dst, dst, row[tap*c:(tap+1)*c])
-			}
-		})
+// eachFilterPlane calls visit for the planes of the filter. The first one overwrites all of out, the others add to it; if there is
+// no plane that meets all of out, which all tells, out is cleared.
+func eachFilterPlane[T simd.Float](v *volume, out []T, all func(lo, hi, at int) bool, visit func(f int, add bool)) {
+	n, first := v.spans[0].filter, 0
+	for first < n && !all(v.meets(first)) {
+		first++
 	}
-}
-
-// patches returns room for a block of patches.
-func patches[T simd.Float](v *volume) []T {
-	return make([]T, min(v.outputs(), max(8, blockElements/max(v.patch(), 1)))*v.patch())
+	if first == n {
+		clear(out)
+	}
+	for i := range n {
+		visit((first+i)%n, i > 0 || first == n)
+	}
 }
 
 // volumeForward computes y from x and the filter f [planes, rows, columns, inC, outC].
 func volumeForward[T simd.Float](v *volume, y, x, f []T) {
-	k, p, filter := v.patch(), patches[T](v), gemm.Dense(f, v.patch(), v.outC)
-	for image := range v.batch {
-		v.blocks(func(lo, hi int) {
-			gatherPatches(v, p, x, image, lo, hi)
-			out := y[(image*v.outputs()+lo)*v.outC:][:(hi-lo)*v.outC]
-			gemm.Mul(gemm.Dense(out, hi-lo, v.outC), gemm.Dense(p[:(hi-lo)*k], hi-lo, k), filter, gemm.Options[T]{})
+	all := func(lo, hi, _ int) bool { return lo == 0 && hi == v.spans[0].out }
+	eachFilterPlane(v, y, all, func(tap int, add bool) {
+		v.eachRun(tap, func(s *conv.Shape, in, out int) {
+			conv.Forward(s, y[out*v.outPlane():], x[in*v.inPlane():], f[tap*v.tap():], conv.Epilogue[T]{Add: add})
 		})
-	}
+	})
 }
 
 // volumeInputGrad computes the gradient x of the input from y, that of the output, and the filter.
 func volumeInputGrad[T simd.Float](v *volume, x, y, f []T) {
-	clear(x)
-	k, filter := v.patch(), gemm.Dense(f, v.patch(), v.outC).T()
-	parallel.For(v.batch, 1, func(from, to int) {
-		p := patches[T](v)
-		for image := from; image < to; image++ {
-			v.blocks(func(lo, hi int) {
-				out := y[(image*v.outputs()+lo)*v.outC:][:(hi-lo)*v.outC]
-				gemm.Mul(gemm.Dense(p[:(hi-lo)*k], hi-lo, k), gemm.Dense(out, hi-lo, v.outC), filter, gemm.Options[T]{})
-				scatterPatches(v, x, p, image, lo, hi)
-			})
-		}
+	all := func(lo, hi, at int) bool { return v.spans[0].stride == 1 && at == 0 && hi-lo == v.spans[0].in }
+	eachFilterPlane(v, x, all, func(tap int, add bool) {
+		v.eachRun(tap, func(s *conv.Shape, in, out int) {
+			conv.InputGrad(s, x[in*v.inPlane():], y[out*v.outPlane():], f[tap*v.tap():], add)
+		})
 	})
 }
 
 // volumeFilterGrad computes the gradient f of the filter from the input and y, the gradient of the output.
 func volumeFilterGrad[T simd.Float](v *volume, f, x, y []T) {
-	clear(f)
-	k, p, filter := v.patch(), patches[T](v), gemm.Dense(f, v.patch(), v.outC)
-	for image := range v.batch {
-		v.blocks(func(lo, hi int) {
-			gatherPatches(v, p, x, image, lo, hi)
-			out := y[(image*v.outputs()+lo)*v.outC:][:(hi-lo)*v.outC]
-			gemm.Mul(filter, gemm.Dense(p[:(hi-lo)*k], hi-lo, k).T(), gemm.Dense(out, hi-lo, v.outC), gemm.Options[T]{Beta: 1})
+	for tap := range v.spans[0].filter {
+		df, add := f[tap*v.tap():][:v.tap()], false
+		v.eachRun(tap, func(s *conv.Shape, in, out int) {
+			conv.FilterGrad(s, df, x[in*v.inPlane():], y[out*v.outPlane():], add)
+			add = true
 		})
+		if !add {
+			clear(df)
+		}
 	}
 }

@@ -41,7 +41,7 @@ func adagradBy(a opdef.Attrs, epsilon func(p []complex128) complex128) update[co
 			if !frozen {
 				accum[i] += d * d
 			}
-			w[i] -= d * lr / (sqrt(accum[i]) + epsilon)
+			w[i] -= d * lr / (root(accum[i]) + epsilon)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func complexAdam(a opdef.Attrs) update[complex128] {
 			if nesterov {
 				mean = mean*beta1 + d*(1-beta1)
 			}
-			w[i] -= mean * rate / (sqrt(v[i]) + epsilon)
+			w[i] -= mean * rate / (root(v[i]) + epsilon)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func complexRMSProp(v [][]complex128, g, p []complex128) {
 	w, ms, mom := v[0], v[1], v[2]
 	for i, d := range g {
 		ms[i] += (d*d - ms[i]) * (1 - p[1])
-		mom[i] = mom[i]*p[2] + d*p[0]/sqrt(ms[i]+p[3])
+		mom[i] = mom[i]*p[2] + d*p[0]/root(ms[i]+p[3])
 		w[i] -= mom[i]
 	}
 }
@@ -77,7 +77,7 @@ func complexCenteredRMSProp(v [][]complex128, g, p []complex128) {
 	for i, d := range g {
 		ms[i] += (d*d - ms[i]) * (1 - p[1])
 		mg[i] += (d - mg[i]) * (1 - p[1])
-		mom[i] = mom[i]*p[2] + d*p[0]/sqrt(ms[i]-mg[i]*mg[i]+p[3])
+		mom[i] = mom[i]*p[2] + d*p[0]/root(ms[i]-mg[i]*mg[i]+p[3])
 		w[i] -= mom[i]
 	}
 }

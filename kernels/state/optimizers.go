@@ -127,7 +127,7 @@ func adadelta[T number](v [][]T, g, p []T) {
 	w, accum, accumUpdate, lr, rho, epsilon := v[0], v[1], v[2], p[0], p[1], p[2]
 	for i, d := range g {
 		accum[i] = accum[i]*rho + d*d*(1-rho)
-		u := sqrt(accumUpdate[i]+epsilon) / sqrt(accum[i]+epsilon) * d
+		u := root(accumUpdate[i]+epsilon) / root(accum[i]+epsilon) * d
 		w[i] -= u * lr
 		accumUpdate[i] = accumUpdate[i]*rho + u*u*(1-rho)
 	}
@@ -136,7 +136,7 @@ func adadelta[T number](v [][]T, g, p []T) {
 // adamRate returns the rate of Adam with the corrections for the number of steps.
 func adamRate[T number](p []T) T {
 	beta1Power, beta2Power, lr := p[0], p[1], p[2]
-	return lr * sqrt(1-beta2Power) / (1 - beta1Power)
+	return lr * root(1-beta2Power) / (1 - beta1Power)
 }
 
 func adam[T simd.Float](a opdef.Attrs) update[T] {
@@ -204,12 +204,15 @@ func signOf[T simd.Float](x T) T {
 	return x // zero or not a number
 }
 
-func sqrt[T number](x T) T {
+func sqrt[T simd.Float](x T) T { return T(math.Sqrt(float64(x))) }
+
+// root is sqrt for all types that steps are computed in.
+func root[T number](x T) T {
 	switch x := any(&x).(type) {
 	case *float32:
-		*x = float32(math.Sqrt(float64(*x)))
+		*x = sqrt(*x)
 	case *float64:
-		*x = math.Sqrt(*x)
+		*x = sqrt(*x)
 	case *complex128:
 		*x = cmplx.Sqrt(*x)
 	}

@@ -115,6 +115,10 @@ func ftrl[T simd.Float](a opdef.Attrs) update[T] {
 		if byRate {
 			scale, divisor = lr, 1
 		}
+		if power == -0.5 {
+			simd.FTRL(w, accum, linear, g, simd.FTRLRates[T]{Scale: scale, Divisor: divisor, L1: l1, L2: l2, Shrinkage: shrinkage})
+			return
+		}
 		for i, d := range g {
 			next := accum[i] + d*d
 			root := ftrlPower(next, power)
@@ -131,8 +135,5 @@ func ftrl[T simd.Float](a opdef.Attrs) update[T] {
 
 // ftrlPower returns x to the power of -p.
 func ftrlPower[T simd.Float](x, p T) T {
-	if p == -0.5 {
-		return sqrt(x)
-	}
 	return T(math.Pow(float64(x), float64(-p)))
 }

@@ -70,7 +70,7 @@ func plain[T number](f update[T]) func(opdef.Attrs) update[T] {
 }
 
 // stepCost is the time per element, in nanoseconds, by which the work of a step is cut into blocks.
-const stepCost = 1
+const stepCost = 0.25
 
 func (r *rule) register() {
 	for f := byRef; f <= byHandleSparse; f <<= 1 {
