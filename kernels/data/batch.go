@@ -2,11 +2,9 @@ package data
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/weft-ml/weft/internal/batch"
 	"github.com/weft-ml/weft/kernel"
-	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -41,7 +39,7 @@ func (d *batchDataset) parse(n *node, ctx *kernel.Context) (err error) {
 	if d.size <= 0 {
 		return status.InvalidArgumentf("Batch size must be greater than zero.")
 	}
-	if slices.ContainsFunc(n.Op.Inputs, func(a opdef.Arg) bool { return a.Name == "drop_remainder" }) {
+	if n.takes("drop_remainder") {
 		d.whole, err = scalar[bool](n, ctx, "drop_remainder")
 	}
 	return err
@@ -120,4 +118,17 @@ func stack(rows []element, _ int64) (element, error) {
 		}
 	}
 	return out, nil
+}
+
+// rowShapes returns the shapes of the rows of batches.
+func rowShapes(s *spec) []tensor.PartialShape {
+	out := make([]tensor.PartialShape, len(s.shapes))
+	for i, b := range s.shapes {
+		if b.RankKnown() && b.Rank() > 0 {
+			out[i] = tensor.MakePartial(b.Dims()[1:]...)
+		} else {
+			out[i] = tensor.PartialShape{}
+		}
+	}
+	return out
 }

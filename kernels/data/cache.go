@@ -20,6 +20,8 @@ type cache struct {
 	mu   sync.Mutex
 	full bool      // guarded by mu
 	all  []element // guarded by mu; not modified once full
+
+	some map[int64]element // guarded by mu; elements that were asked for by index
 }
 
 // TypeName names the resource as TensorFlow does.
@@ -50,7 +52,7 @@ func newCache(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		return nil, err
 	}
 	if file != "" {
-		return nil, status.Unimplementedf("A cache in a file (%s) is not supported", file)
+		return &fileCacheDataset{s, file}, nil
 	}
 	d := &cacheDataset{s, &cache{}}
 	if len(n.Inputs) > 2 {
@@ -59,6 +61,37 @@ func newCache(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		}
 	}
 	return d, nil
+}
+
+// at keeps what it is asked for, apart from what iterations keep.
+func (d *cacheDataset) at(r *run, i int64) (element, error) {
+	if all, full := d.get(); full {
+		if i >= int64(len(all)) {
+			return nil, status.OutOfRangef("Index out of range [0, %d):%d", len(all), i)
+		}
+		return all[i].retain(), nil
+	}
+	d.mu.Lock()
+	e, ok := d.some[i]
+	d.mu.Unlock()
+	if ok {
+		return e.retain(), nil
+	}
+	e, err := atIndex(r, d.input, i)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.some == nil {
+		d.some = map[int64]element{}
+	}
+	if kept, ok := d.some[i]; ok { // by another step meanwhile
+		e.release()
+		return kept.retain(), nil
+	}
+	d.some[i] = e
+	return e.retain(), nil
 }
 
 func (d *cacheDataset) iterate(*run) (iterator, error) { return &cacheIterator{d: d}, nil }

@@ -40,6 +40,9 @@ func (b *bench) run(node, op string, attrs opdef.Attrs, in ...tensor.Tensor) ([]
 func (b *bench) make(op string, in ...tensor.Tensor) tensor.Tensor {
 	b.Helper()
 	attrs := b.attrs()
+	if op == "DirectedInterleaveDataset" {
+		attrs["N"] = int64(len(in) - 1)
+	}
 	if op == "ZipDataset" {
 		attrs["N"] = int64(len(in))
 		attrs["output_types"] = slices.Repeat([]tensor.DType{tensor.Int64}, len(in))
@@ -131,6 +134,26 @@ var stages = []struct {
 	{"global shuffle of repetitions", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
 		return b.make("GlobalShuffleDataset", b.make("RepeatDataset", b.count(0, 4), num(3)), num(3), num(4), b.noSeeds())
 	}, []int64{2, 1, 3, 0, 2, 3, 3, 0, 1, 0, 2, 1}, 12},
+	{"shuffle, repeated", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
+		return b.make("RepeatDataset", b.make("ShuffleDataset", b.count(0, 4), num(4), num(3), num(7)), num(3))
+	}, []int64{2, 0, 3, 1, 3, 0, 2, 1, 2, 1, 3, 0}, 12},
+	{"shuffle and repeat", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
+		return b.make("ShuffleAndRepeatDataset", b.count(0, 7), num(4), num(3), num(7), num(2))
+	}, []int64{2, 0, 3, 1, 5, 6, 4, 3, 4, 2, 0, 5, 6, 1}, 14},
+	{"sliding windows", func(b *bench) tensor.Tensor {
+		return b.make("SlidingWindowDataset", b.count(0, 10), num(3), num(2), num(2))
+	}, []int64{0, 2, 4, 2, 4, 6, 4, 6, 8}, 3},
+	{"unique", func(b *bench) tensor.Tensor {
+		return b.make("UniqueDataset", b.make("ConcatenateDataset", b.count(0, 3), b.count(1, 5)))
+	}, []int64{0, 1, 2, 3, 4}, unknown},
+	{"rebatched in turns", func(b *bench) tensor.Tensor {
+		in := b.make("BatchDatasetV2", b.count(0, 9), num(4), tensor.Scalar(false))
+		return b.make("RebatchDatasetV2", in, tensor.Vector[int64](2, 3), tensor.Scalar(false))
+	}, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8}, unknown},
+	{"directed", func(b *bench) tensor.Tensor {
+		choice := b.make("ConcatenateDataset", b.count(0, 2), b.make("ConcatenateDataset", b.count(0, 2), b.count(0, 2)))
+		return b.make("DirectedInterleaveDataset", choice, b.count(0, 2), b.count(7, 9))
+	}, []int64{0, 7, 1, 8}, unknown},
 	{"cache", func(b *bench) tensor.Tensor {
 		return b.make("RepeatDataset", b.make("CacheDataset", b.count(0, 3), tensor.Scalar("")), num(2))
 	}, []int64{0, 1, 2, 0, 1, 2}, 6},
@@ -156,7 +179,11 @@ func TestElements(t *testing.T) {
 func TestSavedPlaces(t *testing.T) {
 	for _, s := range stages {
 		t.Run(s.name, func(t *testing.T) {
-			for n := range int(s.n) + 1 {
+			most := int(s.n)
+			if s.n == unknown {
+				most = 3
+			}
+			for n := range most + 1 {
 				b := newBench(t)
 				d := s.make(b)
 				it, other := b.iterator("it", d), b.iterator("other", d)

@@ -125,14 +125,15 @@ func specOf(e element) *spec {
 type run struct {
 	ctx  *kernel.Context // of the node that asks, for the calls of functions
 	life context.Context // of the iterator, for what works ahead
+	ends *ending         // of the iterator
 }
 
 // newRun returns a request of a node. An error in a function does not end the step by itself: a stage may make something
 // else of it.
-func newRun(ctx *kernel.Context, life context.Context) *run { //nolint:revive // ctx is the node's, not a context
+func newRun(ctx *kernel.Context, life context.Context, ends *ending) *run { //nolint:revive // ctx is the node's, not a context
 	step := *ctx.Step
 	step.Cancel = nil
-	return &run{ctx: withStep(ctx, &step), life: life}
+	return &run{ctx: withStep(ctx, &step), life: life, ends: ends}
 }
 
 // ahead returns a request that is not bound to the step of r and lives as long as the iterator.
@@ -140,7 +141,7 @@ func (r *run) ahead() *run {
 	step := &kernel.Step{
 		ID: r.ctx.Step.ID, Context: r.life, Rendezvous: rendezvous.New(), Resources: kernel.NewResources(""), Session: r.ctx.Step.Session,
 	}
-	return &run{ctx: withStep(r.ctx, step), life: r.life}
+	return &run{ctx: withStep(r.ctx, step), life: r.life, ends: r.ends}
 }
 
 func withStep(ctx *kernel.Context, step *kernel.Step) *kernel.Context {

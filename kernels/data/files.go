@@ -46,7 +46,7 @@ type filesDataset struct {
 	open        opener
 }
 
-func newFiles(n *node, ctx *kernel.Context, open opener) (dataset, error) {
+func newFiles(n *node, ctx *kernel.Context, open opener) (*filesDataset, error) {
 	names, err := fileNames(ctx)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func newFiles(n *node, ctx *kernel.Context, open opener) (dataset, error) {
 	if size, err := scalar[int64](n, ctx, "buffer_size"); err != nil || size < 0 {
 		return nil, cmpError(err, "`buffer_size` must be >= 0 (0 == default)")
 	}
-	if len(n.Inputs) > 3 {
+	if n.Op.Name == "TFRecordDatasetV2" {
 		d.offsets = append(d.offsets, tensor.Values[int64](ctx.Input(3))...)
 		if len(d.offsets) > 0 && len(d.offsets) != len(names) {
 			return nil, status.InvalidArgumentf("`byte_offsets` must be empty or have the size of `filenames`")

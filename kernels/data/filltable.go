@@ -1,8 +1,6 @@
 package data
 
 import (
-	"errors"
-
 	"github.com/weft-ml/weft/internal/batch"
 	"github.com/weft-ml/weft/internal/resource"
 	"github.com/weft-ml/weft/internal/shapes"
@@ -19,13 +17,7 @@ func init() {
 			In: []string{"table_handle: resource", "dataset: variant"}, Stateful: true,
 			Shape: func(c *opdef.ShapeContext) error { return shapes.CheckRanks(c, 0, 0, 0) },
 		},
-		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-			n, err := newNode(c)
-			if err != nil {
-				return nil, err
-			}
-			return waiting(n, fillTable), nil
-		}),
+		Kernels: kernel.Any(waiting(fillTable)),
 	})
 }
 
@@ -50,21 +42,18 @@ func fillTable(_ *node, ctx *kernel.Context, r *run) error {
 	if err := checkPairs(t, s); err != nil {
 		return err
 	}
-	it, err := d.iterate(r)
 	var pairs [2][]tensor.Tensor
-	for err == nil {
-		var e element
-		if e, err = it.next(r); err != nil {
-			break
+	err = each(r, d, func(e element) error {
+		if err := checkPairs(t, specOf(e)); err != nil {
+			return err
 		}
-		if err = checkPairs(t, specOf(e)); err == nil {
-			pairs[0], pairs[1] = append(pairs[0], e[0]), append(pairs[1], e[1])
-		}
-	}
-	switch {
-	case !errors.Is(err, errEnd):
+		pairs[0], pairs[1] = append(pairs[0], e[0]), append(pairs[1], e[1])
+		return nil
+	})
+	if err != nil {
 		return err
-	case len(pairs[0]) == 0:
+	}
+	if len(pairs[0]) == 0 {
 		return status.OutOfRangef("end of iterator")
 	}
 	var vectors [2]tensor.Tensor

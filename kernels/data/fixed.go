@@ -1,7 +1,9 @@
 package data
 
 import (
+	"fmt"
 	"io"
+	"os"
 
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -67,8 +69,12 @@ func openFixed(r io.Reader, compression string, header, size, footer int64) (rea
 	}
 	body := int64(len(all)) - header - footer
 	if body < 0 || body%size != 0 {
-		return nil, status.InvalidArgumentf("Excluding the header (%d bytes) and footer (%d bytes), input file has body length %d bytes, "+
-			"which is not an exact multiple of the record length (%d bytes).", header, footer, body, size)
+		file := ""
+		if f, ok := r.(*os.File); ok {
+			file = fmt.Sprintf(" %q", f.Name())
+		}
+		return nil, status.InvalidArgumentf("Excluding the header (%d bytes) and footer (%d bytes), input file%s has body length %d bytes, "+
+			"which is not an exact multiple of the record length (%d bytes).", header, footer, file, body, size)
 	}
 	return &fixed{all[header : header+body], size}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/permute"
-	"github.com/weft-ml/weft/internal/resource"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -32,15 +31,8 @@ func newGlobalShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 			"`global_shuffle` requires the input dataset to have a non-empty finite cardinality. Got cardinality %d for dataset %sOp::Dataset",
 			size, kindOf(s.input))
 	}
-	v, err := n.scalars(ctx, "seed", "seed2")
-	if err != nil {
-		return nil, err
-	}
-	d := &globalShuffleDataset{s, newSeeds(v[0], v[1], n.Attrs.Bool("reshuffle_each_iteration"))}
-	if shared, err := resource.Find[*seeds](ctx, 3); err == nil {
-		d.seeds = shared
-	}
-	return d, nil
+	from, err := n.seeds(ctx, "reshuffle_each_iteration")
+	return &globalShuffleDataset{s, from}, err
 }
 
 // kindOf returns the name of a kind of dataset, such as FilterDataset.

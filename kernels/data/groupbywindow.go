@@ -33,7 +33,7 @@ func newGroups(n *node, ctx *kernel.Context, s stage) (_ dataset, err error) {
 	return d, nil
 }
 
-func (d *groupsDataset) cardinality() int64 { return unknown }
+func (d *groupsDataset) cardinality() int64 { return d.endlessOrUnknown() }
 
 func (d *groupsDataset) iterate(r *run) (iterator, error) {
 	src, err := d.begin(r)

@@ -1,6 +1,8 @@
 package data
 
 import (
+	"errors"
+
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -12,13 +14,7 @@ func init() {
 			Name: "GetElementAtIndex", Doc: "Gives the element of a dataset at an index.",
 			In: []string{"dataset: variant", "index: int64"}, Out: []string{"components: output_types"}, Attrs: typed(), Shape: elementShape,
 		},
-		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-			n, err := newNode(c)
-			if err != nil {
-				return nil, err
-			}
-			return waiting(n, getElement), nil
-		}),
+		Kernels: kernel.Any(waiting(getElement)),
 	})
 }
 
@@ -81,11 +77,42 @@ func (s *spec) give(ctx *kernel.Context, e element) error {
 	return nil
 }
 
-// waiting returns a kernel that iterates over datasets within one step, on a goroutine of its own.
-func waiting(n *node, f func(n *node, ctx *kernel.Context, r *run) error) kernel.Kernel {
-	return kernel.AsyncFunc(func(ctx *kernel.Context, done func(error)) {
-		go func() { done(guarded(func() error { return f(n, ctx, newRun(ctx, ctx.Context())) })) }()
-	})
+// waiting returns the constructor of kernels that iterate over datasets within one step, on a goroutine of its own.
+func waiting(f func(n *node, ctx *kernel.Context, r *run) error) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		n, err := newNode(c)
+		if err != nil {
+			return nil, err
+		}
+		return kernel.AsyncFunc(func(ctx *kernel.Context, done func(error)) {
+			ends := &ending{}
+			go func() {
+				err := guarded(func() error { return f(n, ctx, newRun(ctx, ctx.Context(), ends)) })
+				ends.run()
+				done(err)
+			}()
+		}), nil
+	}
+}
+
+// each calls f, which takes them, with the elements of a dataset until there is an error.
+func each(r *run, d dataset, f func(element) error) error {
+	it, err := d.iterate(r)
+	if err != nil {
+		return err
+	}
+	for {
+		e, err := it.next(r)
+		if errors.Is(err, errEnd) {
+			return nil
+		}
+		if err == nil {
+			err = f(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 func (d *rangeDataset) at(_ *run, i int64) (element, error) {

@@ -20,6 +20,8 @@ func init() {
 	registerStage("ParallelInterleaveDatasetV3", doc, in("cycle_length: int64", "block_length: int64", "num_parallel_calls: int64"), ahead, newInterleave)
 	registerStage("ParallelInterleaveDatasetV4", doc, in("cycle_length: int64", "block_length: int64", "buffer_output_elements: int64",
 		"prefetch_input_elements: int64", "num_parallel_calls: int64"), ahead, newInterleave)
+	registerStage("ParallelInterleaveDataset", doc, in("cycle_length: int64", "block_length: int64", "sloppy: bool", "buffer_output_elements: int64",
+		"prefetch_input_elements: int64"), plain, newInterleave)
 	registerStage("LegacyParallelInterleaveDatasetV2", doc, in("cycle_length: int64", "block_length: int64", "buffer_output_elements: int64",
 		"prefetch_input_elements: int64"), ahead, newInterleave)
 }
@@ -29,11 +31,12 @@ type interleaveDataset struct {
 	stage
 	f            *captured
 	cycle, block int64
+	parallel     bool // by the name of the operation; the elements are the same
 }
 
 func newFlatMap(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	f, err := n.function(ctx, "f", "other_arguments")
-	return &interleaveDataset{s, f, 1, 1}, err
+	return &interleaveDataset{stage: s, f: f, cycle: 1, block: 1}, err
 }
 
 // defaultCycle is how many datasets are interleaved if nobody says how many.
@@ -57,10 +60,15 @@ func newInterleave(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	if v[1] <= 0 {
 		return nil, status.InvalidArgumentf("block_length must be greater than zero.")
 	}
-	return &interleaveDataset{s, f, v[0], v[1]}, nil
+	return &interleaveDataset{s, f, v[0], v[1], n.Op.Name != "InterleaveDataset"}, nil
 }
 
-func (d *interleaveDataset) cardinality() int64 { return unknown }
+func (d *interleaveDataset) cardinality() int64 {
+	if d.parallel {
+		return d.endlessOrUnknown()
+	}
+	return unknown
+}
 
 func (d *interleaveDataset) iterate(r *run) (iterator, error) {
 	src, err := d.begin(r)

@@ -17,6 +17,7 @@ type Iterator struct {
 	data dataset       // nil before the first MakeIterator
 	at   iterator
 	life context.Context // of at
+	ends *ending         // of at
 
 	mu     sync.Mutex
 	closed bool               // guarded by mu
@@ -24,7 +25,7 @@ type Iterator struct {
 }
 
 func newIterator(s spec) *Iterator {
-	it := &Iterator{spec: s, turn: make(chan struct{}, 1)}
+	it := &Iterator{spec: s, turn: make(chan struct{}, 1), ends: &ending{}}
 	it.turn <- struct{}{}
 	return it
 }
@@ -40,21 +41,23 @@ func (it *Iterator) Close() {
 	if it.stop != nil {
 		it.stop()
 	}
+	it.ends.run()
 }
 
-// renew gives the iterator a new life and ends what worked ahead in the one before.
-func (it *Iterator) renew() context.Context {
+// renew gives the iterator a new life, after the end of the one before, and returns the first request in it.
+func (it *Iterator) renew(ctx *kernel.Context) *run {
 	life, stop := context.WithCancel(context.Background())
 	it.mu.Lock()
 	defer it.mu.Unlock()
 	if it.stop != nil {
 		it.stop()
 	}
+	it.ends.run()
 	if it.stop = stop; it.closed {
 		stop()
 	}
 	it.life = life
-	return life
+	return newRun(ctx, life, it.ends)
 }
 
 // use calls f on a goroutine of its own when it is the turn of the request, and passes its error on.
@@ -89,7 +92,7 @@ func (it *Iterator) reset(ctx *kernel.Context, d dataset) error {
 			return err
 		}
 	}
-	r := newRun(ctx, it.renew())
+	r := it.renew(ctx)
 	at, err := d.iterate(r)
 	if err != nil {
 		return err
@@ -104,7 +107,7 @@ func (it *Iterator) next(ctx *kernel.Context, want *spec) (element, error) {
 		return nil, status.FailedPreconditionf("GetNext() failed because the iterator has not been initialized. " +
 			"Ensure that you have run the initializer operation for this iterator before getting the next element.")
 	}
-	e, err := it.at.next(newRun(ctx, it.life))
+	e, err := it.at.next(newRun(ctx, it.life, it.ends))
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +124,7 @@ func (it *Iterator) save(ctx *kernel.Context) (tensor.VariantValue, error) {
 		return tensor.VariantValue{}, status.FailedPreconditionf("Save() failed because the iterator has not been initialized. " +
 			"Ensure that you have run the initializer operation for this iterator before saving it.")
 	}
-	a := &archive{run: newRun(ctx, it.life)}
+	a := &archive{run: newRun(ctx, it.life, it.ends)}
 	it.at.state(a)
 	return a.saved(), a.err
 }
@@ -132,7 +135,7 @@ func (it *Iterator) restore(ctx *kernel.Context, v tensor.VariantValue) error {
 		return status.FailedPreconditionf("Restore() failed because the iterator has not been initialized. " +
 			"Ensure that you have run the initializer operation for this iterator before restoring it.")
 	}
-	r := newRun(ctx, it.renew())
+	r := it.renew(ctx)
 	a, err := loadFrom(r, v)
 	if err != nil {
 		return err

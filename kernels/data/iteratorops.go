@@ -21,6 +21,19 @@ func init() {
 			Kernels: kernel.Any(makeIterator),
 		})
 	}
+	for name, out := range map[string][]string{
+		"AnonymousIterator": {"handle: resource"}, "AnonymousIteratorV2": {"handle: resource", "deleter: variant"}, "AnonymousIteratorV3": {"handle: resource"},
+	} {
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: name, Doc: "Gives an iterator that nothing but its handle names.",
+				Out: out, Attrs: typed(), Stateful: true, Shape: opdef.ScalarShape,
+			},
+			Kernels: kernel.Any(newAnonymous(func(n *node, _ *kernel.Context) (kernel.Resource, error) {
+				return newIterator(n.spec()), nil
+			})),
+		})
+	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "MakeIterator", Doc: "Puts an iterator at the beginning of a dataset.",

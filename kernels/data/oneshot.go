@@ -80,7 +80,7 @@ func (k *oneShot) ComputeAsync(ctx *kernel.Context, done func(error)) {
 func (k *oneShot) start(ctx *kernel.Context) error {
 	it := newIterator(k.node.spec())
 	f := &captured{Function: k.node.functions["dataset_factory"]}
-	d, err := f.dataset(newRun(ctx, it.renew()), nil)
+	d, err := f.dataset(it.renew(ctx), nil)
 	if err != nil {
 		return err
 	}

@@ -63,18 +63,19 @@ const mostCalls = 1 << 12
 
 func (d *parallelMapDataset) iterate(r *run) (iterator, error) {
 	src, err := d.begin(r)
-	return &parallelMapIterator{source: src, d: d}, err
+	return &parallelMapIterator{source: src, apply: d.apply, calls: d.calls}, err
 }
 
 type parallelMapIterator struct {
 	source
-	d     *parallelMapDataset
+	apply func(*run, element) (element, error)
+	calls int // at once
 	over  bool
 	queue queue // of calls under way
 }
 
 func (it *parallelMapIterator) next(r *run) (element, error) {
-	for !it.over && it.queue.len() < it.d.calls {
+	for !it.over && it.queue.len() < it.calls {
 		it.start(r)
 	}
 	if it.queue.len() == 0 {
@@ -99,7 +100,7 @@ func (it *parallelMapIterator) start(r *run) {
 	go func() {
 		var out element
 		err := guarded(func() (err error) {
-			out, err = it.d.apply(ahead, e)
+			out, err = it.apply(ahead, e)
 			return err
 		})
 		p.set(out, err)

@@ -3,6 +3,7 @@ package data
 import "github.com/weft-ml/weft/kernel"
 
 func init() {
+	const configs = "optimization_configs: list(string) = []"
 	for _, p := range []struct {
 		name, doc string
 		in, attrs []string
@@ -12,6 +13,12 @@ func init() {
 		{"MaxIntraOpParallelismDataset", "Gives a dataset whose functions use a bounded number of threads.", []string{"max_intra_op_parallelism: int64"}, typed()},
 		{"PrivateThreadPoolDataset", "Gives a dataset whose functions use threads of their own.", []string{"num_threads: int64"}, typed()},
 		{"FinalizeDataset", "Gives a dataset that is ready to be iterated over.", nil, typed("has_captured_ref: bool = false")},
+		{"OptimizeDataset", "Gives a dataset that may be rewritten.", []string{"optimizations: string"}, append(typed(), configs)},
+		{"OptimizeDatasetV2", "Gives a dataset that may be rewritten.",
+			[]string{"optimizations_enabled: string", "optimizations_disabled: string", "optimizations_default: string"}, append(typed(), configs)},
+		{"RewriteDataset", "Gives a dataset that may be rewritten.", []string{"rewrite_name: string"}, typed()},
+		{"LatencyStatsDataset", "Gives a dataset whose latencies may be recorded.", []string{"tag: string"}, typed()},
+		{"BytesProducedStatsDataset", "Gives a dataset whose sizes may be recorded.", []string{"tag: string"}, typed()},
 		{"NonSerializableDataset", "Gives a dataset whose iterators need not be saved.", nil, typed()},
 	} {
 		registerStage(p.name, p.doc, p.in, p.attrs, func(_ *node, _ *kernel.Context, s stage) (dataset, error) {

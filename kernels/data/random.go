@@ -1,7 +1,6 @@
 package data
 
 import (
-	"github.com/weft-ml/weft/internal/resource"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
@@ -23,17 +22,8 @@ type randomDataset struct {
 }
 
 func newRandom(n *node, ctx *kernel.Context) (dataset, error) {
-	v, err := n.scalars(ctx, "seed", "seed2")
-	if err != nil {
-		return nil, err
-	}
-	d := &randomDataset{n.spec(), newSeeds(v[0], v[1], n.Attrs.Bool("rerandomize_each_iteration"))}
-	if len(n.Inputs) > 2 {
-		if shared, err := resource.Find[*seeds](ctx, 2); err == nil {
-			d.seeds = shared
-		}
-	}
-	return d, nil
+	from, err := n.seeds(ctx, "rerandomize_each_iteration")
+	return &randomDataset{n.spec(), from}, err
 }
 
 func (d *randomDataset) cardinality() int64 { return infinite }

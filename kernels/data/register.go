@@ -2,6 +2,7 @@ package data
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -28,12 +29,34 @@ func described(attrs ...string) []string { return append(typed(attrs...), metada
 
 const metadata = "metadata: string = ''"
 
+// experimental are the operations that older graphs name with "Experimental" before it, and the attributes that they did not
+// have then. None had metadata.
+var experimental = map[string][]string{
+	"BytesProducedStatsDataset": nil, "DenseToSparseBatchDataset": nil, "DirectedInterleaveDataset": {"stop_on_empty_dataset"},
+	"GroupByReducerDataset": nil, "GroupByWindowDataset": nil, "IgnoreErrorsDataset": nil, "LatencyStatsDataset": nil,
+	"MapAndBatchDataset": nil, "MatchingFilesDataset": nil, "MaxIntraOpParallelismDataset": nil, "NonSerializableDataset": nil,
+	"ParallelInterleaveDataset": nil, "PrivateThreadPoolDataset": nil, "RandomDataset": nil, "ScanDataset": {"use_default_device"},
+	"SleepDataset": nil, "SlidingWindowDataset": {"drop_remainder"}, "TakeWhileDataset": nil, "UnbatchDataset": nil, "UniqueDataset": nil,
+}
+
 // register adds an operation that makes a dataset. def gives its name, documentation, inputs and attributes.
 func register(def opdef.Def, build maker) {
 	if def.Out == nil {
 		def.Out = []string{"handle: variant"}
 	}
 	def.Shape = opdef.ScalarShape
+	registerAs(def, build)
+	if later, ok := experimental[def.Name]; ok {
+		def.Name = "Experimental" + def.Name
+		def.Attrs = slices.DeleteFunc(slices.Clone(def.Attrs), func(attr string) bool {
+			name, _, _ := strings.Cut(attr, ":")
+			return name == "metadata" || slices.Contains(later, name)
+		})
+		registerAs(def, build)
+	}
+}
+
+func registerAs(def opdef.Def, build maker) {
 	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
 		n, err := newNode(c)
 		if err != nil {
@@ -89,6 +112,11 @@ func (n *node) inputs(ctx *kernel.Context, arg string) (element, error) {
 	return out, nil
 }
 
+// takes reports whether the operation has an argument, which one of its versions may lack.
+func (n *node) takes(arg string) bool {
+	return slices.ContainsFunc(n.Op.Inputs, func(a opdef.Arg) bool { return a.Name == arg })
+}
+
 // scalar returns the value of an argument that must be one.
 func scalar[T tensor.Elem](n *node, ctx *kernel.Context, arg string) (v T, err error) {
 	i, _, err := n.InputRange(arg)
@@ -136,6 +164,14 @@ type stage struct {
 func (s *stage) cardinality() int64 { return s.input.cardinality() }
 
 func (s *stage) from() dataset { return s.input }
+
+// endlessOrUnknown is the cardinality of a stage that turns endless input into endless output and says no more.
+func (s *stage) endlessOrUnknown() int64 {
+	if s.input.cardinality() == infinite {
+		return infinite
+	}
+	return unknown
+}
 
 // stageOf returns the stage of a node whose first input is a dataset.
 func (n *node) stageOf(ctx *kernel.Context) (stage, error) {

@@ -15,7 +15,8 @@ func init() {
 }
 
 type scanDataset struct {
-	mapDataset
+	stage
+	f       mapDataset // without its elements
 	initial element
 }
 
@@ -25,8 +26,10 @@ func newScan(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		return nil, err
 	}
 	initial, err := n.inputs(ctx, "initial_state")
-	return &scanDataset{mapDataset{s, f, n.Attrs.Bool("preserve_cardinality")}, initial}, err
+	return &scanDataset{s, mapDataset{s, f, n.Attrs.Bool("preserve_cardinality")}, initial}, err
 }
+
+func (d *scanDataset) cardinality() int64 { return d.f.cardinality() }
 
 func (d *scanDataset) iterate(r *run) (iterator, error) {
 	src, err := d.begin(r)
@@ -44,7 +47,7 @@ func (it *scanIterator) next(r *run) (element, error) {
 	if err != nil {
 		return nil, err
 	}
-	got, err := it.d.apply(r, slices.Concat(it.value.retain(), e))
+	got, err := it.d.f.apply(r, slices.Concat(it.value.retain(), e))
 	if err != nil {
 		return nil, err
 	}

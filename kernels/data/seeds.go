@@ -64,6 +64,25 @@ func newSeeds(seed, seed2 int64, again bool) *seeds {
 	return &seeds{seed: seed, seed2: seed2, again: again, from: newStream(seed, seed2)}
 }
 
+// seeds returns the generator that a node is given, if there is one, or else one of its own; again is the attribute that says
+// whether that gives each iteration other seeds.
+func (n *node) seeds(ctx *kernel.Context, again string) (*seeds, error) {
+	v, err := n.scalars(ctx, "seed", "seed2")
+	if err != nil {
+		return nil, err
+	}
+	if n.takes("seed_generator") {
+		i, _, err := n.InputRange("seed_generator")
+		if err != nil {
+			return nil, err
+		}
+		if shared, err := resource.Find[*seeds](ctx, i); err == nil {
+			return shared, nil
+		}
+	}
+	return newSeeds(v[0], v[1], n.Attrs.Bool(again)), nil
+}
+
 // TypeName names the resource as TensorFlow does.
 func (*seeds) TypeName() string { return "N10tensorflow4data20SeedGeneratorManagerE" }
 
@@ -78,6 +97,13 @@ func (s *seeds) pair() (int64, int64) {
 	defer s.mu.Unlock()
 	seed := int64(s.from.next())
 	return seed, int64(s.from.next())
+}
+
+// state carries how many seeds were given: a restored iteration gets those that would have come next.
+func (s *seeds) state(a *archive) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.from.state(a)
 }
 
 func makeSeeds(n *node, ctx *kernel.Context) (kernel.Resource, error) {

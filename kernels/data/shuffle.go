@@ -17,7 +17,7 @@ func init() {
 	registerStage("ShuffleDataset", doc, []string{"buffer_size: int64", "seed: int64", "seed2: int64"}, described(again), newShuffle)
 	registerStage("ShuffleDatasetV2", doc, []string{"buffer_size: int64", "seed_generator: resource"}, described(), newSharedShuffle)
 	registerStage("ShuffleDatasetV3", doc,
-		[]string{"buffer_size: int64", "seed: int64", "seed2: int64", "seed_generator: resource"}, described(again), newSeededShuffle)
+		[]string{"buffer_size: int64", "seed: int64", "seed2: int64", "seed_generator: resource"}, described(again), newShuffle)
 }
 
 // shuffleDataset takes each element at random from a buffer.
@@ -46,11 +46,8 @@ func newShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := n.scalars(ctx, "seed", "seed2")
-	if err != nil {
-		return nil, err
-	}
-	return &shuffleDataset{s, size, newSeeds(v[0], v[1], n.Attrs.Bool("reshuffle_each_iteration"))}, nil
+	from, err := n.seeds(ctx, "reshuffle_each_iteration")
+	return &shuffleDataset{s, size, from}, err
 }
 
 func newSharedShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -60,18 +57,6 @@ func newSharedShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	}
 	shared, err := resource.Find[*seeds](ctx, 2)
 	return &shuffleDataset{s, size, shared}, err
-}
-
-// newSeededShuffle shares the generator of seeds if there is one; otherwise the dataset has one of its own.
-func newSeededShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
-	d, err := newShuffle(n, ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	if shared, err := resource.Find[*seeds](ctx, 4); err == nil {
-		d.(*shuffleDataset).seeds = shared
-	}
-	return d, nil
 }
 
 func (d *shuffleDataset) iterate(r *run) (iterator, error) {
@@ -117,6 +102,7 @@ func (it *shuffleIterator) state(a *archive) {
 	a.elements(&it.buffer)
 	a.bool(&it.over)
 	it.random.state(a)
+	it.d.seeds.state(a)
 	it.source.state(a)
 }
 

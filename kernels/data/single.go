@@ -15,13 +15,7 @@ func init() {
 			Def: opdef.Def{
 				Name: name, Doc: doc, In: in, Out: []string{"components: output_types"}, Attrs: attrs, Stateful: true, Shape: elementShape,
 			},
-			Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-				n, err := newNode(c)
-				if err != nil {
-					return nil, err
-				}
-				return waiting(n, f), nil
-			}),
+			Kernels: kernel.Any(waiting(f)),
 		})
 	}
 	one("DatasetToSingleElement", "Gives the only element of a dataset.", []string{"dataset: variant"}, described(), single)
@@ -73,22 +67,19 @@ func reduce(n *node, ctx *kernel.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	it, err := d.iterate(r)
-	for err == nil {
-		var e element
-		if e, err = it.next(r); err != nil {
-			break
-		}
+	err = each(r, d, func(e element) error {
 		count := len(state)
+		var err error
 		if state, err = f.call(r, slices.Concat(state, e)); err == nil && len(state) != count {
 			err = status.InvalidArgumentf("The number of components of the initial state and the reduce function output does not match. "+
 				"(initial_state=%d, output=%d).", count, len(state))
 		}
-	}
+		return err
+	})
 	if status.CodeOf(err) == status.OutOfRange {
 		err = status.InvalidArgumentf("Function invocation produced OutOfRangeError: %s", status.From(err).Message)
 	}
-	if !errors.Is(err, errEnd) {
+	if err != nil {
 		return err
 	}
 	s := n.spec()

@@ -10,7 +10,7 @@ import (
 
 func init() {
 	register(opdef.Def{
-		Name: "DenseToSparseBatchDataset", Doc: "Makes a dataset of batches of elements, which are sparse tensors: indices, values and shape.",
+		Name: "DenseToSparseBatchDataset", Doc: "Makes a dataset of batches of elements, which are sparse tensors, packed as SerializeSparse packs them into variants.",
 		In: []string{"input_dataset: variant", "batch_size: int64", "row_shape: int64"}, Attrs: typed(),
 	}, newSparseBatch)
 }
@@ -65,7 +65,19 @@ func (s sparseRows) join(rows []element, size int64) (element, error) {
 		at += n
 	}
 	places, err := tensor.FromSlice(tensor.Shape{int64(total), int64(rank)}, indices)
-	return element{places, values, tensor.Vector(dims...)}, err
+	if err != nil {
+		return nil, err
+	}
+	return element{packed(places, values, tensor.Vector(dims...))}, nil
+}
+
+// packed returns the parts of a sparse tensor, which it takes, as SerializeSparse packs them into variants.
+func packed(parts ...tensor.Tensor) tensor.Tensor {
+	out := make([]tensor.VariantValue, len(parts))
+	for i, part := range parts {
+		out[i].Value = tensor.EncodedVariant{TypeName: "tensorflow::Tensor", Tensors: []tensor.Tensor{part}}
+	}
+	return tensor.Vector(out...)
 }
 
 // measure returns the shape of a batch, whose first dimension is left to the caller, and its number of elements.

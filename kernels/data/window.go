@@ -11,6 +11,8 @@ import (
 func init() {
 	registerStage("WindowDataset", "Makes a dataset of windows of elements, which are datasets.",
 		[]string{"size: int64", "shift: int64", "stride: int64", "drop_remainder: bool"}, described(), newWindow)
+	registerStage("SlidingWindowDataset", "Makes a dataset of batches of elements, each begun a number of elements after the one before.",
+		[]string{"window_size: int64", "window_shift: int64", "window_stride: int64"}, append([]string{"drop_remainder: bool = true"}, typed()...), newSliding)
 }
 
 type windowDataset struct {
@@ -20,17 +22,27 @@ type windowDataset struct {
 }
 
 func newWindow(n *node, ctx *kernel.Context, s stage) (dataset, error) {
-	v, err := n.scalars(ctx, "size", "shift", "stride")
+	d, err := windows(n, ctx, s, "")
 	if err != nil {
 		return nil, err
 	}
-	for i, what := range []string{"size", "shift", "stride"} {
+	d.whole, err = scalar[bool](n, ctx, "drop_remainder")
+	return d, err
+}
+
+// windows reads the measures of windows from arguments whose names begin with prefix.
+func windows(n *node, ctx *kernel.Context, s stage, prefix string) (*windowDataset, error) {
+	names := []string{"size", "shift", "stride"}
+	v, err := n.scalars(ctx, prefix+names[0], prefix+names[1], prefix+names[2])
+	if err != nil {
+		return nil, err
+	}
+	for i, what := range names {
 		if v[i] <= 0 {
 			return nil, status.InvalidArgumentf("Window %s must be greater than zero.", what)
 		}
 	}
-	whole, err := scalar[bool](n, ctx, "drop_remainder")
-	return &windowDataset{s, v[0], v[1], v[2], whole}, err
+	return &windowDataset{stage: s, size: v[0], shift: v[1], stride: v[2]}, nil
 }
 
 // span is how many elements of the input a window stretches over.
@@ -62,6 +74,15 @@ type windowIterator struct {
 }
 
 func (it *windowIterator) next(r *run) (element, error) {
+	rows, err := it.rows(r)
+	if err != nil {
+		return nil, err
+	}
+	return it.windows(rows), nil
+}
+
+// rows returns the elements of the next window.
+func (it *windowIterator) rows(r *run) ([]element, error) {
 	span := it.d.span()
 	for !it.over && int64(len(it.buffer)) < span {
 		if err := it.read(r, true); err != nil {
@@ -82,7 +103,7 @@ func (it *windowIterator) next(r *run) (element, error) {
 		}
 	}
 	it.buffer = it.buffer[min(n, it.d.shift):]
-	return it.windows(rows), nil
+	return rows, nil
 }
 
 // read takes one element from the input and keeps it if asked to.
@@ -116,6 +137,34 @@ func (it *windowIterator) state(a *archive) {
 	a.bool(&it.over)
 	a.elements(&it.buffer)
 	it.source.state(a)
+}
+
+// slidingDataset has windows put together.
+type slidingDataset struct{ *windowDataset }
+
+func newSliding(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	d, err := windows(n, ctx, s, "window_")
+	if err != nil {
+		return nil, err
+	}
+	whole, given := n.Attrs["drop_remainder"].(bool)
+	d.whole = whole || !given
+	return slidingDataset{d}, nil
+}
+
+func (d slidingDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	return &slidingIterator{windowIterator{source: src, d: d.windowDataset}}, err
+}
+
+type slidingIterator struct{ windowIterator }
+
+func (it *slidingIterator) next(r *run) (element, error) {
+	rows, err := it.rows(r)
+	if err != nil {
+		return nil, err
+	}
+	return stack(rows, int64(len(rows)))
 }
 
 // listDataset has the elements of a list.

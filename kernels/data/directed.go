@@ -1,0 +1,134 @@
+package data
+
+import (
+	"errors"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	register(opdef.Def{
+		Name: "DirectedInterleaveDataset", Doc: "Makes a dataset of elements of several datasets; the numbers in the first input say which gives the next.",
+		In: []string{"selector_input_dataset: variant", "data_input_datasets: N * variant"}, Attrs: append(typed(), "N: int >= 1", "stop_on_empty_dataset: bool = false"),
+	}, newDirected)
+}
+
+type directedDataset struct {
+	spec
+	selector dataset
+	inputs   []dataset
+	stop     bool // at the end of the first that is over
+}
+
+func newDirected(n *node, ctx *kernel.Context) (dataset, error) {
+	d := &directedDataset{spec: n.spec(), stop: n.Attrs.Bool("stop_on_empty_dataset")}
+	var err error
+	if d.selector, err = datasetOf(ctx.Input(0)); err != nil {
+		return nil, err
+	}
+	if s := d.selector.elementSpec(); len(s.types) != 1 || s.types[0] != tensor.Int64 || !s.shapes[0].Compatible(tensor.MakePartial()) {
+		return nil, status.InvalidArgumentf("The selector input must be a dataset of scalar int64 elements.")
+	}
+	for i := 1; i < ctx.NumInputs(); i++ {
+		in, err := datasetOf(ctx.Input(i))
+		if err != nil {
+			return nil, err
+		}
+		if err := checkTypes(d.types, in.elementSpec().types); err != nil {
+			return nil, status.InvalidArgumentf("All inputs must have the same output types: %v", err)
+		}
+		d.inputs = append(d.inputs, in)
+	}
+	return d, nil
+}
+
+func (d *directedDataset) cardinality() int64 {
+	total := int64(0)
+	for _, in := range d.inputs {
+		n := in.cardinality()
+		if n < 0 {
+			total = n
+			break
+		}
+		total += n
+	}
+	// Endless input is taken from as often as an endless selector asks for it.
+	if total == infinite && d.selector.cardinality() == infinite {
+		return infinite
+	}
+	return unknown
+}
+
+func (d *directedDataset) iterate(r *run) (iterator, error) {
+	it := &directedIterator{d: d, inputs: make([]iterator, len(d.inputs))}
+	var err error
+	if it.selector, err = d.selector.iterate(r); err != nil {
+		return nil, err
+	}
+	for i, in := range d.inputs {
+		if it.inputs[i], err = in.iterate(r); err != nil {
+			return nil, err
+		}
+	}
+	return it, nil
+}
+
+type directedIterator struct {
+	d        *directedDataset
+	selector iterator
+	inputs   []iterator // nil for those that are over
+	over     bool
+}
+
+func (it *directedIterator) next(r *run) (element, error) {
+	for !it.over {
+		i, err := it.choose(r)
+		if err != nil {
+			return nil, err
+		}
+		if it.inputs[i] == nil {
+			continue
+		}
+		e, err := it.inputs[i].next(r)
+		if !errors.Is(err, errEnd) {
+			return e, err
+		}
+		it.inputs[i] = nil
+		it.over = it.d.stop
+		for _, in := range it.inputs {
+			if in != nil {
+				i = -1
+			}
+		}
+		it.over = it.over || i >= 0
+	}
+	return nil, errEnd
+}
+
+// choose returns which input is next.
+func (it *directedIterator) choose(r *run) (int64, error) {
+	e, err := it.selector.next(r)
+	if errors.Is(err, errEnd) {
+		it.over = true
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer e.release()
+	i := tensor.Value[int64](&e[0])
+	if i < 0 || i >= int64(len(it.inputs)) {
+		return 0, status.InvalidArgumentf("Selector index out of range: %d >= %d", i, len(it.inputs))
+	}
+	return i, nil
+}
+
+func (it *directedIterator) state(a *archive) {
+	a.bool(&it.over)
+	it.selector.state(a)
+	for i := range it.inputs {
+		a.iterator(&it.inputs[i], func() (iterator, error) { return it.d.inputs[i].iterate(a.run) })
+	}
+}

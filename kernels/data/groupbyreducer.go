@@ -1,0 +1,120 @@
+package data
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	parts := []string{"key_func", "init_func", "reduce_func", "finalize_func"}
+	var in, attrs []string
+	for _, f := range parts {
+		in = append(in, f+"_other_arguments: T"+f+"_other_arguments")
+		attrs = append(attrs, f+": func")
+	}
+	for _, f := range parts {
+		attrs = append(attrs, "T"+f+"_other_arguments: list(type) >= 0")
+	}
+	register(opdef.Def{
+		Name: "GroupByReducerDataset", Doc: "Makes a dataset of what functions make of all elements with one key, in the order of the keys.",
+		In: append([]string{"input_dataset: variant"}, in...), Attrs: typed(attrs...), Stateful: true,
+	}, newReducer)
+}
+
+// reducerDataset has one element for each key.
+type reducerDataset struct {
+	stage
+	key, start, reduce, finish *captured
+}
+
+func newReducer(n *node, ctx *kernel.Context) (_ dataset, err error) {
+	d := &reducerDataset{}
+	if d.stage, err = n.stageOf(ctx); err != nil {
+		return nil, err
+	}
+	for name, f := range map[string]**captured{"key_func": &d.key, "init_func": &d.start, "reduce_func": &d.reduce, "finalize_func": &d.finish} {
+		if *f, err = n.function(ctx, name, name+"_other_arguments"); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func (d *reducerDataset) cardinality() int64 { return unknown }
+
+func (d *reducerDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	return &reducerIterator{source: src, d: d, states: map[int64]element{}}, err
+}
+
+type reducerIterator struct {
+	source
+	d      *reducerDataset
+	over   bool // the input
+	states map[int64]element
+}
+
+func (it *reducerIterator) next(r *run) (element, error) {
+	for !it.over {
+		e, err := it.input.next(r)
+		if errors.Is(err, errEnd) {
+			it.over = true
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := it.add(r, e); err != nil {
+			return nil, err
+		}
+	}
+	if len(it.states) == 0 {
+		return nil, errEnd
+	}
+	key := slices.Min(slices.Collect(maps.Keys(it.states)))
+	state := it.states[key]
+	delete(it.states, key)
+	return it.d.finish.call(r, state)
+}
+
+// add takes one more element into the state of its key.
+func (it *reducerIterator) add(r *run, e element) error {
+	key, err := number(it.d.key, r, e.retain(), "key_func")
+	if err != nil {
+		e.release()
+		return err
+	}
+	state, ok := it.states[key]
+	if !ok {
+		if state, err = it.d.start.call(r, element{tensor.Scalar(key)}); err != nil {
+			e.release()
+			return err
+		}
+	}
+	it.states[key], err = it.d.reduce.call(r, slices.Concat(state, e))
+	if err != nil {
+		delete(it.states, key)
+	}
+	return err
+}
+
+func (it *reducerIterator) state(a *archive) {
+	a.bool(&it.over)
+	keys := slices.Sorted(maps.Keys(it.states))
+	for i := range a.count(len(keys)) {
+		var key int64
+		var state element
+		if !a.loading {
+			key, state = keys[i], it.states[keys[i]]
+		}
+		a.int(&key)
+		a.element(&state)
+		it.states[key] = state
+	}
+	it.source.state(a)
+}

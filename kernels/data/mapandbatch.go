@@ -1,0 +1,17 @@
+package data
+
+import "github.com/weft-ml/weft/kernel"
+
+func init() {
+	registerStage("MapAndBatchDataset", "Makes a dataset of batches of what a function makes of elements, calling it for several at once.",
+		[]string{"other_arguments: Targuments", "batch_size: int64", "num_parallel_calls: int64", "drop_remainder: bool"},
+		append(typed("f: func", "Targuments: list(type) >= 0"), "preserve_cardinality: bool = false", metadata),
+		func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+			mapped, err := newParallelMap[int64](n, ctx, stage{&spec{s.types, rowShapes(s.spec)}, s.input})
+			if err != nil {
+				return nil, err
+			}
+			d := &batchDataset{stage: stage{s.spec, mapped}, join: stack}
+			return d, d.parse(n, ctx)
+		})
+}

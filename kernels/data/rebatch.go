@@ -1,0 +1,86 @@
+package data
+
+import (
+	"errors"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerStage("RebatchDatasetV2", "Makes a dataset of the rows of batches, put together in batches of other sizes, which take turns.",
+		[]string{"batch_sizes: int64", "drop_remainder: bool"}, typed(), newRebatch)
+}
+
+type rebatchDataset struct {
+	stage
+	sizes []int64
+	whole bool // no smaller batch
+}
+
+func newRebatch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	in := ctx.Input(1)
+	if in.Rank() > 1 {
+		return nil, status.InvalidArgumentf("`batch_sizes` must be a scalar or a vector.")
+	}
+	d := &rebatchDataset{stage: s, sizes: append([]int64(nil), tensor.Values[int64](in)...)}
+	if len(d.sizes) == 0 {
+		return nil, status.InvalidArgumentf("`batch_sizes` must not be empty.")
+	}
+	for _, size := range d.sizes {
+		if size <= 0 {
+			return nil, status.InvalidArgumentf("`batch_sizes` must be greater than zero, but one is %d.", size)
+		}
+	}
+	var err error
+	d.whole, err = scalar[bool](n, ctx, "drop_remainder")
+	return d, err
+}
+
+func (d *rebatchDataset) cardinality() int64 { return d.endlessOrUnknown() }
+
+func (d *rebatchDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	return &rebatchIterator{unbatchIterator: unbatchIterator{source: src}, d: d}, err
+}
+
+// rebatchIterator takes batches apart and puts their rows together.
+type rebatchIterator struct {
+	unbatchIterator
+	d *rebatchDataset
+	n int64 // of batches that were given
+}
+
+func (it *rebatchIterator) next(r *run) (element, error) {
+	size := it.d.sizes[it.n%int64(len(it.d.sizes))]
+	var rows []element
+	defer func() {
+		for _, row := range rows {
+			row.release()
+		}
+	}()
+	for int64(len(rows)) < size {
+		row, err := it.unbatchIterator.next(r)
+		if errors.Is(err, errEnd) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 || it.d.whole && int64(len(rows)) < size {
+		return nil, errEnd
+	}
+	it.n++
+	return stack(rows, size)
+}
+
+func (it *rebatchIterator) state(a *archive) {
+	a.int(&it.n)
+	it.unbatchIterator.state(a)
+	if a.loading && it.n < 0 {
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has a count of %d", it.n))
+	}
+}

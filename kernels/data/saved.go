@@ -1,0 +1,280 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/fileio"
+	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/internal/record"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// A saved dataset is a folder with the file snapshot.metadata, which names the folder of one run, in which each shard has a
+// folder with files of records. A record is a component of an element, a serialized TensorProto. This is version 2 of
+// TensorFlow's format.
+const (
+	metadataFile = "snapshot.metadata"
+	savedVersion = 2
+	shardSuffix  = ".shard"
+)
+
+func writeMetadata(path, run string, types []tensor.DType, elements int64, finalized bool) error {
+	m := &pb.SnapshotMetadataRecord{
+		RunId: run, CreationTimestamp: time.Now().UnixMicro(), Version: savedVersion, NumElements: elements, Finalized: finalized,
+	}
+	for _, t := range types {
+		m.Dtype = append(m.Dtype, pb.DataType(t))
+	}
+	b, err := proto.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return fileio.Write(filepath.Join(path, metadataFile), b)
+}
+
+func readMetadata(path string) (*pb.SnapshotMetadataRecord, error) {
+	file := filepath.Join(path, metadataFile)
+	b, err := os.ReadFile(file)
+	if os.IsNotExist(err) {
+		return nil, status.NotFoundf("Could not find metadata file [%s]", path)
+	}
+	if err != nil {
+		return nil, fileio.Error(file, err)
+	}
+	m := &pb.SnapshotMetadataRecord{}
+	if err := proto.Unmarshal(b, m); err != nil {
+		return nil, status.DataLossf("Can't parse %s as binary proto", file)
+	}
+	if m.GetVersion() != savedVersion {
+		return nil, status.InvalidArgumentf("Snapshot reader version: %d is not supported.", m.GetVersion())
+	}
+	return m, nil
+}
+
+func shardDir(run string, shard int64) string {
+	return filepath.Join(run, fmt.Sprintf("%08d%s", shard, shardSuffix))
+}
+
+func partFile(shard string, part int64) string {
+	return filepath.Join(shard, fmt.Sprintf("%08d.snapshot", part))
+}
+
+// savedWriter writes the elements of one run. It belongs to one goroutine.
+type savedWriter struct {
+	path, run   string // the folder of the dataset, and the name of that of the run
+	compression record.Compression
+	part        int64                // of each shard, that is written
+	shards      map[int64]*shardFile // open
+}
+
+type shardFile struct {
+	file *os.File
+	to   *record.Writer
+}
+
+// begin makes the folder of the run and says that it is not complete.
+func (w *savedWriter) begin(types []tensor.DType) error {
+	dir := filepath.Join(w.path, w.run)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fileio.Error(dir, err)
+	}
+	return writeMetadata(w.path, w.run, types, 0, false)
+}
+
+func (w *savedWriter) write(shard int64, e element) error {
+	s, err := w.shard(shard)
+	if err != nil {
+		return err
+	}
+	for i := range e {
+		p, err := pbconv.TensorToProto(&e[i])
+		if err != nil {
+			return err
+		}
+		b, err := proto.Marshal(p)
+		if err != nil {
+			return err
+		}
+		if err := s.to.Write(b); err != nil {
+			return fileio.Error(s.file.Name(), err)
+		}
+	}
+	return nil
+}
+
+// shard returns the file of a shard.
+func (w *savedWriter) shard(i int64) (*shardFile, error) {
+	if s := w.shards[i]; s != nil {
+		return s, nil
+	}
+	dir := shardDir(filepath.Join(w.path, w.run), i)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fileio.Error(dir, err)
+	}
+	name := partFile(dir, w.part)
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, fileio.Error(name, err)
+	}
+	to, err := record.NewWriter(file, w.compression)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	if w.shards == nil {
+		w.shards = map[int64]*shardFile{}
+	}
+	w.shards[i] = &shardFile{file, to}
+	return w.shards[i], nil
+}
+
+// close ends the files that are open. More elements go into new ones.
+func (w *savedWriter) close() error {
+	var first error
+	for _, s := range w.shards {
+		err := s.to.Close()
+		if e := s.file.Close(); err == nil {
+			err = e
+		}
+		if err != nil && first == nil {
+			first = fileio.Error(s.file.Name(), err)
+		}
+	}
+	w.shards = nil
+	w.part++
+	return first
+}
+
+// shardDirDataset has the elements of one shard.
+type shardDirDataset struct {
+	spec
+	dir         string
+	compression string
+}
+
+// shardsOf returns the datasets of all shards of a run, in order.
+func shardsOf(s spec, path, run, compression string) ([]element, error) {
+	dirs, err := filepath.Glob(filepath.Join(path, run, "*"+shardSuffix))
+	if err != nil {
+		return nil, fileio.Error(path, err)
+	}
+	slices.Sort(dirs)
+	out := make([]element, len(dirs))
+	for i, dir := range dirs {
+		d := &shardDirDataset{s, dir, compression}
+		out[i] = element{tensor.Scalar(tensor.VariantValue{Value: d})}
+	}
+	return out, nil
+}
+
+func (d *shardDirDataset) cardinality() int64 { return unknown }
+
+func (d *shardDirDataset) iterate(r *run) (iterator, error) { //nolint:unparam // other datasets can fail
+	it := &shardDirIterator{d: d}
+	it.forget = r.ends.add(it.close)
+	return it, nil
+}
+
+type shardDirIterator struct {
+	d       *shardDirDataset
+	part, i int64 // of the next element in its part
+	file    *os.File
+	from    reading // nil between parts
+	forget  func()  // calls off what closes the file when the iterator ends
+}
+
+func (it *shardDirIterator) next(*run) (element, error) {
+	for {
+		if it.from == nil {
+			if err := it.open(); err != nil {
+				return nil, err
+			}
+		}
+		e, err := it.read()
+		if err == nil {
+			it.i++
+			return e, nil
+		}
+		if !errors.Is(err, errEnd) {
+			return nil, err
+		}
+		it.close()
+		it.part, it.i = it.part+1, 0
+	}
+}
+
+// open begins to read a part; where there is none, the dataset ends.
+func (it *shardDirIterator) open() error {
+	name := partFile(it.d.dir, it.part)
+	file, err := os.Open(name)
+	if os.IsNotExist(err) {
+		it.forget()
+		return errEnd
+	}
+	if err != nil {
+		return fileio.Error(name, err)
+	}
+	from, err := openRecords(file, it.d.compression)
+	if err != nil {
+		file.Close()
+		return err
+	}
+	it.file, it.from = file, from
+	for range it.i { // after the place is restored
+		if _, err := it.read(); err != nil {
+			return cmpError(nil, "the saved state of the iterator is of another dataset")
+		}
+	}
+	return nil
+}
+
+func (it *shardDirIterator) read() (element, error) {
+	e := make(element, 0, len(it.d.types))
+	for range it.d.types {
+		b, err := it.from.record()
+		if err != nil {
+			e.release()
+			return nil, err
+		}
+		p := &pb.TensorProto{}
+		if err := proto.Unmarshal([]byte(b), p); err != nil {
+			e.release()
+			return nil, status.DataLossf("Unable to parse tensor from stored proto in file: %s", it.file.Name())
+		}
+		t, err := pbconv.TensorFromProto(p)
+		if err != nil {
+			e.release()
+			return nil, err
+		}
+		e = append(e, t)
+	}
+	return e, nil
+}
+
+func (it *shardDirIterator) close() {
+	if it.file != nil {
+		it.file.Close()
+		it.file, it.from = nil, nil
+	}
+}
+
+func (it *shardDirIterator) state(a *archive) {
+	a.int(&it.part)
+	a.int(&it.i)
+	if it.part < 0 || it.i < 0 {
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has a part of %d and an index of %d", it.part, it.i))
+	}
+}
+
+// newRunID names a run as TensorFlow does: by a number of 64 bits.
+func newRunID(n uint64) string { return strconv.FormatUint(n, 10) }

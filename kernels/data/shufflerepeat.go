@@ -1,0 +1,129 @@
+package data
+
+import (
+	"errors"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	doc := "Makes a dataset of the elements of another, count times or for ever, each time in random order; no round waits for the one before to end."
+	in := []string{"buffer_size: int64", "seed: int64", "seed2: int64", "count: int64"}
+	again := "reshuffle_each_iteration: bool = true"
+	registerStage("ShuffleAndRepeatDataset", doc, in, append(typed(), again, metadata), newShuffleAndRepeat)
+	registerStage("ShuffleAndRepeatDatasetV2", doc, append(in[:4:4], "seed_generator: resource"), append([]string{again}, described()...), newShuffleAndRepeat)
+}
+
+// shuffleAndRepeatDataset reads the next round into the buffer while elements of the one before are in it.
+type shuffleAndRepeatDataset struct {
+	repeatDataset
+	size  int64
+	seeds *seeds
+}
+
+func newShuffleAndRepeat(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	size, err := bufferSize(n, ctx)
+	if err != nil {
+		return nil, err
+	}
+	from, err := n.seeds(ctx, "reshuffle_each_iteration")
+	if err != nil {
+		return nil, err
+	}
+	count, err := scalar[int64](n, ctx, "count")
+	if err != nil {
+		return nil, err
+	}
+	if count <= 0 && count != -1 {
+		return nil, status.InvalidArgumentf("count must be greater than zero or equal to -1.")
+	}
+	return &shuffleAndRepeatDataset{repeatDataset{s, count}, size, from}, nil
+}
+
+func (d *shuffleAndRepeatDataset) iterate(*run) (iterator, error) {
+	return &shuffleAndRepeatIterator{d: d}, nil
+}
+
+type shuffleAndRepeatIterator struct {
+	d      *shuffleAndRepeatDataset
+	random stream
+	rounds [][]element // the buffer: what is left of each round, the oldest first, in the order of TensorFlow's
+	n      int64       // of elements in the buffer
+	begun  int64       // rounds
+	any    bool        // an element was read
+	input  iterator    // nil between rounds
+}
+
+func (it *shuffleAndRepeatIterator) next(r *run) (element, error) {
+	if err := it.fill(r); err != nil {
+		return nil, err
+	}
+	if it.n == 0 {
+		return nil, errEnd
+	}
+	for len(it.rounds[0]) == 0 {
+		it.rounds, it.random = it.rounds[1:], it.d.seeds.next()
+	}
+	first := it.rounds[0]
+	i := int64(it.random.next()) % int64(len(first))
+	e := first[i]
+	first[i], first[0] = first[0], nil
+	it.rounds[0] = first[1:]
+	it.n--
+	return e, nil
+}
+
+// mostRounds bounds how many rounds the buffer reads ahead.
+const mostRounds = 3
+
+// fill reads until the buffer is full or the last round is over.
+func (it *shuffleAndRepeatIterator) fill(r *run) error {
+	for it.n < it.d.size && (it.input != nil || it.d.n < 0 || it.begun < it.d.n) && (it.n == 0 || len(it.rounds) <= mostRounds) {
+		if it.input == nil {
+			var err error
+			if it.input, err = it.d.input.iterate(r); err != nil {
+				return err
+			}
+			if it.begun == 0 {
+				it.random = it.d.seeds.next()
+			}
+			it.rounds = append(it.rounds, nil)
+			it.begun++
+		}
+		e, err := it.input.next(r)
+		switch {
+		case err == nil:
+			last := len(it.rounds) - 1
+			it.rounds[last] = append(it.rounds[last], e)
+			it.any = true
+			it.n++
+		case !errors.Is(err, errEnd):
+			return err
+		default:
+			it.input = nil
+			if !it.any && it.d.n < 0 { // otherwise this would never end
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+func (it *shuffleAndRepeatIterator) state(a *archive) {
+	a.int(&it.begun)
+	a.bool(&it.any)
+	it.random.state(a)
+	it.d.seeds.state(a)
+	n := a.count(len(it.rounds))
+	if a.loading {
+		it.rounds, it.n = make([][]element, n), 0
+	}
+	for i := range n {
+		a.elements(&it.rounds[i])
+		if a.loading {
+			it.n += int64(len(it.rounds[i]))
+		}
+	}
+	a.iterator(&it.input, func() (iterator, error) { return it.d.input.iterate(a.run) })
+}

@@ -1,0 +1,88 @@
+package data
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerStage("UniqueDataset", "Makes a dataset of the elements that did not come before.", nil, described(),
+		func(_ *node, _ *kernel.Context, s stage) (dataset, error) {
+			types := s.input.elementSpec().types
+			if len(types) != 1 {
+				return nil, status.InvalidArgumentf("UniqueDataset only supports inputs with a single component.")
+			}
+			switch t := types[0]; t {
+			case tensor.Int32, tensor.Int64, tensor.String:
+			default:
+				return nil, status.InvalidArgumentf("UniqueDataset only supports inputs with a single `tf.int32`, `tf.int64`, or `tf.string` component.")
+			}
+			return &uniqueDataset{s}, nil
+		})
+}
+
+type uniqueDataset struct{ stage }
+
+func (d *uniqueDataset) cardinality() int64 { return unknown }
+
+func (d *uniqueDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	return &uniqueIterator{source: src, seen: map[string]bool{}}, err
+}
+
+type uniqueIterator struct {
+	source
+	seen map[string]bool // by contents
+	all  []element       // that were seen
+}
+
+func (it *uniqueIterator) next(r *run) (element, error) {
+	for {
+		e, err := it.input.next(r)
+		if err != nil {
+			return nil, err
+		}
+		if key := contents(&e[0]); !it.seen[key] {
+			it.seen[key] = true
+			it.all = append(it.all, e.retain())
+			return e, nil
+		}
+		e.release()
+	}
+}
+
+// contents returns a text that tensors of one type have in common when they are equal, and only then.
+func contents(t *tensor.Tensor) string {
+	key := []byte(fmt.Sprint(t.Shape()))
+	switch t.DType() {
+	case tensor.String:
+		for _, s := range tensor.Values[string](t) {
+			key = append(binary.AppendUvarint(key, uint64(len(s))), s...)
+		}
+	case tensor.Int32:
+		for _, v := range tensor.Values[int32](t) {
+			key = binary.AppendVarint(key, int64(v))
+		}
+	default:
+		for _, v := range tensor.Values[int64](t) {
+			key = binary.AppendVarint(key, v)
+		}
+	}
+	return string(key)
+}
+
+func (it *uniqueIterator) state(a *archive) {
+	a.elements(&it.all)
+	if a.loading {
+		for _, e := range it.all {
+			if len(e) == 1 {
+				it.seen[contents(&e[0])] = true
+			}
+		}
+	}
+	it.source.state(a)
+}
