@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 // accumulation is one run of reverse accumulation, in a graph or in the body of a loop.
@@ -50,7 +51,7 @@ func accumulate(s *op.Scope, ys, xs []op.Output, opts *options) ([]Grad, error) 
 	inner, _ := s.Composite("gradients")
 	inner = inner.Anywhere()
 	a := &accumulation{s: inner, shared: &shared{
-		base: inner, opts: opts, st: st, between: findBetween(ys, xs, opts.stop), pending: map[unit]int{},
+		base: inner, opts: opts, st: st, between: findBetween(s.Graph(), ys, xs, opts.stop), pending: map[unit]int{},
 		parts: map[op.Output][]Grad{}, sums: map[op.Output]Grad{},
 	}}
 	a.countPending()
@@ -59,7 +60,9 @@ func accumulate(s *op.Scope, ys, xs []op.Output, opts *options) ([]Grad, error) 
 	}
 	out := make([]Grad, len(xs))
 	for i, x := range xs {
-		out[i] = a.sum(x)
+		if out[i] = a.sum(x); out[i].IsNone() && opts.zeros && differentiable(x) && x.DType() != tensor.Variant {
+			out[i] = Of(a.zeros(x))
+		}
 	}
 	return out, nil
 }
@@ -87,12 +90,16 @@ func (a *accumulation) unitOf(o op.Output) unit {
 }
 
 // findBetween returns the nodes that both depend on an x and are needed for a y.
-func findBetween(ys, xs []op.Output, stop map[op.Output]bool) map[*graph.Node]bool {
+func findBetween(g *graph.Graph, ys, xs []op.Output, stop map[op.Output]bool) map[*graph.Node]bool {
+	kept := findStacks(g)
 	down := search{found: map[*graph.Node]bool{}}
 	for _, x := range xs {
 		down.push(x.Node)
 	}
 	for n := down.pop(); n != nil; n = down.pop() {
+		for _, pop := range kept.poppedAfter(n) {
+			down.push(pop)
+		}
 		for _, e := range n.OutEdges() {
 			if !e.IsControl() && differentiable(n.Out(e.SrcOut)) && !stop[n.Out(e.SrcOut)] {
 				down.push(e.Dst)
@@ -219,7 +226,10 @@ func (a *accumulation) step(n *graph.Node) ([]Grad, error) {
 		outs[i] = a.sum(n.Out(i))
 		some = some || !outs[i].IsNone()
 	}
-	if !some || a.isLeaf(n) {
+	switch {
+	case some && isPop(n):
+		return nil, secondOrder(n)
+	case !some || a.isLeaf(n):
 		return nil, nil
 	}
 	rule, ok := rules[n.Op.Name]
@@ -278,7 +288,23 @@ func (a *accumulation) sum(o op.Output) Grad {
 	if len(parts) == 0 {
 		return Grad{}
 	}
-	g := Sum(a.s, parts)
+	g := parts[0]
+	switch dense := !slices.ContainsFunc(parts, func(g Grad) bool { return g.Slices != nil }); {
+	case dense && a.opts.pairwise:
+		for _, part := range parts[1:] {
+			g = Of(op.AddN(a.s, []op.Output{g.Dense, part.Dense}))
+		}
+	default:
+		g = Sum(a.s, parts)
+	}
 	a.sums[o] = g
 	return g
+}
+
+// zeros returns zeros in the shape of a tensor, or of the variable that a handle stands for.
+func (a *accumulation) zeros(x op.Output) op.Output {
+	if x.DType() != tensor.Resource {
+		return op.ZerosLike(a.s, x)
+	}
+	return zerosFor(a.s, x, x.Node.Attrs.Type("dtype"))
 }

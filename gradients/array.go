@@ -13,7 +13,7 @@ func init() {
 			grads[i] = c.Grad(i)
 		}
 		return grads
-	}, "Identity", "IdentityN", "RefIdentity", "Snapshot", "DebugGradientIdentity")
+	}, "Identity", "IdentityN", "RefIdentity", "Snapshot", "DebugGradientIdentity", "DebugGradientRefIdentity", "EnsureShape")
 	Register(func(c *Call) []Grad { return []Grad{c.Grad(0)} }, "PlaceholderWithDefault")
 	Register(func(c *Call) []Grad {
 		return List(op.CheckNumerics(c.S, c.DY(0), "Not a number (NaN) or infinity (Inf) values detected in gradient."))
@@ -31,29 +31,13 @@ func init() {
 	}, "ConjugateTranspose")
 	Register(func(c *Call) []Grad { return concat(c, 1) }, "Concat")
 	Register(func(c *Call) []Grad { return concat(c, 0) }, "ConcatV2")
-	Register(func(c *Call) []Grad {
-		parts := make([]op.Output, len(c.Node.OutTypes))
-		for i := range parts {
-			parts[i] = c.DY(i)
-		}
-		return List(op.Output{}, op.ConcatV2(c.S, parts, c.In(0)))
-	}, "Split")
-	Register(func(c *Call) []Grad {
-		parts := make([]op.Output, len(c.Node.OutTypes))
-		for i := range parts {
-			parts[i] = c.DY(i)
-		}
-		return List(op.ConcatV2(c.S, parts, c.In(2)), op.Output{}, op.Output{})
-	}, "SplitV")
+	Register(func(c *Call) []Grad { return List(op.Output{}, joined(c, c.In(0))) }, "Split")
+	Register(func(c *Call) []Grad { return List(joined(c, c.In(2)), op.Output{}, op.Output{}) }, "SplitV")
 	Register(func(c *Call) []Grad {
 		return List(op.Unpack(c.S, c.DY(0), int64(c.Node.NumInputs()), op.UnpackAxis(int64(c.Node.Attrs.Int("axis"))))...)
 	}, "Pack")
 	Register(func(c *Call) []Grad {
-		parts := make([]op.Output, len(c.Node.OutTypes))
-		for i := range parts {
-			parts[i] = c.DY(i)
-		}
-		return List(op.Pack(c.S, parts, op.PackAxis(int64(c.Node.Attrs.Int("axis")))))
+		return List(op.Pack(c.S, c.allDYs(), op.PackAxis(int64(c.Node.Attrs.Int("axis")))))
 	}, "Unpack")
 	Register(slice, "Slice")
 	Register(stridedSlice, "StridedSlice")
@@ -84,13 +68,21 @@ func init() {
 		return c.None()
 	}, "PreventGradient")
 	NotDifferentiable("Const", "StopGradient", "ZerosLike", "OnesLike", "Shape", "ShapeN", "Size", "Rank", "OneHot", "InvertPermutation",
-		"EditDistance", "Placeholder", "PlaceholderV2", "BroadcastGradientArgs", "BroadcastArgs", "ConcatOffset", "Where", "Unique",
-		"UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "ListDiff", "LowerBound", "UpperBound", "UnravelIndex")
+		"EditDistance", "Placeholder", "PlaceholderV2", "BroadcastGradientArgs", "BroadcastArgs", "ConcatOffset", "Where", "LowerBound", "UpperBound", "UnravelIndex")
 }
 
 // allAxes returns the vector 0, 1, … of the dimensions of x.
 func allAxes(s *op.Scope, x op.Output) op.Output {
 	return op.Range(s, op.Const(s, int32(0)), op.Rank(s, x), op.Const(s, int32(1)))
+}
+
+// joined puts the gradients of all outputs together along an axis.
+func joined(c *Call, axis op.Output) op.Output {
+	parts := c.allDYs()
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return op.ConcatV2(c.S, parts, axis)
 }
 
 // concat cuts the gradient into the parts that were joined: the inputs from position lo on, except for the axis.

@@ -14,6 +14,7 @@ func TestShapes(t *testing.T) {
 		{"Identity", []input{in(3)}, one(op.Identity)},
 		{"Snapshot", []input{in(3)}, one(op.Snapshot)},
 		{"DebugGradientIdentity", []input{in(3)}, one(op.DebugGradientIdentity)},
+		{"EnsureShape", []input{in(3)}, one(func(s *op.Scope, x op.Output) op.Output { return op.EnsureShape(s, x, tensor.MakePartial(-1)) })},
 		{"IdentityN", []input{in(3), in(2)}, func(s *op.Scope, x []op.Output) []op.Output { return op.IdentityN(s, x) }},
 		{"Reshape", []input{in(2, 3)}, one(func(s *op.Scope, x op.Output) op.Output { return op.Reshape(s, x, ints(s, 3, -1)) })},
 		{"ExpandDims", []input{in(2, 3)}, one(func(s *op.Scope, x op.Output) op.Output { return op.ExpandDims(s, x, ints(s, 1)) })},
@@ -178,6 +179,14 @@ func TestScatters(t *testing.T) {
 		{"TopK", []input{in(2, 3, 5)}, one(func(s *op.Scope, x op.Output) op.Output {
 			values, _ := op.TopK(s, x, 2)
 			return values
+		})},
+		{"ApproxTopK", []input{in(5).of(tensor.Float32)}, one(func(s *op.Scope, x op.Output) op.Output {
+			y, _ := op.ApproxTopK(s, x, 2)
+			return op.Square(s, y)
+		})},
+		{"ApproxTopK/other dimension", []input{in(2, 4, 3).of(tensor.Float32)}, one(func(s *op.Scope, x op.Output) op.Output {
+			y, _ := op.ApproxTopK(s, x, 2, op.ApproxTopKReductionDimension(-2), op.ApproxTopKIsMaxK(false))
+			return op.Square(s, y)
 		})},
 		{"TopKV2", []input{in(5)}, one(func(s *op.Scope, x op.Output) op.Output {
 			values, _ := op.TopKV2(s, x, op.Const(s, int32(3)))

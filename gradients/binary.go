@@ -21,10 +21,11 @@ func init() {
 		return dz, op.Mul(s, dz, op.Neg(s, op.FloorDiv(s, x, y)))
 	}), "FloorMod")
 	Register(binary(powGrad), "Pow")
-	Register(binary(func(s *op.Scope, dz, x, y, _ op.Output) (dx, dy op.Output) {
-		d := op.Mul(s, op.Mul(s, number(s, x, 2), dz), op.Sub(s, x, y))
-		return d, op.Neg(s, d)
-	}), "SquaredDifference")
+	Register(func(c *Call) []Grad { // |x-y|², which is real: so is a gradient of it that comes from a real number
+		s, x, y := c.S, c.In(0), c.In(1)
+		d := op.Mul(s, op.Mul(s, number(s, x, 2), c.DY(0)), op.Sub(s, x, y))
+		return List(unbroadcast(s, x, y, d, op.Neg(s, d)))
+	}, "SquaredDifference")
 	Register(binary(extremum(func(s *op.Scope, x, y op.Output) op.Output { return op.GreaterEqual(s, x, y) })), "Maximum")
 	Register(binary(extremum(func(s *op.Scope, x, y op.Output) op.Output { return op.LessEqual(s, x, y) })), "Minimum")
 	Register(binary(func(s *op.Scope, dz, y, x, _ op.Output) (dy, dx op.Output) {
@@ -40,7 +41,7 @@ func init() {
 	Register(binary(func(s *op.Scope, dz, x, y, _ op.Output) (dx, dy op.Output) {
 		return op.Mul(s, op.Xdivy(s, isNotZero(s, x), y), dz), op.Mul(s, op.Xdivy(s, op.Neg(s, x), op.Square(s, y)), dz)
 	}), "Xdivy")
-	Register(binary(func(_ *op.Scope, dz, _, _, _ op.Output) (dx, dy op.Output) { return dz, op.Output{} }), "NextAfter")
+	Register(binary(func(s *op.Scope, dz, _, _, _ op.Output) (dx, dy op.Output) { return dz, op.ZerosLike(s, dz) }), "NextAfter")
 	Register(clip, "ClipByValue")
 }
 

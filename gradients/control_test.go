@@ -2,6 +2,7 @@ package gradients_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/weft-ml/weft"
@@ -194,4 +195,32 @@ func TestImportedLoops(t *testing.T) {
 		nodes := s.SubScope("imported").Import(g.Def(), op.ImportOptions{Inputs: map[string]op.Output{"a": x[0], "b": x[1]}})
 		return outs{nodes[y.Node.Name].Out(0)}
 	}}})
+}
+
+// TestLoopsTwice holds that a second derivative is right or an error, never one with parts missing.
+func TestLoopsTwice(t *testing.T) {
+	s := op.NewScope()
+	x := op.Const(s, 0.5)
+	three := op.Const(s, int32(3))
+	y := times(s, three, outs{x}, func(s *scope, _ op.Output, v outs) outs { return outs{op.Sin(s, v[0])} })
+	gradients.Add(s, outs{gradients.Add(s, y, outs{x})[0].Dense}, outs{x})
+	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "Second-order gradient for while loops not supported.") {
+		t.Errorf("got %v, want the error of second derivatives through loops", err)
+	}
+	checkRules(t, []ruleCase{
+		{"Switch/twice", []input{in(3)}, one(func(s *scope, x op.Output) op.Output {
+			y := op.Cond(s, op.Const(s, true), func(s *scope) outs { return outs{op.Sin(s, op.Square(s, x))} },
+				func(s *scope) outs { return outs{x} })
+			return gradients.Add(s, y, outs{x})[0].Dense
+		})},
+		{"while/twice beside", []input{in(3)}, one(func(s *scope, x op.Output) op.Output { // of a loop over what does not vary
+			scaled := func(x op.Output) op.Output {
+				return times(s, op.Const(s, int32(3)), outs{x}, func(s *scope, i op.Output, v outs) outs {
+					return outs{op.Mul(s, v[0], op.Cast(s, op.AddV2(s, i, op.Const(s, int32(1))), tensor.Float64))}
+				})[0]
+			}
+			first := gradients.Add(s, outs{scaled(op.Sin(s, x))}, outs{x})[0].Dense
+			return op.Mul(s, first, x)
+		})},
+	})
 }

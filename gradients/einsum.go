@@ -5,34 +5,37 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/op"
-	"github.com/weft-ml/weft/status"
 )
 
 func init() { Register(einsumGrad, "Einsum") }
 
 // einsumGrad differentiates by each operand with another Einsum, of the gradient and the other operand: that of A in
-// "A,B->C" is "C,B->A", spread over the labels that only A has.
+// "A,B->C" is "C,B->A", spread over the labels that only A has. Where A repeats a label, only its diagonal counts.
 func einsumGrad(c *Call) []Grad {
+	s := c.S
 	equation := strings.ReplaceAll(c.Node.Attrs.String("equation"), " ", "")
 	left, result, _ := strings.Cut(equation, "->")
 	operands := strings.Split(left, ",")
 	grads := c.None()
 	for i, labels := range operands {
-		if repeats(labels) || repeats(result) {
-			c.S.Fail(status.Unimplementedf("gradients: %s has the equation %q, in which a label is repeated in an operand", c.Node.Name, equation))
-			return grads
-		}
 		args, sources := []op.Output{c.DY(0)}, []string{result}
 		if len(operands) == 2 {
-			args, sources = append(args, conj(c.S, c.In(1-i))), append(sources, operands[1-i])
+			args, sources = append(args, conj(s, c.In(1-i))), append(sources, operands[1-i])
 		}
-		kept := keepLabels(labels, strings.Join(sources, ","))
+		diagonal, x := once(labels), c.In(i)
+		if diagonal != labels {
+			x = op.Einsum(s, []op.Output{x}, labels+"->"+diagonal)
+		}
+		kept := keepLabels(diagonal, strings.Join(sources, ","))
 		batch := "" // dimensions that only the other operand has, which sumTo adds up
 		if strings.Contains(strings.Join(sources, ","), "...") && !strings.Contains(labels, "...") {
 			batch = "..."
 		}
-		g := op.Einsum(c.S, args, strings.Join(sources, ",")+"->"+batch+kept)
-		grads[i] = Of(sumTo(c.S, spread(c.S, g, labels, kept, c.In(i)), c.In(i)))
+		g := spread(s, op.Einsum(s, args, strings.Join(sources, ",")+"->"+batch+kept), diagonal, kept, x)
+		if diagonal != labels {
+			g = op.Einsum(s, []op.Output{g}, batch+diagonal+"->"+batch+labels)
+		}
+		grads[i] = Of(sumTo(s, g, c.In(i)))
 	}
 	return grads
 }
@@ -50,15 +53,15 @@ func labelsOf(labels string) []string {
 	return out
 }
 
-func repeats(labels string) bool {
-	seen := map[string]bool{}
+// once returns labels without those that were there before.
+func once(labels string) string {
+	var out strings.Builder
 	for _, l := range labelsOf(labels) {
-		if seen[l] {
-			return true
+		if !strings.Contains(out.String(), l) {
+			out.WriteString(l)
 		}
-		seen[l] = true
 	}
-	return false
+	return out.String()
 }
 
 // keepLabels returns the labels that sources have.

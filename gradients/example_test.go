@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/gradients"
+	"github.com/weft-ml/weft/graph"
 	_ "github.com/weft-ml/weft/local"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
@@ -42,6 +43,101 @@ func Example() {
 	values := run(s, map[op.Output]tensor.Tensor{x: tensor.Scalar(float32(2))}, y, dx)
 	fmt.Println(values[0].Go(), values[1].Go())
 	// Output: 16 32
+}
+
+// A layer of neurons is fitted to points by gradient descent: a whole program, but for its session.
+func ExampleAdd() {
+	s := op.NewScope()
+	x, want := op.Const(s, [][]float32{{0}, {1}, {2}}), op.Const(s, [][]float32{{1}, {3}, {5}})
+	w := op.VarHandleOp(s, tensor.Float32, tensor.MakePartial(1, 1), op.VarHandleOpSharedName("w"))
+	b := op.VarHandleOp(s, tensor.Float32, tensor.MakePartial(1), op.VarHandleOpSharedName("b"))
+	start := []*graph.Node{
+		op.AssignVariableOp(s, w, op.Const(s, [][]float32{{0}})), op.AssignVariableOp(s, b, op.Const(s, []float32{0})),
+	}
+	y := op.BiasAdd(s, op.MatMul(s, x, op.ReadVariableOp(s, w, tensor.Float32)), op.ReadVariableOp(s, b, tensor.Float32))
+	loss := op.Mean(s, op.SquaredDifference(s, y, want), op.Const(s, []int32{0, 1}))
+
+	rate, variables := op.Const(s, float32(0.2)), []op.Output{w, b}
+	var step []*graph.Node
+	for i, g := range gradients.Add(s, []op.Output{loss}, variables) {
+		step = append(step, op.ResourceApplyGradientDescent(s, variables[i], rate, gradients.Densify(s, g)))
+	}
+	g, err := s.Finalize()
+	if err != nil {
+		panic(err)
+	}
+	sess, err := weft.NewSession("local", g)
+	if err != nil {
+		panic(err)
+	}
+	defer sess.Close()
+	ctx := context.Background()
+	if _, err := sess.Run(ctx, nil, nil, start); err != nil {
+		panic(err)
+	}
+	for range 200 {
+		if _, err := sess.Run(ctx, nil, nil, step); err != nil {
+			panic(err)
+		}
+	}
+	values, err := sess.Run(ctx, nil, []op.Output{y}, nil)
+	if err != nil {
+		panic(err)
+	}
+	for _, row := range values[0].Go().([][]float32) {
+		fmt.Printf("%.2f\n", row[0])
+	}
+	// Output:
+	// 1.00
+	// 3.00
+	// 5.00
+}
+
+// What a value was computed from is left out of the derivative of x·x².
+func ExampleStop() {
+	s := op.NewScope()
+	x := op.Const(s, float32(3))
+	square := op.Square(s, x)
+	y := []op.Output{op.Mul(s, x, square)}
+	whole := gradients.Add(s, y, []op.Output{x})[0].Dense
+	stopped := gradients.Add(s, y, []op.Output{x}, gradients.Stop(square))[0].Dense
+	values := run(s, nil, whole, stopped)
+	fmt.Println(values[0].Go(), values[1].Go())
+	// Output: 27 9
+}
+
+// The second derivative of sin x is that of its first.
+func ExampleAdd_twice() {
+	s := op.NewScope()
+	x := op.Const(s, 0.5)
+	first := gradients.Add(s, []op.Output{op.Sin(s, x)}, []op.Output{x})[0].Dense
+	second := gradients.Add(s, []op.Output{first}, []op.Output{x})[0].Dense
+	values := run(s, nil, first, second)
+	fmt.Printf("%.4f %.4f\n", values[0].Go(), values[1].Go())
+	// Output: 0.8776 -0.4794
+}
+
+// Gradients are cut to a range, whether they are dense or sparse.
+func ExampleGrad_Map() {
+	s := op.NewScope()
+	table := op.Const(s, [][]float32{{1, -7}, {0.2, 4}})
+	g := gradients.Add(s, []op.Output{op.Square(s, op.Gather(s, table, op.Const(s, []int32{1})))}, []op.Output{table})[0]
+	low, high := op.Const(s, float32(-1)), op.Const(s, float32(1))
+	g = g.Map(func(values op.Output) op.Output { return op.ClipByValue(s, values, low, high) })
+	fmt.Println(run(s, nil, g.Slices.Values)[0].Go())
+	// Output: [[0.4 1]]
+}
+
+// A rule for an operation that has none.
+func ExampleRegister() {
+	if !gradients.HasRule("DeepCopy") {
+		gradients.Register(func(c *gradients.Call) []gradients.Grad { return []gradients.Grad{c.Grad(0)} }, "DeepCopy")
+	}
+	s := op.NewScope()
+	x := op.Const(s, float32(3))
+	dx := gradients.Add(s, []op.Output{op.Square(s, op.DeepCopy(s, x))}, []op.Output{x})[0].Dense
+	fmt.Println(run(s, nil, dx)[0].Go())
+	// Output: 6
 }
 
 // Rows that were gathered from a table have a sparse gradient.

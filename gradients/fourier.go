@@ -2,27 +2,69 @@ package gradients
 
 import (
 	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
 )
 
 // A transform without its factor is its own adjoint but for the sign of the exponent.
 func init() {
-	for rank, suffix := range []string{1: "", 2: "2D", 3: "3D"} {
-		if rank == 0 {
-			continue
-		}
+	for k, suffix := range []string{"", "2D", "3D"} {
+		rank := k + 1
 		Register(func(c *Call) []Grad {
-			return c.first(op.Mul(c.S, output(c.like("IFFT"+suffix, c.DY(0)), 0), transformed(c, rank)))
+			return c.first(op.Mul(c.S, c.transform("IFFT"+suffix, c.DY(0)), elements(c, c.DY(0), rank)))
 		}, "FFT"+suffix)
 		Register(func(c *Call) []Grad {
-			return c.first(op.RealDiv(c.S, output(c.like("FFT"+suffix, c.DY(0)), 0), transformed(c, rank)))
+			return c.first(op.RealDiv(c.S, c.transform("FFT"+suffix, c.DY(0)), elements(c, c.DY(0), rank)))
 		}, "IFFT"+suffix)
+		Register(func(c *Call) []Grad { return realTransformGrad(c, "IFFT"+suffix, rank) }, "RFFT"+suffix)
+		Register(func(c *Call) []Grad { return inverseRealTransformGrad(c, "RFFT"+suffix, rank) }, "IRFFT"+suffix)
 	}
 }
 
-// transformed returns the number of elements that are transformed together.
-func transformed(c *Call, rank int) op.Output {
+// transform adds a transform of complex values.
+func (c *Call) transform(name string, x op.Output) op.Output {
+	return output(c.S.Add(name, args(x), nil), 0)
+}
+
+// elements returns the number of elements of x that are transformed together, in its type.
+func elements(c *Call, x op.Output, rank int) op.Output {
 	s := c.S
-	inner := op.StridedSlice(s, op.Shape(s, c.DY(0)), op.Const(s, []int32{int32(-rank)}), op.Const(s, []int32{0}), op.Const(s, []int32{1}),
+	return op.Cast(s, op.Prod(s, innerDims(s, x, rank), op.Const(s, []int32{0})), x.DType())
+}
+
+// innerDims returns the sizes of the last dimensions of x, as many as rank.
+func innerDims(s *op.Scope, x op.Output, rank int) op.Output {
+	return op.StridedSlice(s, op.Shape(s, x), op.Const(s, []int32{int32(-rank)}), op.Const(s, []int32{0}), op.Const(s, []int32{1}),
 		op.StridedSliceEndMask(1))
-	return op.Cast(s, op.Prod(s, inner, op.Const(s, []int32{0})), c.DY(0).DType())
+}
+
+// realTransformGrad differentiates the half of a spectrum that belongs to real values: it is a part of the whole spectrum, and
+// real values have the real part of the gradient.
+func realTransformGrad(c *Call, inverse string, rank int) []Grad {
+	s := c.S
+	whole := padInner(s, c.DY(0), c.In(1), rank)
+	dx := op.Mul(s, c.transform(inverse, whole), elements(c, whole, rank))
+	return c.first(padInner(s, realOf(s, dx), innerDims(s, c.In(0), rank), rank))
+}
+
+// inverseRealTransformGrad differentiates by the half of a spectrum. All but its first column, and the last one of an even
+// number, stand for their conjugates too and count twice.
+func inverseRealTransformGrad(c *Call, forward string, rank int) []Grad {
+	s, dy := c.S, c.DY(0)
+	half := output(c.S.Add(forward, args(dy, c.In(1)), opdef.Attrs{"Tcomplex": c.In(0).DType().Base()}), 0)
+	zero, one, two := op.Const(s, int32(0)), op.Const(s, int32(1)), op.Const(s, int32(2))
+	last := op.Reshape(s, innerDims(s, dy, 1), op.Const(s, []int32{}))
+	column := op.Range(s, zero, op.AddV2(s, op.FloorDiv(s, last, two), one), one)
+	alone := op.LogicalOr(s, op.Equal(s, column, zero), op.Equal(s, op.Mul(s, column, two), last))
+	count := op.Cast(s, op.SelectV2(s, alone, one, two), half.DType())
+	dx := op.RealDiv(s, op.Mul(s, half, count), op.Cast(s, elements(c, dy, rank), half.DType()))
+	return c.first(padInner(s, dx, innerDims(s, c.In(0), rank), rank))
+}
+
+// padInner appends zeros to the last dimensions of x, of which sizes gives the new sizes.
+func padInner(s *op.Scope, x, sizes op.Output, rank int) op.Output {
+	more := op.Sub(s, op.Cast(s, sizes, tensor.Int32), innerDims(s, x, rank))
+	inner := op.Pack(s, []op.Output{op.ZerosLike(s, more), more}, op.PackAxis(1))
+	outer := op.Fill(s, op.Pack(s, []op.Output{op.Sub(s, op.Rank(s, x), op.Const(s, int32(rank))), op.Const(s, int32(2))}), op.Const(s, int32(0)))
+	return op.Pad(s, x, op.ConcatV2(s, []op.Output{outer, inner}, op.Const(s, int32(0))))
 }

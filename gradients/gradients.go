@@ -10,6 +10,8 @@ type options struct {
 	stop     map[op.Output]bool
 	colocate bool
 	gate     bool
+	pairwise bool
+	zeros    bool
 }
 
 // Initial gives the gradients that accumulation starts from, one for each of ys; without it they are ones.
@@ -34,8 +36,15 @@ func Colocate() Option { return func(o *options) { o.colocate = true } }
 // variables, TensorFlow's servers need it.
 func Gate() Option { return func(o *options) { o.gate = true } }
 
+// Pairwise adds the contributions to a gradient one after another as they come, in the place of all at once when the last has
+// come: each can be freed early, which takes less memory and more time. It is TensorFlow's EXPERIMENTAL_TREE.
+func Pairwise() Option { return func(o *options) { o.pairwise = true } }
+
+// Zeros returns zeros for an x that no y depends on, in the place of none.
+func Zeros() Option { return func(o *options) { o.zeros = true } }
+
 // Add adds nodes that compute the derivative of the sum of ys with respect to each of xs, and returns one gradient for each
-// x: none for an x that no y depends on. An x may be a reference to a variable or the handle of a resource variable. A
+// x: none for an x that no y depends on, unless [Zeros] is given. An x may be a reference to a variable or the handle of a resource variable. A
 // mistake, such as an operation between x and y that has no rule, is recorded in the scope; no x has a gradient then.
 func Add(s *op.Scope, ys, xs []op.Output, opts ...Option) []Grad {
 	o := options{stop: map[op.Output]bool{}}

@@ -13,16 +13,34 @@ func init() {
 		return c.first(output(c.like("ScaleAndTranslateGrad", c.DY(0), c.In(0), c.In(2), c.In(3)), 0))
 	}, "ScaleAndTranslate")
 	Register(cropAndResizeGrad, "CropAndResize")
+	Register(projectionGrad, "ImageProjectiveTransformV2", "ImageProjectiveTransformV3")
 }
 
-// cropAndResizeGrad gives no gradient of the boxes for crops by the nearest neighbor.
+// cropAndResizeGrad takes crops by the nearest neighbor for bilinear ones in the gradient of the boxes, as TensorFlow does.
 func cropAndResizeGrad(c *Call) []Grad {
 	s, grads := c.S, c.None()
-	method := c.Node.Attrs.String("method")
-	grads[0] = Of(op.CropAndResizeGradImage(s, c.DY(0), c.In(1), c.In(2), op.Shape(s, c.In(0)), c.In(0).DType(),
-		op.CropAndResizeGradImageMethod(method)))
-	if method == "bilinear" {
-		grads[1] = Of(op.CropAndResizeGradBoxes(s, c.DY(0), c.In(0), c.In(1), c.In(2)))
+	if t := c.In(0).DType(); t.IsFloating() {
+		grads[0] = Of(op.CropAndResizeGradImage(s, c.DY(0), c.In(1), c.In(2), op.Shape(s, c.In(0)), t,
+			op.CropAndResizeGradImageMethod(c.Node.Attrs.String("method"))))
 	}
+	grads[1] = Of(op.CropAndResizeGradBoxes(s, c.DY(0), c.In(0), c.In(1), c.In(2)))
 	return grads
+}
+
+// projectionGrad sends the gradient through the inverse transform, which is close to the gradient where the transform does
+// not stretch the image much. TensorFlow does so too.
+func projectionGrad(c *Call) []Grad {
+	s := c.S
+	flat := op.Reshape(s, c.In(1), op.Const(s, []int32{-1, 8}))
+	one := op.Slice(s, op.OnesLike(s, flat), op.Const(s, []int32{0, 0}), op.Const(s, []int32{-1, 1}))
+	matrices := op.Reshape(s, op.ConcatV2(s, []op.Output{flat, one}, op.Const(s, int32(1))), op.Const(s, []int32{-1, 3, 3}))
+	inverse := op.SplitV(s, op.Reshape(s, op.MatrixInverse(s, matrices), op.Const(s, []int32{-1, 9})),
+		op.Const(s, []int32{8, 1}), op.Const(s, int32(1)), 2)
+	back := op.RealDiv(s, nth(inverse, 0), nth(inverse, 1))
+	size := op.Slice(s, op.Shape(s, c.In(0)), op.Const(s, []int32{1}), op.Const(s, []int32{2}))
+	in := []op.Output{c.DY(0), back, size}
+	if c.Node.NumInputs() > len(in) {
+		in = append(in, op.Const(s, float32(0)))
+	}
+	return c.first(output(c.like(c.Node.Op.Name, in...), 0))
 }

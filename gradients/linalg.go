@@ -2,7 +2,6 @@ package gradients
 
 import (
 	"github.com/weft-ml/weft/op"
-	"github.com/weft-ml/weft/status"
 )
 
 // The rules for factorizations and solutions are those of M. Giles, "Collected matrix derivative results for forward and
@@ -34,9 +33,6 @@ func init() {
 		}
 		return grads
 	}, "MatrixTriangularSolve")
-	Register(eigenGrad, "SelfAdjointEigV2")
-	Register(svdGrad, "Svd")
-	Register(qrGrad, "Qr")
 }
 
 // matrixProduct multiplies matrices, each adjoint first if wanted.
@@ -95,80 +91,9 @@ func solution(c *Call, isAdjoint bool, db op.Output) []Grad {
 	return List(op.Neg(s, matrixProduct(s, db, x, false, true)), db)
 }
 
-// eigenGrad gives the lower triangle of the gradient, which is the part that the operation reads.
-func eigenGrad(c *Call) []Grad {
-	s, last := c.S, op.Const(c.S, int32(-1))
-	a, e, v := c.In(0), c.Out(0), c.Out(1)
-	if !c.Node.Attrs.Bool("compute_v") {
-		_, v = op.SelfAdjointEigV2(s, a)
-	}
-	middle := op.MatrixDiag(s, c.DY(0))
-	if c.Node.Attrs.Bool("compute_v") && !c.Grad(1).IsNone() {
-		gaps := op.Sub(s, op.ExpandDims(s, e, op.Const(s, int32(-2))), op.ExpandDims(s, e, last))
-		inverse := op.DivNoNan(s, op.OnesLike(s, gaps), gaps)
-		middle = op.AddV2(s, middle, op.Mul(s, inverse, matrixProduct(s, v, c.DY(1), true, false)))
-	}
-	da := matrixProduct(s, v, matrixProduct(s, middle, v, false, true), false, false)
-	return List(halfDiagonal(s, triangle(s, op.AddV2(s, da, adjoint(s, da)), true)))
-}
-
 // sumTo sums a gradient over the dimensions in which x was broadcast.
 func sumTo(s *op.Scope, g, x op.Output) op.Output {
 	shape := op.Shape(s, x)
 	axes, _ := op.BroadcastGradientArgs(s, shape, op.Shape(s, g))
 	return op.Reshape(s, op.Sum(s, g, axes), shape)
-}
-
-// svdGrad follows J. Townsend, "Differentiating the singular value decomposition" (2016), for real matrices and factors
-// that are as narrow as they can be.
-func svdGrad(c *Call) []Grad {
-	s, a := c.S, c.In(0)
-	values, u, v := c.Out(0), c.Out(1), c.Out(2)
-	if !c.Node.Attrs.Bool("compute_uv") {
-		_, u, v = op.Svd(s, a)
-		return List(matrixProduct(s, matrixProduct(s, u, op.MatrixDiag(s, c.DY(0)), false, false), v, false, true))
-	}
-	if a.DType().IsComplex() || c.Node.Attrs.Bool("full_matrices") {
-		s.Fail(status.Unimplementedf("gradients: %s (op type: Svd) is of complex numbers or has full_matrices", c.Node.Name))
-		return c.None()
-	}
-	squares, last := op.Square(s, values), op.Const(s, int32(-1))
-	gaps := op.Sub(s, op.ExpandDims(s, squares, op.Const(s, int32(-2))), op.ExpandDims(s, squares, last))
-	inverseGaps := op.DivNoNan(s, op.OnesLike(s, gaps), gaps)
-	inverse := op.MatrixDiag(s, op.DivNoNan(s, op.OnesLike(s, values), values))
-	diagonal := op.MatrixDiag(s, values)
-	within := func(factor, d op.Output) op.Output { // what a change of a factor does in the space of its columns
-		m := matrixProduct(s, factor, d, true, false)
-		return op.Mul(s, inverseGaps, op.Sub(s, m, adjoint(s, m)))
-	}
-	outside := func(factor, d op.Output) op.Output { // and beside that space
-		return op.Sub(s, d, matrixProduct(s, factor, matrixProduct(s, factor, d, true, false), false, false))
-	}
-	du, dv := c.DY(1), c.DY(2)
-	middle := op.AddN(s, []op.Output{
-		op.MatrixDiag(s, c.DY(0)),
-		matrixProduct(s, within(u, du), diagonal, false, false),
-		matrixProduct(s, diagonal, within(v, dv), false, false),
-	})
-	return List(op.AddN(s, []op.Output{
-		matrixProduct(s, matrixProduct(s, u, middle, false, false), v, false, true),
-		matrixProduct(s, matrixProduct(s, outside(u, du), inverse, false, false), v, false, true),
-		matrixProduct(s, matrixProduct(s, u, inverse, false, false), outside(v, dv), false, true),
-	}))
-}
-
-// qrGrad is for matrices that are at least as high as wide, and factors that are as narrow as they can be.
-func qrGrad(c *Call) []Grad {
-	s, q, r := c.S, c.Out(0), c.Out(1)
-	shape := s.ShapeOf(c.In(0))
-	wide := shape.RankKnown() && shape.Rank() > 1 && shape.Dim(shape.Rank()-1) > shape.Dim(shape.Rank()-2) && shape.Dim(shape.Rank()-2) >= 0
-	if c.In(0).DType().IsComplex() || c.Node.Attrs.Bool("full_matrices") || wide {
-		s.Fail(status.Unimplementedf("gradients: %s (op type: Qr) is of complex numbers, of matrices wider than high, or has full_matrices", c.Node.Name))
-		return c.None()
-	}
-	m := op.Sub(s, matrixProduct(s, r, c.DY(1), false, true), matrixProduct(s, c.DY(0), q, true, false))
-	lower := halfDiagonal(s, triangle(s, m, true))
-	both := op.AddV2(s, lower, adjoint(s, lower)) // the lower triangle on both sides
-	right := op.AddV2(s, c.DY(0), matrixProduct(s, q, both, false, false))
-	return List(adjoint(s, op.MatrixTriangularSolve(s, r, adjoint(s, right), op.MatrixTriangularSolveLower(false))))
 }

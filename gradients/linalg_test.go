@@ -3,6 +3,7 @@ package gradients_test
 import (
 	"testing"
 
+	"github.com/weft-ml/weft/gradients"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -44,22 +45,6 @@ func TestMatrices(t *testing.T) {
 		{"MatrixTriangularSolve/upper adjoint", []input{in(3, 3), in(3, 2)}, two(func(s *scope, x, y op.Output) op.Output {
 			return op.MatrixTriangularSolve(s, regular(s, x, 3), y, op.MatrixTriangularSolveLower(false), op.MatrixTriangularSolveAdjoint(true))
 		})},
-		{"Svd", []input{in(2, 4, 3)}, func(s *scope, x []op.Output) []op.Output {
-			values, u, v := op.Svd(s, x[0])
-			return outs{values, op.Square(s, u), op.Square(s, v)} // the signs are any
-		}},
-		{"Svd/wide", []input{in(2, 3)}, func(s *scope, x []op.Output) []op.Output {
-			values, u, v := op.Svd(s, x[0])
-			return outs{values, op.Square(s, u), op.Square(s, v)}
-		}},
-		{"Svd/values only", []input{in(3, 2)}, func(s *scope, x []op.Output) []op.Output {
-			values, _, _ := op.Svd(s, x[0], op.SvdComputeUv(false))
-			return outs{values}
-		}},
-		{"Qr", []input{in(2, 4, 3)}, func(s *scope, x []op.Output) []op.Output {
-			q, r := op.Qr(s, x[0])
-			return outs{q, r}
-		}},
 		{"SelfAdjointEigV2", []input{in(3, 3)}, func(s *scope, x []op.Output) []op.Output {
 			e, v := op.SelfAdjointEigV2(s, symmetric(s, x[0], 3))
 			return outs{e, op.Square(s, v)} // whose sign is any
@@ -88,6 +73,28 @@ func TestResizedImages(t *testing.T) {
 		})},
 		{"CropAndResize", []input{f32}, one(func(s *scope, x op.Output) op.Output {
 			return op.CropAndResize(s, x, op.Const(s, boxes), ints(s, 0, 0), ints(s, 2, 3))
+		})},
+	})
+}
+
+func TestColors(t *testing.T) {
+	pixels := in(2, 7, 3).within(0, 1)
+	pixels.values = []float64{ // every order of the channels
+		0.9, 0.5, 0.2, 0.9, 0.2, 0.5, 0.5, 0.9, 0.2, 0.2, 0.9, 0.5, 0.5, 0.2, 0.9, 0.2, 0.5, 0.9, 0.4, 0.6, 0.7,
+	}
+	checkRules(t, []ruleCase{{"RGBToHSV", []input{pixels}, one(op.RGBToHSV)}})
+}
+
+// TestProjections turns and moves images by whole pixels, for which the gradient is exact.
+func TestProjections(t *testing.T) {
+	image := in(2, 3, 3, 2)
+	turns := [][]float32{{0, 1, 0, -1, 0, 2, 0, 0}, {1, 0, 1, 0, 1, 0, 0, 0}}
+	checkRules(t, []ruleCase{
+		{"ImageProjectiveTransformV2", []input{image}, one(func(s *scope, x op.Output) op.Output {
+			return op.ImageProjectiveTransformV2(s, x, op.Const(s, turns), ints(s, 3, 3), "BILINEAR")
+		})},
+		{"ImageProjectiveTransformV3", []input{image}, one(func(s *scope, x op.Output) op.Output {
+			return op.ImageProjectiveTransformV3(s, x, op.Const(s, turns[:1]), ints(s, 3, 3), op.Const(s, float32(7)), "NEAREST")
 		})},
 	})
 }
@@ -121,6 +128,9 @@ func TestSparseTensors(t *testing.T) {
 		{"SparseDenseCwiseMul", []input{in(3), in(2, 3)}, two(func(s *scope, x, y op.Output) op.Output {
 			return op.SparseDenseCwiseMul(s, at(s, []int64{0, 0, 2}, []int64{1, 1, 0}, []int64{3, 1, 0}), x, shape(s, 4, 2, 3), y)
 		})},
+		{"SparseDenseCwiseAdd", []input{in(3), in(1, 3)}, two(func(s *scope, x, y op.Output) op.Output {
+			return op.Square(s, op.SparseDenseCwiseAdd(s, at(s, []int64{0, 2}, []int64{1, 1}, []int64{1, 2}), x, shape(s, 2, 3), y))
+		})},
 		{"SparseDenseCwiseDiv", []input{in(2), in(2, 1)}, two(func(s *scope, x, y op.Output) op.Output {
 			return op.SparseDenseCwiseDiv(s, at(s, []int64{0, 2}, []int64{1, 1}), x, shape(s, 2, 3), y)
 		})},
@@ -129,6 +139,10 @@ func TestSparseTensors(t *testing.T) {
 		})},
 		{"SparseReduceSum", []input{in(3)}, one(func(s *scope, x op.Output) op.Output {
 			return op.Square(s, op.SparseReduceSum(s, at(s, []int64{0, 1}, []int64{0, 2}, []int64{1, 1}), x, shape(s, 2, 3), ints(s, -1)))
+		})},
+		{"SparseSoftmax/twice", []input{in(3)}, one(func(s *scope, x op.Output) op.Output {
+			y := op.SparseSoftmax(s, at(s, []int64{0, 1}, []int64{0, 2}, []int64{1, 1}), x, shape(s, 2, 3))
+			return gradients.Add(s, outs{op.Exp(s, y)}, outs{x})[0].Dense
 		})},
 		{"SparseSoftmax", []input{in(3)}, one(func(s *scope, x op.Output) op.Output {
 			return op.SparseSoftmax(s, at(s, []int64{0, 1}, []int64{0, 2}, []int64{1, 1}), x, shape(s, 2, 3))

@@ -14,6 +14,7 @@ func TestElementwise(t *testing.T) {
 	checkRules(t, []ruleCase{
 		{"Neg", []input{in(3)}, one(op.Neg)},
 		{"Abs", []input{in(5)}, one(op.Abs)},
+		{"Sign", []input{in(5)}, one(op.Sign)},
 		{"Reciprocal", []input{in(5)}, one(op.Reciprocal)},
 		{"Inv", []input{in(5)}, one(op.Inv)},
 		{"Square", []input{in(5)}, one(op.Square)},
@@ -81,6 +82,13 @@ func TestArithmetic(t *testing.T) {
 		{"DivNoNan", row, two(op.DivNoNan)},
 		{"FloorMod", []input{in(2, 3).within(1, 2), in(3).within(0.3, 0.7)}, two(op.FloorMod)},
 		{"Pow", []input{in(2, 3).within(0.2, 2), in(3)}, two(op.Pow)},
+		{"SquaredDifference/complex", []input{in(2, 3).of(tensor.Complex128), in(3).of(tensor.Complex128)}, two(func(s *op.Scope, x, y op.Output) op.Output {
+			return op.Real(s, op.SquaredDifference(s, x, y), op.RealTout(tensor.Float64))
+		})},
+		{"MulNoNan/complex", []input{in(2, 3).of(tensor.Complex128), in(3).of(tensor.Complex128)}, two(op.MulNoNan)},
+		{"Xlogy/complex", []input{in(3).of(tensor.Complex128), in(3).of(tensor.Complex128)}, two(op.Xlogy)},
+		{"Xlog1py/complex", []input{in(3).of(tensor.Complex128), in(3).of(tensor.Complex128)}, two(op.Xlog1py)},
+		{"Xdivy/complex", []input{in(3).of(tensor.Complex128), in(3).of(tensor.Complex128)}, two(op.Xdivy)},
 		{"SquaredDifference", row, two(op.SquaredDifference)},
 		{"Maximum", row, two(op.Maximum)},
 		{"Minimum", row, two(op.Minimum)},
@@ -191,6 +199,12 @@ func TestSegments(t *testing.T) {
 		{"SegmentMean", []input{in(4, 2)}, sorted(op.SegmentMean)},
 		{"SegmentMax", []input{in(4, 2)}, sorted(op.SegmentMax)},
 		{"SegmentMin", []input{in(4, 2)}, sorted(op.SegmentMin)},
+		{"SegmentProd/complex", []input{in(3, 2).of(tensor.Complex128)}, one(func(s *op.Scope, x op.Output) op.Output {
+			return op.SegmentProd(s, x, ints(s, 0, 0, 1))
+		})},
+		{"UnsortedSegmentProd/complex", []input{in(3, 2).of(tensor.Complex128)}, one(func(s *op.Scope, x op.Output) op.Output {
+			return op.UnsortedSegmentProd(s, x, ints(s, 1, 0, 1), op.Const(s, int32(2)))
+		})},
 		{"SegmentProd", []input{in(4, 2)}, sorted(op.SegmentProd)},
 		{"SegmentProd/zeros", []input{zeros}, sorted(op.SegmentProd)},
 		{"UnsortedSegmentSum", []input{in(4, 2)}, unsorted(op.UnsortedSegmentSum)},

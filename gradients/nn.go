@@ -11,7 +11,9 @@ func init() {
 		Register(func(c *Call) []Grad { return c.first(output(c.like(name+"Grad", c.DY(0), c.In(0)), 0)) }, name)
 	}
 	for _, name := range []string{"ReluGrad", "Relu6Grad", "LeakyReluGrad"} { // linear in dy, and flat in x
-		Register(func(c *Call) []Grad { return c.first(output(c.like(name, c.DY(0), c.In(1)), 0)) }, name)
+		Register(func(c *Call) []Grad {
+			return List(output(c.like(name, c.DY(0), c.In(1)), 0), op.ZerosLike(c.S, c.In(1)))
+		}, name)
 	}
 	for _, name := range []string{"EluGrad", "SeluGrad"} { // linear in dy, and in y where it is below zero
 		Register(func(c *Call) []Grad {

@@ -35,6 +35,7 @@ func init() {
 func maxPoolGradGrad(c *Call, back string) []Grad {
 	args := append([]op.Output{c.In(0), c.In(1), c.DY(0)}, c.Node.Inputs()[3:]...)
 	grads := c.None()
+	grads[0], grads[1] = Of(op.ZerosLike(c.S, c.In(0))), Of(op.ZerosLike(c.S, c.In(1)))
 	grads[2] = Of(output(c.like(back, args...), 0))
 	return grads
 }

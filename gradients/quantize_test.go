@@ -79,6 +79,13 @@ func TestEinsum(t *testing.T) {
 		{"Einsum/sums", []input{in(2, 3), in(4)}, sum("ij,k->i")},
 		{"Einsum/transpose", []input{in(2, 3)}, sum("ij->ji")},
 		{"Einsum/one operand summed", []input{in(2, 3, 2)}, sum("ijk->j")},
+		{"Einsum/diagonal", []input{in(3, 3)}, sum("ii->i")},
+		{"Einsum/trace", []input{in(2, 3, 3)}, sum("...ii->...")},
+		{"Einsum/onto the diagonal", []input{in(3)}, sum("i->ii")},
+		{"Einsum/repeated on both sides", []input{in(3, 2, 3)}, sum("iji->jii")},
+		{"Einsum/traces of factors", []input{in(2, 3, 3), in(3, 4, 4, 2)}, sum("jii,ikkl->lj")},
+		{"Einsum/traces and batches", []input{in(2, 2, 3, 3), in(3, 4, 4)}, sum("...jii,ikk->...jk")},
+		{"Einsum/trace of the factor without batches", []input{in(2, 2, 3), in(3, 4, 4, 2)}, sum("...ij,jkkl->...ik")},
 		{"Einsum/complex", []input{in(2, 2).of(tensor.Complex128), in(2, 2).of(tensor.Complex128)}, sum("ij,jk->ik")},
 	})
 }

@@ -22,6 +22,7 @@ func init() {
 	Register(func(c *Call) []Grad { return c.first(op.Roll(c.S, c.DY(0), op.Neg(c.S, c.In(1)), c.In(2))) }, "Roll")
 	Register(patches, "ExtractImagePatches", "ExtractVolumePatches")
 	Register(topK, "TopK", "TopKV2")
+	Register(approxTopK, "ApproxTopK")
 	Register(func(c *Call) []Grad {
 		grads := c.None()
 		n := len(grads) / 2
@@ -94,17 +95,31 @@ func patches(c *Call) []Grad {
 	return c.first(op.Reshape(s, op.Transpose(s, sum, order), inShape))
 }
 
-// topK puts the gradient back to where the values were found, each row on its own.
+// topK puts the gradient back to where the values were found, in the last dimension.
 func topK(c *Call) []Grad {
-	s := c.S
+	return c.first(scatterRows(c.S, c.DY(0), c.Out(1), op.Shape(c.S, c.In(0))))
+}
+
+// approxTopK does so in any dimension, which is exchanged with the last.
+func approxTopK(c *Call) []Grad {
+	s, axis := c.S, op.Const(c.S, int32(c.Node.Attrs.Int("reduction_dimension")))
+	rank, one := op.Rank(s, c.In(0)), op.Const(s, int32(1))
+	last := op.Sub(s, rank, one)
+	axis = op.FloorMod(s, axis, rank)
+	order := op.Range(s, op.Const(s, int32(0)), rank, one)
+	order = op.SelectV2(s, op.Equal(s, order, axis), last, op.SelectV2(s, op.Equal(s, order, last), axis, order))
+	shape := op.Gather(s, op.Shape(s, c.In(0)), order)
+	return c.first(op.Transpose(s, scatterRows(s, op.Transpose(s, c.DY(0), order), op.Transpose(s, c.Out(1), order), shape), order))
+}
+
+// scatterRows puts the elements of each row of d to their places in a row of zeros.
+func scatterRows(s *op.Scope, d, places, shape op.Output) op.Output {
 	zero, one, last := op.Const(s, int32(0)), op.Const(s, int32(1)), op.Const(s, []int32{-1})
-	inShape := op.Shape(s, c.In(0))
-	size := op.Prod(s, inShape, zero)
-	columns := op.Gather(s, inShape, op.Sub(s, op.Rank(s, c.In(0)), one))
-	k := op.Gather(s, op.Shape(s, c.Out(1)), op.Sub(s, op.Rank(s, c.In(0)), one))
-	found := op.Reshape(s, op.Cast(s, c.Out(1), tensor.Int32), op.Pack(s, []op.Output{op.Const(s, int32(-1)), k}))
+	size := op.Prod(s, shape, zero)
+	at := op.Sub(s, op.Size(s, shape), one)
+	columns, k := op.Gather(s, shape, at), op.Gather(s, op.Shape(s, places), at)
+	rows := op.Reshape(s, op.Cast(s, places, tensor.Int32), op.Pack(s, []op.Output{op.Const(s, int32(-1)), k}))
 	starts := op.Range(s, zero, size, columns)
-	at := op.Reshape(s, op.AddV2(s, found, op.ExpandDims(s, starts, one)), op.Const(s, []int32{-1, 1}))
-	flat := op.ScatterNd(s, at, op.Reshape(s, c.DY(0), last), vector(s, size))
-	return c.first(op.Reshape(s, flat, inShape))
+	flat := op.Reshape(s, op.AddV2(s, rows, op.ExpandDims(s, starts, one)), op.Const(s, []int32{-1, 1}))
+	return op.Reshape(s, op.ScatterNd(s, flat, op.Reshape(s, d, last), vector(s, size)), shape)
 }

@@ -37,6 +37,15 @@ func (c *Call) DY(i int) op.Output {
 	return Densify(c.S, c.grads[i])
 }
 
+// allDYs returns the gradients of all outputs as tensors.
+func (c *Call) allDYs() []op.Output {
+	dys := make([]op.Output, len(c.Node.OutTypes))
+	for i := range dys {
+		dys[i] = c.DY(i)
+	}
+	return dys
+}
+
 // None returns no gradient for any input.
 func (c *Call) None() []Grad { return make([]Grad, c.Node.NumInputs()) }
 
@@ -63,6 +72,14 @@ func output(n *graph.Node, i int) op.Output {
 		return op.Output{}
 	}
 	return n.Out(i)
+}
+
+// nth returns one of several outputs, or the zero Output after a mistake.
+func nth(outs []op.Output, i int) op.Output {
+	if i >= len(outs) {
+		return op.Output{}
+	}
+	return outs[i]
 }
 
 // first returns the gradient of the first input, with none for the others.

@@ -1,6 +1,9 @@
 package gradients
 
-import "github.com/weft-ml/weft/op"
+import (
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/tensor"
+)
 
 // Sums and other reductions over segments of rows.
 func init() {
@@ -38,14 +41,14 @@ func segmentProd(c *Call) []Grad {
 	s, ids := c.S, c.In(1)
 	gather := func(x op.Output) op.Output { return op.Gather(s, x, ids) }
 	p := newProduct(c)
-	zeros := op.SegmentSum(s, op.Cast(s, p.isZero, c.DY(0).DType()), ids)
+	zeros := op.SegmentSum(s, op.Cast(s, p.isZero, tensor.Int32), ids)
 	return c.first(p.gradient(zeros, op.SegmentProd(s, p.nonZero, ids), gather))
 }
 
 func unsortedSegmentProd(c *Call) []Grad {
 	s, ids, n := c.S, c.In(1), c.In(2)
 	p := newProduct(c)
-	zeros := op.UnsortedSegmentSum(s, op.Cast(s, p.isZero, c.DY(0).DType()), ids, n)
+	zeros := op.UnsortedSegmentSum(s, op.Cast(s, p.isZero, tensor.Int32), ids, n)
 	return c.first(p.gradient(zeros, op.UnsortedSegmentProd(s, p.nonZero, ids, n), newSegments(c).gather))
 }
 

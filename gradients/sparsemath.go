@@ -7,8 +7,18 @@ import (
 
 // Arithmetic of sparse tensors with dense ones, and reductions.
 func init() {
-	Register(func(c *Call) []Grad { return sparseDense(c, true) }, "SparseDenseCwiseMul")
-	Register(func(c *Call) []Grad { return sparseDense(c, false) }, "SparseDenseCwiseDiv")
+	Register(func(c *Call) []Grad {
+		return sparseDense(c, func(dz, _, _ op.Output) (dx, dy op.Output) { return dz, dz })
+	}, "SparseDenseCwiseAdd")
+	Register(func(c *Call) []Grad {
+		return sparseDense(c, func(dz, x, y op.Output) (dx, dy op.Output) { return op.Mul(c.S, dz, y), op.Mul(c.S, dz, x) })
+	}, "SparseDenseCwiseMul")
+	Register(func(c *Call) []Grad {
+		return sparseDense(c, func(dz, x, y op.Output) (dx, dy op.Output) {
+			dx = op.RealDiv(c.S, dz, y)
+			return dx, op.Neg(c.S, op.RealDiv(c.S, op.Mul(c.S, dx, x), y))
+		})
+	}, "SparseDenseCwiseDiv")
 	Register(func(c *Call) []Grad {
 		return List(op.Output{}, op.GatherNd(c.S, c.DY(0), c.In(0)), op.Output{}, c.DY(0))
 	}, "SparseTensorDenseAdd")
@@ -29,8 +39,9 @@ func init() {
 	}, "SparseSoftmax")
 }
 
-// sparseDense differentiates a product or quotient of a sparse tensor with a dense one, which may be broadcast.
-func sparseDense(c *Call, isProduct bool) []Grad {
+// sparseDense differentiates a function of the values of a sparse tensor and of what a dense one, which may be broadcast, has
+// in their places.
+func sparseDense(c *Call, partial func(dz, x, y op.Output) (dx, dy op.Output)) []Grad {
 	s, indices, x, y := c.S, c.In(0), c.In(1), c.In(3)
 	shape := op.Shape(s, y, op.ShapeOutType(tensor.Int64))
 	more := op.Sub(s, op.Size(s, c.In(2)), op.Size(s, shape)) // dimensions that only the sparse one has
@@ -38,10 +49,6 @@ func sparseDense(c *Call, isProduct bool) []Grad {
 	padded := op.ConcatV2(s, []op.Output{op.Fill(s, vector(s, more), one), shape}, zero)
 	at := op.FloorDiv(s, indices, op.FloorDiv(s, c.In(2), padded))
 	at = op.Slice(s, at, op.Pack(s, []op.Output{zero, more}), op.Const(s, []int32{-1, -1}))
-	dense := op.GatherNd(s, y, at)
-	dx, dy := op.Mul(s, c.DY(0), dense), op.Mul(s, c.DY(0), x)
-	if !isProduct {
-		dx, dy = op.RealDiv(s, c.DY(0), dense), op.Neg(s, op.RealDiv(s, dy, op.Square(s, dense)))
-	}
+	dx, dy := partial(c.DY(0), conj(s, x), conj(s, op.GatherNd(s, y, at)))
 	return List(op.Output{}, dx, op.Output{}, op.ScatterNd(s, at, dy, shape))
 }

@@ -61,11 +61,11 @@ func TestHandles(t *testing.T) {
 
 // TestReferences differentiates by a reference to a variable.
 func TestReferences(t *testing.T) {
-	markChecked("RefIdentity")
+	markChecked("RefIdentity", "DebugGradientRefIdentity")
 	s := op.ScopeOf(graph.New(kernel.Default))
 	ref := op.VariableV2(s, tensor.MakePartial(), tensor.Float64)
-	y := op.Square(s, op.RefIdentity(s, op.Assign(s, ref, op.Const(s, 3.0))))
-	dy := gradients.Add(s, []op.Output{y}, []op.Output{y.Node.Input(0).Node.Input(0)})[0].Dense
+	y := op.Square(s, op.DebugGradientRefIdentity(s, op.RefIdentity(s, op.Assign(s, ref, op.Const(s, 3.0)))))
+	dy := gradients.Add(s, []op.Output{y}, []op.Output{y.Node.Input(0).Node.Input(0).Node.Input(0)})[0].Dense
 	sess, err := weft.NewSession("local", s.Graph())
 	if err != nil {
 		t.Fatal(err)

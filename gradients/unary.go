@@ -56,7 +56,8 @@ func init() {
 		}
 		return List(op.Cast(c.S, c.DY(0), to))
 	}, "Cast")
-	NotDifferentiable("Sign", "Floor", "Ceil", "Round", "Rint", "IsNan", "IsInf", "IsFinite",
+	Register(func(c *Call) []Grad { return List(op.ZerosLike(c.S, c.In(0))) }, "Sign")
+	NotDifferentiable("Floor", "Ceil", "Round", "Rint", "IsNan", "IsInf", "IsFinite",
 		"Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "ApproximateEqual", "FloorDiv", "TruncateDiv",
 		"ArgMax", "ArgMin", "All", "Any", "LogicalAnd", "LogicalOr", "LogicalNot", "Range", "LinSpace", "Bucketize", "Invert",
 		"BitwiseAnd", "BitwiseOr", "BitwiseXor", "LeftShift", "RightShift", "PopulationCount")

@@ -1,0 +1,14 @@
+package gradients
+
+// Operations that gradients do not pass through, as in TensorFlow: they read or write, choose, decode, or are gradients of
+// which no more is known.
+func init() {
+	NotDifferentiable("Assign", "AssignAdd", "AssignSub", "ScatterAdd", "ScatterSub", "ScatterMul", "ScatterDiv",
+		"ScatterNdAdd", "ScatterNdSub", "ScatterNdUpdate", "LookupTableFind", "LookupTableFindV2", "LoadAndRemapMatrix", "StackPush",
+		"GetSessionHandle", "GetSessionHandleV2", "GetSessionTensor", "ReduceDataset", "EmptyTensorMap", "TensorListConcatLists",
+		"TensorListPushBackBatch", "SparseMatrixNNZ")
+	NotDifferentiable("DrawBoundingBoxes", "ExtractGlimpse", "HSVToRGB", "SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2",
+		"NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionWithOverlaps", "ResizeBilinearGrad")
+	NotDifferentiable("CTCBeamSearchDecoder", "CTCGreedyDecoder", "RaggedRange", "SparseAddGrad", "SparseConcat", "DecodeRaw",
+		"FakeQuantWithMinMaxArgsGradient", "FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient")
+}
