@@ -41,20 +41,32 @@ type SavedModel struct {
 //	out, err := digits.Run(ctx, map[string]any{"images": [][]float32{…}})
 //	probabilities := out["probabilities"].([][]float32)
 func LoadSavedModel(ctx context.Context, target, dir string, tags []string, opts ...Option) (*SavedModel, error) {
-	model, err := savedmodel.Open(dir)
+	model, meta, err := openSavedModel(dir, tags)
 	if err != nil {
 		return nil, err
+	}
+	return loadSavedModel(ctx, target, model, meta, opts...)
+}
+
+// openSavedModel reads a SavedModel and picks the graph with the given tags.
+func openSavedModel(dir string, tags []string) (*savedmodel.Model, *savedmodel.MetaGraph, error) {
+	model, err := savedmodel.Open(dir)
+	if err != nil {
+		return nil, nil, err
 	}
 	if len(tags) == 0 {
 		tags = []string{savedmodel.TagServe}
 	}
 	meta, err := model.MetaGraph(tags...)
-	if err != nil {
-		return nil, err
-	}
+	return model, meta, err
+}
+
+func loadSavedModel(
+	ctx context.Context, target string, model *savedmodel.Model, meta *savedmodel.MetaGraph, opts ...Option,
+) (*SavedModel, error) {
 	g, err := graph.Import(meta.Graph, definitions(meta.Ops), graph.ImportOptions{})
 	if err != nil {
-		return nil, status.Errorf(status.CodeOf(err), "%s: %w", dir, err)
+		return nil, status.Errorf(status.CodeOf(err), "%s: %w", model.Dir, err)
 	}
 	s, err := NewSession(target, g, opts...)
 	if err != nil {
@@ -63,7 +75,7 @@ func LoadSavedModel(ctx context.Context, target, dir string, tags []string, opts
 	m := &SavedModel{Session: s, Meta: meta, signatures: map[string]*Signature{}}
 	if err := m.start(ctx, model, g); err != nil {
 		_ = m.Close() // the first error says more
-		return nil, status.Errorf(status.CodeOf(err), "%s: %w", dir, err)
+		return nil, status.Errorf(status.CodeOf(err), "%s: %w", model.Dir, err)
 	}
 	return m, nil
 }

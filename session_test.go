@@ -331,7 +331,7 @@ func TestCloseEndsTheStart(t *testing.T) {
 
 func TestTargets(t *testing.T) {
 	for target, want := range map[string]status.Code{
-		"grpc://localhost:2222": status.OK, "grpc://[::1]:2222": status.OK, "": status.NotFound, "local": status.NotFound,
+		"grpc://localhost:2222": status.OK, "grpc://[::1]:2222": status.OK, "": status.NotFound, "elsewhere": status.NotFound,
 		"localhost:2222": status.NotFound, "http://localhost:2222": status.NotFound, "grpc://localhost": status.InvalidArgument,
 		"grpc://a/b:1": status.InvalidArgument, "grpc://localhost:99999999": status.InvalidArgument,
 	} {

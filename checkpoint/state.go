@@ -91,13 +91,25 @@ func seconds(t float64) string {
 	return s
 }
 
-// Exists reports whether there is a checkpoint, in either format, with the given prefix.
+// Exists reports whether there is a checkpoint, in either format, with the given prefix, or, in the format V1, pattern.
 func Exists(prefix string) bool {
-	if _, err := os.Stat(IndexFile(prefix)); err == nil {
-		return true
+	for _, file := range []string{IndexFile(prefix), prefix} {
+		if _, err := os.Stat(file); err == nil {
+			return true
+		}
 	}
-	_, err := os.Stat(prefix)
-	return err == nil
+	return len(shardsV1(prefix)) > 0
+}
+
+// sharded is how the pattern ends that finds the files of a checkpoint in the format V1 which several tasks have written.
+var sharded = regexp.MustCompile(`-\?{5}-of-[0-9]{5,}$`)
+
+// shardsV1 returns the existing files of a checkpoint in the format V1 that such a pattern stands for.
+func shardsV1(pattern string) []string {
+	if !sharded.MatchString(pattern) {
+		return nil
+	}
+	return fileio.Match(pattern)
 }
 
 // Latest returns the prefix of the latest checkpoint in a folder, "" if there is none.
@@ -116,11 +128,18 @@ func Remove(prefix string) error {
 		os.Remove(file) // without the index it is in nobody's way
 	}
 	if os.IsNotExist(err) {
-		if err = os.Remove(prefix); os.IsNotExist(err) {
-			err = nil
-		}
+		err = removeV1(prefix)
 	}
 	return fileio.Error(prefix, err)
+}
+
+func removeV1(prefix string) error {
+	for _, file := range append(shardsV1(prefix), prefix) {
+		if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // parts is how savers call the folders in which the tasks of a cluster put what is then merged.

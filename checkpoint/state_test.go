@@ -79,3 +79,37 @@ func TestLatest(t *testing.T) {
 		t.Errorf("a damaged state: %v", err)
 	}
 }
+
+// TestShardsOfTheOldFormat has the pattern in the state file that TensorFlow's sharded savers of V1 write there.
+func TestShardsOfTheOldFormat(t *testing.T) {
+	dir := t.TempDir()
+	pattern := filepath.Join(dir, "ck-7-?????-of-00002")
+	if Exists(pattern) {
+		t.Error("there is a checkpoint before it was written")
+	}
+	for shard, value := range map[string]int32{"0": 3, "1": 4} {
+		w := CreateV1(filepath.Join(dir, "ck-7-0000"+shard+"-of-00002"))
+		v := tensor.Scalar(value)
+		if err := w.Add("v"+shard, &v); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := State{Latest: pattern, All: []string{pattern}}
+	if err := s.Write(dir, StateFile, true); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(Latest(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if v, err := r.Read("v1"); err != nil || tensor.Value[int32](&v) != 4 {
+		t.Errorf("v1 is %v, %v", v.Go(), err)
+	}
+	if err := Remove(pattern); err != nil || Exists(pattern) || len(list(t, dir)) != 1 {
+		t.Errorf("after removing: %q, %v", list(t, dir), err)
+	}
+}

@@ -3,6 +3,7 @@ package local_test
 import (
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,10 +17,11 @@ import (
 )
 
 // Models that TensorFlow wrote: lookups has variables of both kinds, a table of words in an asset and three signatures;
-// loop is a tf.function with a loop and a condition.
+// loop is a tf.function with a loop and a condition, functions one with all that calls others.
 const (
-	lookups = "../savedmodel/testdata/lookups"
-	loop    = "../savedmodel/testdata/loop"
+	lookups   = "../savedmodel/testdata/lookups"
+	loop      = "../savedmodel/testdata/loop"
+	functions = "../savedmodel/testdata/functions"
 )
 
 func load(t *testing.T, dir string) *weft.SavedModel {
@@ -121,7 +123,55 @@ func TestSignatureMistakes(t *testing.T) {
 
 // TestFreeze runs what remains of a model without its checkpoint.
 func TestFreeze(t *testing.T) {
-	def, err := weft.FreezeSavedModel(t.Context(), "local", lookups, nil, []string{"y:0", "z"})
+	feeds := map[string]tensor.Tensor{"ids": tensor.Vector[int64](2, 0)}
+	got := runFrozen(t, lookups, []string{"y:0", "z"}, feeds, "z")
+	if !reflect.DeepEqual(got, []any{[][]float32{{36.5}, {12.5}}}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestFreezeFunctions has a model of tf.function whose loops, branches and functions, one in the other, read variables. The
+// numbers are TensorFlow's.
+func TestFreezeFunctions(t *testing.T) {
+	call := "StatefulPartitionedCall"
+	for _, tt := range []struct {
+		x    []float32
+		id   int32
+		want []any
+	}{
+		{[]float32{0.5, 1.25}, 2, []any{
+			[]float32{0.015413559, 3.8317626}, []int32{6, 2}, []float32{0.030827118, 1.9158813}, []float32{0.030827118, 7.663525},
+		}},
+		{[]float32{-0.5, -1.25}, 1, []any{
+			[]float32{-1.0308272, -7.915881}, []int32{6, 2}, []float32{-2.0616543, -3.9579406}, []float32{-2.0616543, -15.831762},
+		}},
+	} {
+		feeds := map[string]tensor.Tensor{"serving_default_x": tensor.Vector(tt.x...), "serving_default_ids": tensor.Vector(tt.id)}
+		got := runFrozen(t, functions, []string{call}, feeds, call, call, call, call)
+		for i, want := range tt.want {
+			if !close32(got[i], want) {
+				t.Errorf("result %d is %v, want %v", i, got[i], want)
+			}
+		}
+	}
+	if def, err := weft.FreezeSavedModel(t.Context(), "local", loop, nil, []string{call}); err != nil || len(def.Library) > 0 {
+		t.Errorf("functions are left: %v, %v", def, err)
+	}
+}
+
+// close32 compares values up to rounding.
+func close32(got, want any) bool {
+	x, ok := got.([]float32)
+	if !ok {
+		return reflect.DeepEqual(got, want)
+	}
+	return slices.EqualFunc(x, want.([]float32), func(a, b float32) bool { return max(a-b, b-a) <= 1e-6*max(1, a, -a) })
+}
+
+// runFrozen writes the frozen graph of a model to a file, reads it and runs it: it fetches output i of the i-th node.
+func runFrozen(t *testing.T, model string, outputs []string, feeds map[string]tensor.Tensor, fetch ...string) []any {
+	t.Helper()
+	def, err := weft.FreezeSavedModel(t.Context(), "local", model, nil, outputs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,12 +191,21 @@ func TestFreeze(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	feeds := map[graph.Output]tensor.Tensor{g.Node("ids").Out(0): tensor.Vector[int64](2, 0)}
-	out, err := s.Run(t.Context(), feeds, []graph.Output{g.Node("z").Out(0)}, nil)
+	fed := map[graph.Output]tensor.Tensor{}
+	for name, v := range feeds {
+		fed[g.Node(name).Out(0)] = v
+	}
+	var fetches []graph.Output
+	for i, name := range fetch {
+		fetches = append(fetches, g.Node(name).Out(i))
+	}
+	out, err := s.Run(t.Context(), fed, fetches, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := out[0].Go(); !reflect.DeepEqual(got, [][]float32{{36.5}, {12.5}}) {
-		t.Errorf("got %v", got)
+	values := make([]any, len(out))
+	for i := range out {
+		values[i] = out[i].Go()
 	}
+	return values
 }

@@ -2,6 +2,7 @@ package savedmodel
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/opdef"
@@ -12,17 +13,20 @@ import (
 // Freeze returns what the outputs ("y" or "y:0") of a graph need, with constants in the place of variables: a graph that can
 // be run from one file. values has the value of every variable by the name of its node; see [VariableNodes]. Nodes keep
 // their names. Variables must be read where they are: one whose handle is passed to a function, or that is changed on the
-// way, is an error.
+// way, is an error. weft.FreezeSavedModel puts the bodies of functions in the place of their calls before.
 func Freeze(g *graph.Def, outputs []string, values map[string]tensor.Tensor) (*graph.Def, error) {
 	needed, err := needed(g, outputs)
 	if err != nil {
 		return nil, err
 	}
-	f := &freezer{values: values, handles: map[string]tensor.DType{}}
+	f := &freezer{values: values, handles: map[handle]tensor.DType{}, nodes: map[string]bool{}}
+	for _, n := range needed {
+		f.nodes[n.Name] = true
+	}
 	for more := true; more; {
 		more = f.findHandles(needed)
 	}
-	frozen := &graph.Def{Library: g.Library, Gradient: g.Gradient, Versions: g.Versions}
+	frozen := &graph.Def{Versions: g.Versions}
 	for _, n := range needed {
 		nodes, err := f.freeze(n)
 		if err != nil {
@@ -30,6 +34,7 @@ func Freeze(g *graph.Def, outputs []string, values map[string]tensor.Tensor) (*g
 		}
 		frozen.Nodes = append(frozen.Nodes, nodes...)
 	}
+	addFunctions(frozen, g)
 	return frozen, nil
 }
 
@@ -79,24 +84,56 @@ func needed(g *graph.Def, outputs []string) ([]graph.NodeDef, error) {
 // freezer replaces variables by constants.
 type freezer struct {
 	values map[string]tensor.Tensor
-	// handles are the nodes whose outputs are handles of variables, with the types of these. Their outputs become values.
-	handles map[string]tensor.DType
+	// handles are the outputs that are handles of variables, with the types of these. They become values.
+	handles map[handle]tensor.DType
+	nodes   map[string]bool // that stay
 }
 
-// passesOn are operations whose results are their first input, of any type.
-var passesOn = map[string]bool{"Identity": true, "Enter": true, "Switch": true}
+// handle is an output of a node that is the handle of a variable.
+type handle struct {
+	node  string
+	index int
+}
+
+// passesOn are operations whose results are one of their inputs, of any type.
+var passesOn = map[string]bool{
+	"Identity": true, "IdentityN": true, "Enter": true, "Exit": true, "NextIteration": true, "Switch": true, "_SwitchN": true, "Merge": true,
+}
 
 // findHandles finds handles and nodes that pass them on, and reports whether there are more than before.
 func (f *freezer) findHandles(nodes []graph.NodeDef) bool {
 	before := len(f.handles)
 	for _, n := range nodes {
-		if n.Op == "VarHandleOp" {
-			f.handles[n.Name] = n.Attrs.Type("dtype")
-		} else if dtype, ok := f.takesHandle(n, 0); ok && passesOn[n.Op] {
-			f.handles[n.Name] = dtype
+		switch {
+		case n.Op == "VarHandleOp":
+			f.handles[handle{n.Name, 0}] = n.Attrs.Type("dtype")
+		case passesOn[n.Op]:
+			f.passHandles(n)
 		}
 	}
 	return len(f.handles) > before
+}
+
+// passHandles finds the outputs of a node that are what its inputs are.
+func (f *freezer) passHandles(n graph.NodeDef) {
+	for i := range n.Inputs {
+		dtype, ok := f.takesHandle(n, i)
+		if !ok {
+			continue
+		}
+		switch n.Op {
+		case "IdentityN":
+			f.handles[handle{n.Name, i}] = dtype
+		case "Switch":
+			f.handles[handle{n.Name, 0}], f.handles[handle{n.Name, 1}] = dtype, dtype
+		case "_SwitchN":
+			for out := range n.Attrs.Int("num_outs") {
+				f.handles[handle{n.Name, out}] = dtype
+			}
+		default:
+			f.handles[handle{n.Name, 0}] = dtype
+		}
+	}
 }
 
 // takesHandle reports whether an input is a handle, and returns the type of its variable.
@@ -105,8 +142,8 @@ func (f *freezer) takesHandle(n graph.NodeDef, i int) (tensor.DType, bool) {
 		return tensor.Invalid, false
 	}
 	name, index := graph.ParseInput(n.Inputs[i])
-	dtype, ok := f.handles[name]
-	return dtype, ok && index != graph.Control
+	dtype, ok := f.handles[handle{name, index}]
+	return dtype, ok
 }
 
 // writers are operations that change a variable by reference.
@@ -133,6 +170,11 @@ func (f *freezer) freeze(n graph.NodeDef) ([]graph.NodeDef, error) {
 		n.Op = byValue
 		return []graph.NodeDef{n}, nil
 	}
+	n.Attrs = f.withoutStrangers(n.Attrs)
+	if passesOn[n.Op] {
+		f.retype(&n)
+		return []graph.NodeDef{n}, nil
+	}
 	dtype, ok := f.takesHandle(n, 0)
 	if ok {
 		return f.freezeUse(n, dtype)
@@ -147,6 +189,41 @@ func (f *freezer) freeze(n graph.NodeDef) ([]graph.NodeDef, error) {
 	return []graph.NodeDef{n}, nil
 }
 
+// withoutStrangers returns attributes that ask for no place beside a node that does not stay.
+func (f *freezer) withoutStrangers(attrs opdef.Attrs) opdef.Attrs {
+	groups := attrs.Strings("_class")
+	kept := slices.DeleteFunc(slices.Clone(groups), func(group string) bool {
+		node, beside := strings.CutPrefix(group, "loc:@")
+		return beside && !f.nodes[node]
+	})
+	if len(kept) == len(groups) {
+		return attrs
+	}
+	attrs = attrs.Clone()
+	if attrs["_class"] = kept; len(kept) == 0 {
+		delete(attrs, "_class")
+	}
+	return attrs
+}
+
+// retype gives a node that passes on handles the types of the values that they become.
+func (f *freezer) retype(n *graph.NodeDef) {
+	types := slices.Clone(n.Attrs.Types("T"))
+	for i := range n.Inputs {
+		dtype, ok := f.takesHandle(*n, i)
+		if !ok {
+			continue
+		}
+		n.Attrs = n.Attrs.Clone()
+		if n.Op == "IdentityN" {
+			types[i] = dtype
+			n.Attrs["T"] = types
+		} else {
+			n.Attrs["T"] = dtype
+		}
+	}
+}
+
 func cannotFreeze(n graph.NodeDef) error {
 	return status.InvalidArgumentf("node %s (op type: %s) cannot be frozen: it takes the handle of a variable, or changes one", n.Name, n.Op)
 }
@@ -155,9 +232,6 @@ func cannotFreeze(n graph.NodeDef) error {
 func (f *freezer) freezeUse(n graph.NodeDef, dtype tensor.DType) ([]graph.NodeDef, error) {
 	was, before := n.Attrs, []graph.NodeDef(nil)
 	switch {
-	case passesOn[n.Op]:
-		n.Attrs = was.Clone()
-		n.Attrs["T"] = dtype
 	case n.Op == "ReadVariableOp":
 		n.Op, n.Attrs = "Identity", opdef.Attrs{"T": dtype}
 	case n.Op == "VariableShape":

@@ -65,24 +65,28 @@ func (a *MovingAverages) Average(v *Variable) *Variable { return a.means[v] }
 
 // Restore returns what a saver restores to use the means in the place of the variables, by the names in the checkpoint:
 // variables with means from these, and all others from themselves. It may be called in a graph that keeps no means.
-func (a *MovingAverages) Restore(s *op.Scope) map[string]*Variable {
-	averaged := map[*Variable]bool{}
+func (a *MovingAverages) Restore(s *op.Scope) map[string][]*Variable {
+	names, averaged := map[string][]*Variable{}, map[*Variable]bool{}
 	for _, list := range [][]*Variable{Variables(s, TrainableVariables), Variables(s, MovingAverageVariables)} {
 		for _, v := range list {
+			if averaged[v] {
+				continue
+			}
 			averaged[v] = true
+			name := v.wholeName() + "/" + averageName
+			if mean := a.means[v]; mean != nil {
+				name = mean.wholeName()
+			}
+			names[name] = append(names[name], v)
 		}
 	}
-	names := map[string]*Variable{}
-	for v := range averaged {
-		name := v.Name + "/" + averageName
-		if mean := a.means[v]; mean != nil {
-			name = mean.Name
-		}
-		names[name] = v
+	means := map[string]bool{}
+	for name := range names {
+		means[name] = true
 	}
 	for _, v := range Variables(s, GlobalVariables) {
-		if !averaged[v] && names[v.Name] == nil {
-			names[v.Name] = v
+		if name := v.wholeName(); !averaged[v] && !means[name] {
+			names[name] = append(names[name], v)
 		}
 	}
 	return names

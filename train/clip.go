@@ -28,6 +28,19 @@ func ClipByNorm(s *op.Scope, grads []GradientVariable, limit float64) []Gradient
 	})
 }
 
+// ClipByAverageNorm scales each gradient whose norm is above the limit for each of its elements down to it, so that larger
+// gradients may have larger norms.
+func ClipByAverageNorm(s *op.Scope, grads []GradientVariable, limit float64) []GradientVariable {
+	s, _ = s.Composite("clip_by_average_norm")
+	return mapGradients(grads, func(g op.Output) op.Output {
+		elements := castTo(s, op.Size(s, g), g.DType())
+		inverse := op.Mul(s, op.Rsqrt(s, op.Sum(s, op.Mul(s, g, g), allAxes(s, g))), elements)
+		most := op.ConstOf(s, g.DType(), limit)
+		factor := op.Minimum(s, inverse, op.RealDiv(s, op.ConstOf(s, g.DType(), 1), most))
+		return op.Mul(s, op.Mul(s, g, most), factor)
+	})
+}
+
 // ClipByGlobalNorm scales all gradients by the same factor if the norm of all of them together is above the limit, down to
 // it (Pascanu et al., 2012). It returns that norm too. A norm that is not finite makes all gradients NaN.
 func ClipByGlobalNorm(s *op.Scope, grads []GradientVariable, limit float64) (clipped []GradientVariable, norm op.Output) {

@@ -2,6 +2,8 @@ package train_test
 
 import (
 	"math"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -62,6 +64,7 @@ func TestClip(t *testing.T) {
 	grads := someGradients(s)
 	byValue := train.ClipByValue(s, grads, -5, 0.05)
 	byNorm := train.ClipByNorm(s, grads, 2)
+	byAverage := train.ClipByAverageNorm(s, grads, 2)
 	byGlobal, norm := train.ClipByGlobalNorm(s, grads, 2)
 	huge, _ := train.ClipByGlobalNorm(s, []train.GradientVariable{{Grad: gradients.Of(op.Const(s, []float32{float32(math.Inf(1)), 1})), Var: grads[0].Var}}, 1)
 	sess := session(t, s)
@@ -69,9 +72,10 @@ func TestClip(t *testing.T) {
 		grads []train.GradientVariable
 		want  [][]float32
 	}{
-		"value":  {byValue, [][]float32{{.05, -4}, {.05, -5}, {.05}, nil}},
-		"norm":   {byNorm, [][]float32{{1.2, -1.6}, {1.2, -1.6}, {.1}, nil}},
-		"global": {byGlobal, [][]float32{{0.5366348, -0.7155131}, {1.0732696, -1.4310262}, {0.01788783}, nil}},
+		"value":   {byValue, [][]float32{{.05, -4}, {.05, -5}, {.05}, nil}},
+		"norm":    {byNorm, [][]float32{{1.2, -1.6}, {1.2, -1.6}, {.1}, nil}},
+		"average": {byAverage, [][]float32{{2.4, -3.2}, {2.4, -3.2}, {.1}, nil}},
+		"global":  {byGlobal, [][]float32{{0.5366348, -0.7155131}, {1.0732696, -1.4310262}, {0.01788783}, nil}},
 	} {
 		if got := elements(t, sess, tt.grads); !near(got, tt.want) {
 			t.Errorf("clipped by %s: got %v, want %v", name, got, tt.want)
@@ -142,7 +146,9 @@ func TestMovingAverages(t *testing.T) {
 				t.Errorf("%s, resource %v: the means are %v, want %v", name, resource, got, want)
 			}
 			names := averages.Restore(s)
-			if len(names) != 3 || names["w/ExponentialMovingAverage"] != w || names["b/ExponentialMovingAverage"] != b || names["global_step"] != step {
+			if want := map[string][]*train.Variable{
+				"w/ExponentialMovingAverage": {w}, "b/ExponentialMovingAverage": {b}, "global_step": {step},
+			}; !reflect.DeepEqual(names, want) {
 				t.Errorf("to be restored: %v", names)
 			}
 		}
@@ -155,5 +161,58 @@ func TestMovingAverageOfIntegers(t *testing.T) {
 	var none *graph.Node
 	if got := (&train.MovingAverages{Decay: .9}).Apply(s, v); got != none || s.Err() == nil {
 		t.Errorf("got %v, %v", got, s.Err())
+	}
+}
+
+// TestMovingAveragesOfParts restores the means of a variable in three parts into one in two.
+func TestMovingAveragesOfParts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m")
+	s := newScope()
+	w := train.NewPartitioned(s, "w", tensor.Shape{6, 2}, tensor.Float32, rows([]int32{0, 1}, []int32{2, 3}, []int32{4, 5}), 3)
+	lower := make([]*graph.Node, len(w.Parts))
+	for i, v := range w.Parts {
+		lower[i] = train.AssignSub(s, v, v.Value)
+	}
+	update := (&train.MovingAverages{Decay: .5}).Apply(s.WithControlDependencies(lower...))
+	init := train.VariablesInitializer(s)
+	saver := train.NewSaver(s, train.SaverOptions{})
+	sess := session(t, s)
+	run(t, sess, init)
+	run(t, sess, update)
+	if err := saver.Write(t.Context(), sess, path); err != nil {
+		t.Fatal(err)
+	}
+
+	s = newScope()
+	w = train.NewPartitioned(s, "w", tensor.Shape{6, 2}, tensor.Float32, train.Zeros, 2)
+	b := train.NewVariable(s, "b", tensor.Shape{}, tensor.Float32, train.Zeros, train.NotTrainable())
+	names := (&train.MovingAverages{}).Restore(s)
+	if want := map[string][]*train.Variable{"w/ExponentialMovingAverage": w.Parts, "b": {b}}; !reflect.DeepEqual(names, want) {
+		t.Errorf("to be restored: %v", names)
+	}
+	delete(names, "b")
+	saver = train.NewSaver(s, train.SaverOptions{Variables: names})
+	whole := w.Value(s)
+	sess = session(t, s)
+	if err := saver.Restore(t.Context(), sess, path); err != nil {
+		t.Fatal(err)
+	}
+	out, err := sess.Run(t.Context(), nil, []op.Output{whole}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]float32{{0, .5}, {5, 5.5}, {10, 10.5}, {15, 15.5}, {20, 20.5}, {25, 25.5}}
+	if got := out[0].Go(); !reflect.DeepEqual(got, any(want)) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestSeveralVariablesUnderOneName(t *testing.T) {
+	s := newScope()
+	a := train.NewVariable(s, "a", tensor.Shape{}, tensor.Float32, train.Zeros)
+	b := train.NewVariable(s, "b", tensor.Shape{}, tensor.Float32, train.Zeros)
+	train.NewSaver(s, train.SaverOptions{Variables: map[string][]*train.Variable{"x": {a, b}}})
+	if s.Err() == nil {
+		t.Error("two variables have one name, and nobody says so")
 	}
 }

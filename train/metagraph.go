@@ -1,18 +1,20 @@
 package train
 
 import (
+	"maps"
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/fileio"
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/status"
-	"github.com/weft-ml/weft/tensor"
 )
 
-// ExportMetaGraph returns the graph of a scope with its collections and, if it is not nil, a saver.
+// ExportMetaGraph returns the graph of a scope with its collections and, if it is not nil, a saver. What TensorFlow needs to
+// differentiate loops and conditions is among the collections.
 func ExportMetaGraph(s *op.Scope, saver *Saver) (*savedmodel.MetaGraph, error) {
 	m := &savedmodel.MetaGraph{Graph: s.Graph().Def(), Ops: opsOf(s.Graph()), Collections: map[string]savedmodel.Collection{}}
 	if saver != nil {
@@ -24,31 +26,11 @@ func ExportMetaGraph(s *op.Scope, saver *Saver) (*savedmodel.MetaGraph, error) {
 		if err != nil {
 			return nil, status.Errorf(status.CodeOf(err), "collection %q: %w", name, err)
 		}
-		if c.Nodes != nil || c.Bytes != nil {
+		if c.Nodes != nil || c.Bytes != nil || c.Ints != nil || c.Floats != nil {
 			m.Collections[name] = c
 		}
 	}
-	return m, nil
-}
-
-// exportCollection returns the form of a collection in a MetaGraph; empty if its values have none.
-func exportCollection(values []any) (savedmodel.Collection, error) {
-	var c savedmodel.Collection
-	for _, v := range values {
-		switch v := v.(type) {
-		case *graph.Node:
-			c.Nodes = append(c.Nodes, v.Name)
-		case graph.Output:
-			c.Nodes = append(c.Nodes, savedmodel.OutputName(v))
-		case op.CollectionMessage:
-			b, err := v.MarshalCollection()
-			if err != nil {
-				return c, err
-			}
-			c.Bytes = append(c.Bytes, b)
-		}
-	}
-	return c, nil
+	return m, addContexts(m, s.Graph())
 }
 
 // MarshalCollection returns a serialized tensorflow.VariableDef.
@@ -77,12 +59,9 @@ func (sv *Saver) MarshalCollection() ([]byte, error) {
 	})
 }
 
-// variableCollections are the collections that hold variables.
-var variableCollections = []string{GlobalVariables, LocalVariables, TrainableVariables, MovingAverageVariables, globalStepKey}
-
-// ImportMetaGraph adds a graph that was written down, with the variables of its collections, to the graph of a scope, and
-// returns its saver, nil if it has none. The scope should be outermost: with a prefix the variables have other names than
-// in the checkpoints of that saver.
+// ImportMetaGraph adds a graph that was written down, with its collections, to the graph of a scope, and returns its saver, nil
+// if it has none. The scope should be outermost: with a prefix the variables have other names than in the checkpoints of that
+// saver. Messages in collections that are unknown here become texts.
 //
 //	m, err := savedmodel.ReadMetaGraph(train.LatestCheckpoint(dir) + ".meta")
 //	…
@@ -92,68 +71,24 @@ func ImportMetaGraph(s *op.Scope, m *savedmodel.MetaGraph, graphOptions op.Impor
 	if nodes == nil {
 		return nil
 	}
-	imported := importer{nodes: nodes, vars: map[string]*Variable{}}
-	for _, name := range variableCollections {
-		for _, b := range m.Collections[name].Bytes {
-			v, err := imported.variable(b)
-			if err != nil {
-				s.Fail(status.Errorf(status.CodeOf(err), "collection %q: %w", name, err))
-				return nil
-			}
-			s.AddToCollection(name, v)
+	imported := importer{scope: s, nodes: nodes, vars: map[string]*Variable{}, saverOptions: options}
+	for _, name := range slices.Sorted(maps.Keys(m.Collections)) {
+		values, err := imported.collection(name, m.Collections[name])
+		if err != nil {
+			s.Fail(status.Errorf(status.CodeOf(err), "collection %q: %w", name, err))
+			return nil
 		}
+		s.AddToCollection(name, values...)
 	}
 	if m.Saver == nil {
 		return nil
 	}
-	def := *m.Saver
-	def.Filename, def.Save, def.Restore = s.Prefix()+def.Filename, s.Prefix()+def.Save, s.Prefix()+def.Restore
-	saver, err := SaverOf(s, def, options)
+	saver, err := imported.saver(*m.Saver)
 	if err != nil {
 		s.Fail(err)
 		return nil
 	}
 	return saver
-}
-
-// importer makes variables of what a MetaGraph says of them.
-type importer struct {
-	nodes map[string]*graph.Node // by the names in the MetaGraph
-	vars  map[string]*Variable   // that were made, which several collections may have
-}
-
-func (im *importer) variable(b []byte) (*Variable, error) {
-	var def pb.VariableDef
-	if err := proto.Unmarshal(b, &def); err != nil {
-		return nil, status.DataLossf("not a VariableDef: %w", err)
-	}
-	if v := im.vars[def.GetVariableName()]; v != nil {
-		return v, nil
-	}
-	v := &Variable{Resource: def.GetIsResource(), Trainable: def.GetTrainable()}
-	for _, o := range []struct {
-		to   *op.Output
-		name string
-	}{{&v.Handle, def.GetVariableName()}, {&v.Value, def.GetSnapshotName()}, {&v.Initial, def.GetInitialValueName()}} {
-		name, index := graph.ParseInput(o.name)
-		n := im.nodes[name]
-		if n == nil || index < 0 || index >= len(n.OutTypes) {
-			if o.to != &v.Initial { // older graphs do not say what the initial value is
-				return nil, status.NotFoundf("the variable %s refers to %q, which the graph does not have", def.GetVariableName(), o.name)
-			}
-			continue
-		}
-		*o.to = n.Out(index)
-	}
-	n := v.Handle.Node
-	v.Name, v.Initializer = n.Name, im.nodes[def.GetInitializerName()]
-	v.DType = n.Attrs.Type("dtype")
-	v.Shape, _ = n.Attrs.Shape("shape").Full()
-	if part := def.GetSaveSliceInfoDef(); part != nil && len(part.GetVarOffset()) > 0 {
-		v.Part = &Part{Name: part.GetFullName(), Shape: tensor.Shape(part.GetFullShape()), Offset: part.GetVarOffset()[0]}
-	}
-	im.vars[def.GetVariableName()] = v
-	return v, nil
 }
 
 // metaCache keeps the serialized MetaGraph of a saver for as long as its graph does not grow.

@@ -32,6 +32,14 @@ func (p *Part) beside(suffix string) *Part {
 	return &out
 }
 
+// wholeName returns the name of what the variable is, or is a part of, in checkpoints.
+func (v *Variable) wholeName() string {
+	if v.Part != nil {
+		return v.Part.Name
+	}
+	return v.Name
+}
+
 // NewPartitioned adds a variable in so many parts, each with an initial value of its own. With a scope that asks
 // [ReplicaDeviceSetter] for devices the parts are on one parameter server after the other.
 func NewPartitioned(

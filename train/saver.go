@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weft-ml/weft"
@@ -27,8 +26,9 @@ type Session interface {
 
 // SaverOptions say what a [Saver] saves and how many checkpoints it keeps.
 type SaverOptions struct {
-	// Variables are what is saved, by their names in checkpoints; nil for all global variables under their own names.
-	Variables map[string]*Variable
+	// Variables are what is saved, by their names in checkpoints; nil for all global variables under their own names. Several
+	// with one name are the parts of one variable ([Partitioned]).
+	Variables map[string][]*Variable
 	// MaxToKeep is the number of recent checkpoints that are kept: 5 if it is 0, all if it is negative.
 	MaxToKeep int
 	// KeepEvery keeps a checkpoint for good whenever so much time has passed; 0 for never.
@@ -255,26 +255,28 @@ func (sv *Saver) leave() { <-sv.turn }
 
 // savedVariable is a variable with its name in checkpoints.
 type savedVariable struct {
-	name string
+	name   string
+	isPart bool // of the tensor of that name
 	*Variable
 }
 
 // savedVariables returns what is to be saved in order of names, the parts of a variable in order of their rows.
-func savedVariables(s *op.Scope, named map[string]*Variable) []savedVariable {
-	var out []savedVariable
+func savedVariables(s *op.Scope, named map[string][]*Variable) []savedVariable {
 	if named == nil {
+		named = map[string][]*Variable{}
 		for _, v := range Variables(s, GlobalVariables) {
-			name := v.Name
-			if v.Part != nil {
-				name = v.Part.Name
-			}
-			out = append(out, savedVariable{name, v})
+			named[v.wholeName()] = append(named[v.wholeName()], v)
 		}
-		slices.SortStableFunc(out, func(a, b savedVariable) int { return strings.Compare(a.name, b.name) })
-		return out
 	}
+	var out []savedVariable
 	for _, name := range slices.Sorted(maps.Keys(named)) {
-		out = append(out, savedVariable{name, named[name]})
+		for _, v := range named[name] {
+			isPart := v.Part != nil && (len(named[name]) > 1 || name == v.Part.Name)
+			if len(named[name]) > 1 && v.Part == nil {
+				s.Fail(status.InvalidArgumentf("train: several variables are to be saved as %q, and %s is no part of one", name, v.Name))
+			}
+			out = append(out, savedVariable{name, isPart, v})
+		}
 	}
 	return out
 }

@@ -129,7 +129,7 @@ func namesAndSlices(vars []savedVariable) (names, specs []string) {
 // sliceSpec returns which part of the tensor of its name a variable is: the dimensions of the whole and the start and the
 // length of the part in each, "7 2 3,2:0,2"; "" for the whole.
 func sliceSpec(v savedVariable) string {
-	if v.Part == nil || v.name != v.Part.Name {
+	if !v.isPart {
 		return ""
 	}
 	var spec strings.Builder

@@ -1,0 +1,106 @@
+package savedmodel
+
+import (
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// addFunctions adds the functions of another graph that the nodes of a graph call, and those that these call.
+func addFunctions(g, from *graph.Def) {
+	used := calls(from, g.Nodes)
+	for i := range from.Library {
+		name := from.Library[i].Signature.Name
+		if !used[name] {
+			continue
+		}
+		g.Library = append(g.Library, from.Library[i])
+		if gradient := from.Gradient[name]; used[gradient] {
+			if g.Gradient == nil {
+				g.Gradient = map[string]string{}
+			}
+			g.Gradient[name] = gradient
+		}
+	}
+}
+
+// calls returns the names of the functions of a graph that nodes call, those that these call, and the gradients of all.
+func calls(g *graph.Def, nodes []graph.NodeDef) map[string]bool {
+	bodies := make(map[string][]graph.NodeDef, len(g.Library))
+	for i := range g.Library {
+		bodies[g.Library[i].Signature.Name] = g.Library[i].Nodes
+	}
+	called := map[string]bool{}
+	var see func(name string)
+	visit := func(nodes []graph.NodeDef) {
+		for i := range nodes {
+			for _, name := range functionsOf(&nodes[i]) {
+				see(name)
+			}
+		}
+	}
+	see = func(name string) {
+		if body, known := bodies[name]; known && !called[name] {
+			called[name] = true
+			visit(body)
+			see(g.Gradient[name])
+		}
+	}
+	visit(nodes)
+	return called
+}
+
+// functionsOf returns the names of what may be functions that a node calls: its operation, and those in its attributes.
+func functionsOf(n *graph.NodeDef) []string {
+	names := []string{n.Op}
+	for _, v := range n.Attrs {
+		switch v := v.(type) {
+		case opdef.Func:
+			names = append(names, v.Name)
+		case []opdef.Func:
+			for _, f := range v {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	return names
+}
+
+// ReadsInFunctions reports whether variables, on which outputs of a graph depend, are used by functions: what [Freeze] does
+// not see through.
+func ReadsInFunctions(g *graph.Def, outputs []string) (bool, error) {
+	nodes, err := needed(g, outputs)
+	if err != nil {
+		return false, err
+	}
+	f := &freezer{handles: map[handle]tensor.DType{}}
+	for more := true; more; {
+		more = f.findHandles(nodes)
+	}
+	for i := range nodes {
+		if len(calls(g, nodes[i:i+1])) == 0 {
+			continue
+		}
+		for in := range nodes[i].Inputs {
+			if _, takes := f.takesHandle(nodes[i], in); takes {
+				return true, nil
+			}
+		}
+	}
+	return hasVariables(g, calls(g, nodes)), nil
+}
+
+// hasVariables reports whether there are variables in functions.
+func hasVariables(g *graph.Def, functions map[string]bool) bool {
+	for i := range g.Library {
+		if !functions[g.Library[i].Signature.Name] {
+			continue
+		}
+		for _, n := range g.Library[i].Nodes {
+			if n.Op == "VarHandleOp" || n.Op == "Variable" || n.Op == "VariableV2" {
+				return true
+			}
+		}
+	}
+	return false
+}
