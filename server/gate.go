@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/master"
@@ -21,15 +23,55 @@ type gate struct {
 	closed  bool          // guarded by mu
 	running int           // guarded by mu
 	idle    chan struct{} // closed when the gate is closed and nothing runs
+
+	rest  func()      // called when nothing has come for idleTime
+	moves int         // guarded by mu; how often something has come or gone
+	seen  int         // guarded by mu; how often it had when the clock was last looked at
+	clock *time.Timer // guarded by mu; nil while the task is at rest
 }
 
-func newGate(task cluster.Task) *gate { return &gate{task: task, idle: make(chan struct{})} }
+// idleTime is for how long nothing must have come before a task gives memory back.
+const idleTime = 5 * time.Second
+
+func newGate(task cluster.Task) *gate {
+	return &gate{task: task, idle: make(chan struct{}), rest: giveMemoryBack}
+}
+
+// giveMemoryBack gives what the process has in reserve back to the machine: buffers of tensors that wait to be used again,
+// which outlive two garbage collections, and memory that was collected.
+func giveMemoryBack() {
+	for range 3 {
+		debug.FreeOSMemory()
+	}
+}
+
+// look calls rest if nothing has come since it was last called, and is called again otherwise.
+func (g *gate) look() {
+	g.mu.Lock()
+	busy := g.running > 0 || g.moves != g.seen
+	g.seen = g.moves
+	switch {
+	case g.closed:
+		busy = true
+	case busy:
+		g.clock.Reset(idleTime)
+	default:
+		g.clock = nil
+	}
+	g.mu.Unlock()
+	if !busy {
+		g.rest()
+	}
+}
 
 // close refuses what comes, and waits for what runs as long as ctx lives. It is called once, and returns an error if
 // something still runs.
 func (g *gate) close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true
+	if g.clock != nil {
+		g.clock.Stop()
+	}
 	if g.running == 0 {
 		close(g.idle)
 	}
@@ -49,6 +91,10 @@ func (g *gate) enter() error {
 		return status.Unavailablef("The task %v is shutting down.", g.task)
 	}
 	g.running++
+	g.moves++
+	if g.clock == nil {
+		g.clock = time.AfterFunc(idleTime, g.look)
+	}
 	return nil
 }
 
@@ -56,6 +102,7 @@ func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running--
+	g.moves++
 	if g.closed && g.running == 0 {
 		close(g.idle)
 	}

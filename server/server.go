@@ -25,9 +25,11 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/master"
+	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/rpc"
 	"github.com/weft-ml/weft/internal/task"
+	"github.com/weft-ml/weft/internal/transfer"
 	"github.com/weft-ml/weft/internal/worker"
 	"github.com/weft-ml/weft/kernel"
 	_ "github.com/weft-ml/weft/kernels/all" // every operation that a task can run
@@ -46,6 +48,8 @@ type Server struct {
 	task     *task.Task
 	gate     *gate
 	conns    *rpc.Connections
+	lender   *transfer.Lender   // of tensors to other tasks on this machine
+	borrower *transfer.Borrower // from them
 	rpc      *rpc.Server
 	health   *rpc.Health
 	forget   []func() // the targets of this process that lead here
@@ -85,10 +89,11 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	}
 	s := &Server{
 		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), conns: rpc.NewConnections(),
-		stopped: make(chan struct{}),
+		lender: transfer.NewLender(o.log), borrower: transfer.NewBorrower(o.log), stopped: make(chan struct{}),
 	}
 	s.task, err = task.New(task.Config{
 		Task: def.Self(), Cluster: def.Cluster, CPUDevices: def.CPUDevices, Kernels: kernel.Default, Connect: s.connect,
+		Lender:          s.lender,
 		SessionDefaults: defaults, SessionTTL: o.sessionTTL, Placement: o.placement, Log: o.log,
 	})
 	if err != nil {
@@ -206,6 +211,8 @@ func (s *Server) closeRoles(ctx context.Context) {
 	stop := context.AfterFunc(ctx, s.conns.Close)
 	defer stop()
 	s.task.Close(ctx)
+	s.borrower.Close()
+	s.lender.Close()
 	s.conns.Close()
 }
 
@@ -225,11 +232,40 @@ func (s *Server) connect(spec cluster.Spec, self cluster.Task) (task.Network, er
 	if _, bound, _ := net.SplitHostPort(s.Address()); self != s.def.Self() && port != bound {
 		return nil, status.InvalidArgumentf("Requested port %s differs from expected port %s", port, bound)
 	}
-	return network{rpc.NewPeers(spec, s.conns)}, nil
+	return network{rpc.NewPeers(spec, s.conns), s.borrower}, nil
 }
 
-// network is a cluster that is reached by gRPC.
-type network struct{ *rpc.Peers }
+// network is a cluster that is reached by gRPC, from which large tensors are borrowed where that is possible.
+type network struct {
+	*rpc.Peers
+	borrower *transfer.Borrower
+}
+
+// StartRecv asks a task for a tensor.
+func (n network) StartRecv(
+	ctx context.Context, task string, req *message.RecvTensorRequest, done func(*message.RecvTensorResponse, error),
+) {
+	c, err := n.Named(task)
+	if err != nil {
+		done(nil, err)
+		return
+	}
+	n.borrower.StartRecv(ctx, c.Address(), req, c.StartRecv, done)
+}
+
+// StartRecvAll asks a task for several tensors of a step.
+func (n network) StartRecvAll(
+	ctx context.Context, task string, requests []*message.RecvTensorRequest, done func(i int, resp *message.RecvTensorResponse, err error),
+) {
+	c, err := n.Named(task)
+	if err != nil {
+		for i := range requests {
+			done(i, nil, err)
+		}
+		return
+	}
+	n.borrower.StartRecvAll(ctx, c.Address(), requests, c.StartRecv, done)
+}
 
 // Worker returns a task to be given parts of steps.
 func (n network) Worker(task cluster.Task) (master.Worker, error) { return n.Peers.Worker(task) }

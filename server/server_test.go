@@ -26,6 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	serveChild()
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "TestWait", Doc: "Waits for the test, or for the end of the step.", Out: []string{"y: float"}, Stateful: true,

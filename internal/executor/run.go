@@ -13,7 +13,8 @@ type run struct {
 	step    *kernel.Step
 	opts    RunOptions
 	done    func(error)     // of RunAsync; nil for Run
-	stopped <-chan struct{} // closed when the step is cancelled
+	life    mortal          // of the step; nil if its context does not tell
+	stopped <-chan struct{} // closed when the step is cancelled; nil with life
 	err     *status.Error   // the first
 	over    bool
 
@@ -32,6 +33,9 @@ type run struct {
 	wake     chan struct{} // a token makes it the owner, or ends its wait
 	visitors atomic.Int32  // goroutines that may touch the run, plus one until it is over
 }
+
+// mortal is a context that can be asked cheaply whether it has ended.
+type mortal interface{ Over() bool }
 
 // activation is a node that is ready in an iteration.
 type activation struct {
@@ -52,7 +56,9 @@ func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
 		r.inline = r.newTask()
 	}
 	r.step, r.opts = step, opts
-	r.stopped = step.Context.Done()
+	if r.life, _ = step.Context.(mortal); r.life == nil {
+		r.stopped = step.Context.Done()
+	}
 	r.visitors.Store(2)
 	r.bind(r.inline)
 	it := r.newIteration(&r.root, 0)
@@ -145,6 +151,9 @@ func (r *run) runReady() {
 
 // isStopped reports whether the step is cancelled.
 func (r *run) isStopped() bool {
+	if r.life != nil {
+		return r.life.Over()
+	}
 	select {
 	case <-r.stopped:
 		return true
@@ -233,7 +242,7 @@ func (r *run) leave(n int32) {
 	if r.visitors.Add(-n) != 0 {
 		return
 	}
-	r.step, r.opts, r.done, r.stopped, r.err, r.over = nil, RunOptions{}, nil, nil, nil, false
+	r.step, r.opts, r.done, r.life, r.stopped, r.err, r.over = nil, RunOptions{}, nil, nil, nil, nil, false
 	r.inline.ctx = kernel.Context{}
 	for t := r.tasks; t != nil; t = t.next {
 		t.ctx = kernel.Context{}

@@ -26,6 +26,11 @@ type clientCall struct {
 	unseen   bool // the server has not looked at the call, which may be made again
 
 	done chan struct{} // gets a value when response is there
+
+	// Of a call that nobody waits for.
+	then    func(Response)
+	ctx     context.Context
+	unwatch func() bool // stops watching ctx; nil if that never ends
 }
 
 func newClientCall(c *clientConn, r *Request) *clientCall {
@@ -127,8 +132,12 @@ func (c *clientCall) finish() {
 		}
 	}
 	c.in.abandon()
-	c.signal()
 	c.conn.closeWhenDone()
+	if c.then != nil {
+		c.conclude()
+		return
+	}
+	c.signal()
 }
 
 func (c *clientCall) takeBody() (Body, bool) {
@@ -138,7 +147,14 @@ func (c *clientCall) takeBody() (Body, bool) {
 	return c.in.take()
 }
 
-func (c *clientCall) signal() { c.done <- struct{}{} }
+// signal says that the response is there.
+func (c *clientCall) signal() {
+	if c.then != nil {
+		go c.conclude()
+		return
+	}
+	c.done <- struct{}{}
+}
 
 // take looks at headers, and returns what is wrong with them.
 func (c *clientCall) take(f *fields, end bool) string {

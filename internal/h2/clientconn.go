@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,9 +14,10 @@ import (
 // has its response. When several wait at the same time, or none for a while, a goroutine reads.
 type clientConn struct {
 	conn
-	client *Client
-	next   uint32 // the next stream; guarded by out.mu
-	away   bool   // guarded by out.mu; the server takes no new streams
+	client   *Client
+	next     uint32      // the next stream; guarded by out.mu
+	away     bool        // guarded by out.mu; the server takes no new streams
+	attended atomic.Bool // a goroutine reads whether somebody waits or not
 }
 
 // greet begins to speak HTTP/2, and waits for the server to do so.
@@ -55,7 +57,7 @@ func (c *clientConn) close() {
 // readOn reads for all who wait, until nobody does.
 func (c *clientConn) readOn() {
 	for c.readOne() {
-		if !c.busy() {
+		if !c.attended.Load() && !c.busy() {
 			c.yield()
 			return
 		}
@@ -84,7 +86,7 @@ func (c *clientConn) readOne() bool {
 // yield lets others read. If somebody began to wait who found that it was not their turn, a goroutine reads for them.
 func (c *clientConn) yield() {
 	c.turn.leave()
-	if c.busy() && c.turn.back() {
+	if (c.attended.Load() || c.busy()) && c.turn.back() {
 		go c.readOn()
 	}
 }

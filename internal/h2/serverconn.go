@@ -211,6 +211,7 @@ func (c *serverConn) serve(call *Call, compressed bool) {
 		return
 	}
 	if call.ctx.Err() != nil { // what the caller asks for next may undo what this would do
+		call.body.Discard()
 		late := unanswered(call.ctx, nil)
 		_ = call.Reply(failure(late.Code, late.Text))
 		return

@@ -22,6 +22,17 @@ func (b *background) Go(f func()) {
 	b.wg.Go(f)
 }
 
+// enter says that something goes on that has no goroutine of its own, until leave is called.
+func (b *background) enter() (leave func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over {
+		return func() {}
+	}
+	b.wg.Add(1)
+	return b.wg.Done
+}
+
 // wait waits for everything that was started before.
 func (b *background) wait() {
 	b.mu.Lock()

@@ -77,6 +77,7 @@ func (m *Master) newSession(ctx context.Context, config *pb.ConfigProto, target 
 			s.devices = append(s.devices, d)
 		}
 	}
+	s.incarnations = s.devices.incarnations()
 	s.client, err = found.client(s.task)
 	return s, err
 }

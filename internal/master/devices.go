@@ -64,14 +64,13 @@ func (d devices) notOf(task cluster.Task) devices {
 	return slices.DeleteFunc(slices.Clone(d), func(r remoteDevice) bool { return taskOf(r.name) == task })
 }
 
-// incarnation returns that of the device with a full name, 0 if there is none.
-func (d devices) incarnation(name string) uint64 {
+// incarnations returns those of all devices, by full name.
+func (d devices) incarnations() map[string]uint64 {
+	out := make(map[string]uint64, len(d))
 	for i := range d {
-		if d[i].attrs.Name == name {
-			return d[i].attrs.Incarnation
-		}
+		out[d[i].attrs.Name] = d[i].attrs.Incarnation
 	}
-	return 0
+	return out
 }
 
 // client returns the device of a task that stands for the client: feeds come from there and fetches go there.

@@ -27,8 +27,12 @@ func (s *session) optimizeOptions(g *graph.Graph) optimize.Options {
 			options.Without = append(options.Without, "subexpressions")
 		}
 	}
-	if s.config.GetGraphOptions().GetRewriteOptions().GetConstantFolding() == pb.RewriterConfig_OFF {
+	rewrite := s.config.GetGraphOptions().GetRewriteOptions()
+	if rewrite.GetConstantFolding() == pb.RewriterConfig_OFF {
 		options.Without = append(options.Without, "shapes", "constants")
+	}
+	if rewrite.GetDependencyOptimization() == pb.RewriterConfig_OFF || rewrite.GetDisableMetaOptimizer() {
+		options.Without = append(options.Without, "unused")
 	}
 	return options
 }

@@ -114,11 +114,9 @@ func (o *order) bind() {
 	for _, name := range o.feeds {
 		o.feedKeys = append(o.feedKeys, o.plan.feedKeys[name])
 	}
-	for _, name := range o.fetches {
-		if !slices.Contains(o.outputs, name) {
-			o.outputs = append(o.outputs, name)
-			o.keys = append(o.keys, o.plan.fetchKeys[name])
-		}
+	o.outputs = unique(o.fetches)
+	for _, name := range o.outputs {
+		o.keys = append(o.keys, o.plan.fetchKeys[name])
 	}
 }
 

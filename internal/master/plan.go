@@ -95,7 +95,7 @@ func (s *session) cut(p *plan, state *graphState, req planRequest) (map[string]*
 	return partition.Split(pruned.Graph, partition.Options{
 		Location:    func(n *graph.Node) string { return taskPrefix(n.Assigned) },
 		NewName:     s.newName,
-		Incarnation: s.devices.incarnation,
+		Incarnation: func(name string) uint64 { return s.incarnations[name] },
 		ControlFlow: true,
 		BFloat16:    s.config.GetGraphOptions().GetEnableBfloat16Sendrecv(),
 	})

@@ -21,7 +21,9 @@ type session struct {
 	tasks   []cluster.Task // those that the session may use
 	devices devices
 	client  remoteDevice // where feeds come from and fetches go to
-	own     bool         // the session brought its own cluster
+	// incarnations has those of the devices, by full name.
+	incarnations map[string]uint64
+	own          bool // the session brought its own cluster
 
 	ctx    context.Context // ends when the session is closed; its cause is the reason
 	cancel context.CancelCauseFunc
@@ -82,7 +84,7 @@ func (s *session) close(ctx context.Context, why *status.Error) {
 	if s.closed == nil {
 		s.closed = why
 		for st := range s.running {
-			st.cancel(why)
+			st.life.Cancel(why)
 		}
 		if len(s.running) == 0 {
 			close(s.idle)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/lifetime"
 	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/requestid"
@@ -25,8 +26,7 @@ type step struct {
 	partial bool
 	last    bool // of the calls of a step that is run in pieces
 
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	life   lifetime.Context
 	failed time.Time // when the step was first seen to have failed; guarded by session.mu
 
 	mu       sync.Mutex
@@ -40,8 +40,8 @@ func newStepID() int64 { return int64(rand.Uint64() >> 7) }
 // run runs the step on all its tasks and returns what they answer, in the order of the plan's parts. It returns when all
 // have: what is left of a step that has failed does not disturb the next one.
 func (st *step) run(ctx context.Context) ([]*message.RunGraphResponse, error) {
-	st.ctx, st.cancel = context.WithCancelCause(ctx)
-	defer st.cancel(nil)
+	st.life.Begin(ctx)
+	defer st.life.Finish()
 	if err := st.session.enter(st); err != nil {
 		return nil, err
 	}
@@ -53,11 +53,16 @@ func (st *step) run(ctx context.Context) ([]*message.RunGraphResponse, error) {
 	var wg sync.WaitGroup
 	for i := range st.plan.parts {
 		if i != st.plan.home {
-			wg.Go(func() { resps[i] = st.runPart(i) })
+			wg.Add(1)
+			st.startPart(i, func(resp *message.RunGraphResponse) {
+				resps[i] = resp
+				wg.Done()
+			})
 		}
 	}
 	if home := st.plan.home; home >= 0 {
-		resps[home] = st.runPart(home)
+		resp, err := st.plan.parts[home].worker.RunGraph(&st.life, st.request(home))
+		resps[home] = st.endPart(home, resp, err)
 	}
 	wg.Wait()
 	if err := st.outcome(ctx); err != nil {
@@ -79,17 +84,41 @@ func release(resp *message.RunGraphResponse) {
 	}
 }
 
-// runPart runs the step on one task. The first error that does not follow from another one ends the other parts.
-func (st *step) runPart(i int) *message.RunGraphResponse {
-	p := &st.plan.parts[i]
+// starter is a Worker that can be called without a goroutine that waits. done is called once, must not wait, and owns the
+// response.
+type starter interface {
+	StartGraph(ctx context.Context, req *message.RunGraphRequest, done func(*message.RunGraphResponse, error))
+	StartCleanup(ctx context.Context, req *pb.CleanupGraphRequest, done func(*pb.CleanupGraphResponse, error))
+}
+
+// startPart runs the step on one task, without waiting for it. done is called once.
+func (st *step) startPart(i int, done func(*message.RunGraphResponse)) {
+	req := st.request(i)
+	if w, ok := st.plan.parts[i].worker.(starter); ok {
+		w.StartGraph(&st.life, req, func(resp *message.RunGraphResponse, err error) { done(st.endPart(i, resp, err)) })
+		return
+	}
+	go func() {
+		resp, err := st.plan.parts[i].worker.RunGraph(&st.life, req)
+		done(st.endPart(i, resp, err))
+	}()
+}
+
+// request asks a task for its part.
+func (st *step) request(i int) *message.RunGraphRequest {
 	req := &message.RunGraphRequest{
-		Session: st.session.handle, SessionCreated: true, GraphHandle: p.handle, StepID: st.id, Exec: st.exec,
+		Session: st.session.handle, SessionCreated: true, GraphHandle: st.plan.parts[i].handle, StepID: st.id, Exec: st.exec,
 		IsPartial: st.partial, IsLastPartial: st.last, StoreErrorsInBody: true, RequestID: requestid.New(),
 	}
 	if i == st.plan.home {
 		req.Send, req.RecvKeys = st.sends, st.keys
 	}
-	resp, err := p.worker.RunGraph(st.ctx, req)
+	return req
+}
+
+// endPart takes note of what a task has answered. The first error that does not follow from another one ends the other
+// parts.
+func (st *step) endPart(i int, resp *message.RunGraphResponse, err error) *message.RunGraphResponse {
 	if err == nil && resp.Err != nil {
 		err = resp.Err
 	}
@@ -105,9 +134,10 @@ func (st *step) runPart(i int) *message.RunGraphResponse {
 		return resp
 	}
 	failed := st.errs.HasRoot()
-	st.errs.Add(fromTask(p.task, err))
+	task := st.plan.parts[i].task
+	st.errs.Add(fromTask(task, err))
 	if !failed && st.errs.HasRoot() {
-		st.cancel(status.Cancelledf("The step has failed on %v.", p.task).Derive())
+		st.life.Cancel(status.Cancelledf("The step has failed on %v.", task).Derive())
 	}
 	return resp
 }
@@ -148,14 +178,33 @@ func (s *session) cleanup(p *plan, id int64) {
 			_, _ = p.parts[i].worker.CleanupGraph(s.ctx, &pb.CleanupGraphRequest{StepId: id}) // the own worker only forgets
 			continue
 		}
-		s.master.background.Go(func() { s.cleanupPart(&p.parts[i], id) })
+		s.startCleanup(&p.parts[i], id)
 	}
+}
+
+// startCleanup lets one task forget a step, without waiting for it.
+func (s *session) startCleanup(pt *part, id int64) {
+	w, ok := pt.worker.(starter)
+	if !ok {
+		s.master.background.Go(func() { s.cleanupPart(pt, id) })
+		return
+	}
+	leave := s.master.background.enter()
+	w.StartCleanup(s.master.ctx, &pb.CleanupGraphRequest{StepId: id}, func(_ *pb.CleanupGraphResponse, err error) {
+		s.endCleanup(pt, id, err)
+		leave()
+	})
 }
 
 func (s *session) cleanupPart(pt *part, id int64) {
 	ctx, cancel := context.WithTimeout(s.master.ctx, cleanupTimeout)
 	defer cancel()
-	if _, err := pt.worker.CleanupGraph(ctx, &pb.CleanupGraphRequest{StepId: id}); err != nil {
+	_, err := pt.worker.CleanupGraph(ctx, &pb.CleanupGraphRequest{StepId: id})
+	s.endCleanup(pt, id, err)
+}
+
+func (s *session) endCleanup(pt *part, id int64, err error) {
+	if err != nil {
 		s.master.Log.Debug("a task did not clean a step up", "step", id, "task", pt.task, "error", err)
 	}
 }
@@ -167,21 +216,26 @@ func (st *step) fetched(resps []*message.RunGraphResponse) ([]message.NamedTenso
 	}
 	got := resps[st.plan.home].Recv
 	resps[st.plan.home].Recv = nil
-	for i := range got {
-		if !slices.Contains(st.keys, got[i].Name) {
-			return nil, status.Internalf("Unexpected fetch key: %s", got[i].Name)
-		}
+	isAt := func(t message.NamedTensor, key string) bool { return t.Name == key }
+	if slices.EqualFunc(got, st.keys, isAt) {
+		return got, nil
+	}
+	byKey := make(map[string]message.NamedTensor, len(got))
+	for _, t := range got {
+		byKey[t.Name] = t
 	}
 	out := make([]message.NamedTensor, len(st.keys))
 	for i, key := range st.keys {
-		at := i
-		if at >= len(got) || got[at].Name != key {
-			at = slices.IndexFunc(got, func(t message.NamedTensor) bool { return t.Name == key })
-		}
-		if at < 0 {
+		t, ok := byKey[key]
+		if !ok {
 			return nil, status.Internalf("Worker did not return a value for fetch: %s", key)
 		}
-		out[i] = got[at]
+		out[i] = t
+	}
+	for _, t := range got {
+		if !slices.Contains(st.keys, t.Name) {
+			return nil, status.Internalf("Unexpected fetch key: %s", t.Name)
+		}
 	}
 	return out, nil
 }

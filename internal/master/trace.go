@@ -19,7 +19,7 @@ type trace struct {
 }
 
 func newTrace(s *session, p *plan, options *pb.RunOptions) (*trace, error) {
-	t := &trace{
+	t := trace{
 		session: s, plan: p, timeline: options.GetTraceLevel() == pb.RunOptions_FULL_TRACE,
 		graphs: options.GetOutputPartitionGraphs(), memory: options.GetReportTensorAllocationsUponOom(),
 	}
@@ -34,7 +34,8 @@ func newTrace(s *session, p *plan, options *pb.RunOptions) (*trace, error) {
 	if !t.timeline && !t.costs && !t.graphs && !t.memory {
 		return nil, nil //nolint:nilnil // nothing is to be recorded
 	}
-	return t, nil
+	recorded := t
+	return &recorded, nil
 }
 
 // executorOptions returns what the workers are to record, nil for nothing.

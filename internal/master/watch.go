@@ -49,7 +49,7 @@ func (s *session) logStuck(now time.Time) {
 	defer s.mu.Unlock()
 	for st := range s.running {
 		switch {
-		case st.ctx.Err() == nil:
+		case st.life.Err() == nil:
 		case st.failed.IsZero():
 			st.failed = now
 		case now.Sub(st.failed) >= stuckAfter:

@@ -25,11 +25,11 @@ const maxParked = 1 << 20
 type Done = func(t tensor.Tensor, dead bool, err error)
 
 // Table holds the tensors of one step that nobody has asked for yet and the consumers whose tensors have not come. It
-// implements kernel.Rendezvous and is safe for concurrent use.
+// implements kernel.Rendezvous and is safe for concurrent use. The zero Table is empty.
 type Table struct {
 	mu     sync.Mutex
 	err    error           // guarded by mu; why the step ended
-	queues map[place]*item // guarded by mu; the oldest item of each key
+	queues map[place]*item // guarded by mu; the oldest item of each key; made when there is one
 	parked int             // guarded by mu; items in queues
 }
 
@@ -62,7 +62,7 @@ func (i *item) recycle() {
 }
 
 // New returns an empty table.
-func New() *Table { return &Table{queues: map[place]*item{}} }
+func New() *Table { return &Table{} }
 
 // parsePlace splits the text of a key. Text that no node can have made is a key like any other.
 func parsePlace(text string) place {
@@ -171,6 +171,9 @@ func (r *Table) match(p place, it *item) (*item, error) {
 	}
 	r.parked++
 	if first == nil {
+		if r.queues == nil {
+			r.queues = map[place]*item{}
+		}
 		it.last = it
 		r.queues[p] = it
 	} else {

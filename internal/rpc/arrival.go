@@ -45,6 +45,7 @@ type arrival struct {
 	left   int             // bytes that have no room yet
 	have   int             // bytes that have come
 	owed   int             // bytes that the last of placed misses
+	leased int64           // bytes of the window of arrivals
 
 	looking bool
 	at      int   // how far it has looked
@@ -102,6 +103,25 @@ func (a *arrival) Discard() {
 	promised.Add(int64(-a.owed))
 	a.owed = 0
 	a.release()
+	a.leave()
+}
+
+// enter waits until the window of all arrivals has room for a tensor. A message that has some of it waits no more.
+func (a *arrival) enter(size int) {
+	if a.leased == 0 {
+		arrivals.enter(int64(size))
+	} else {
+		arrivals.add(int64(size))
+	}
+	a.leased += int64(size)
+}
+
+// leave says that the message no longer holds what has arrived.
+func (a *arrival) leave() {
+	if a.leased > 0 {
+		arrivals.leave(a.leased)
+		a.leased = 0
+	}
 }
 
 // release gives up the tensors that no message has taken.
@@ -164,11 +184,11 @@ func field(b []byte) (key uint64, value, head int) {
 		return key, 4, n
 	case varint, lengthDelimited:
 		v, m := binary.Uvarint(b[n:])
-		if m <= 0 || v > maxPromised {
-			return 0, 0, 0
-		}
 		if key&7 == varint {
 			v = 0
+		}
+		if m <= 0 || v > maxPromised {
+			return 0, 0, 0
 		}
 		return key, int(v), n + m
 	}
@@ -177,6 +197,7 @@ func field(b []byte) (key uint64, value, head int) {
 
 // place makes the memory of a tensor the room for its elements, of which the first have come at the end of the last piece.
 func (a *arrival) place(come, size int) bool {
+	a.enter(size)
 	owed := size - come
 	if promised.Add(int64(owed)) > maxPromised {
 		promised.Add(int64(-owed))

@@ -38,10 +38,10 @@ func TestArrival(t *testing.T) {
 		msg    any
 		placed int
 	}{
-		{MethodRecvTensor, responseTensors, &message.RecvTensorResponse{Tensor: vector(big), SendStartMicros: 5}, 1},
+		{MethodRecvTensor, responseTensors, &message.RecvTensorResponse{Tensor: vector(big), SendStartMicros: 1 << 51}, 1},
 		{MethodRecvTensor, responseTensors, &message.RecvTensorResponse{Tensor: vector(10 * big)}, 1},
 		{MethodRecvTensor, responseTensors, &message.RecvTensorResponse{Tensor: vector(small)}, 0},
-		{MethodRunStep, requestTensors, &message.RunStepRequest{Session: "s", RequestID: 7, Feeds: []message.NamedTensor{
+		{MethodRunStep, requestTensors, &message.RunStepRequest{Session: "s", RequestID: -7, Feeds: []message.NamedTensor{
 			{Name: "a", Tensor: vector(small)}, {Name: "b", Tensor: vector(big)}, {Name: "c", Tensor: vector(big + 1)},
 			{Name: "d", Tensor: vector(small)}, {Name: "e", Tensor: vector(3 * big)}, {Name: "f", Tensor: tensor.Vector("x", "y")},
 		}}, 3},

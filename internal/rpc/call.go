@@ -47,21 +47,49 @@ func invoke[Resp any](ctx context.Context, c *caller, method string, req any) (*
 	if err != nil {
 		return nil, status.From(err)
 	}
-	p := patienceOf[method]
-	callCtx := ctx
-	if p.within > 0 {
-		var cancel context.CancelFunc
-		callCtx, cancel = context.WithTimeout(ctx, p.within)
-		defer cancel()
-	}
-	out := c.conn.client.Call(callCtx, &h2.Request{Path: method, Data: data.data, Wait: p.wait, Room: rooms(responseTensors[method])})
+	ctx, cancel := bounded(ctx, method)
+	defer cancel()
+	out := c.conn.client.Call(ctx, request(method, &data))
 	data.Free()
+	return response[Resp](ctx, c, method, &out)
+}
+
+// start is invoke without waiting. It borrows the request until done is called, once, perhaps by who reads the connection:
+// done must not wait for anything.
+func start[Resp any](ctx context.Context, c *caller, method string, req any, done func(*Resp, error)) {
+	data, err := encode(req)
+	if err != nil {
+		done(nil, status.From(err))
+		return
+	}
+	ctx, cancel := bounded(ctx, method)
+	c.conn.client.Start(ctx, request(method, &data), func(out h2.Response) {
+		defer cancel()
+		data.Free()
+		done(response[Resp](ctx, c, method, &out))
+	})
+}
+
+// bounded returns the context of a call to a method.
+func bounded(ctx context.Context, method string) (context.Context, context.CancelFunc) {
+	if within := patienceOf[method].within; within > 0 {
+		return context.WithTimeout(ctx, within)
+	}
+	return ctx, func() {}
+}
+
+func request(method string, data *encoded) *h2.Request {
+	return &h2.Request{Path: method, Data: data.data, Wait: patienceOf[method].wait, Room: rooms(responseTensors[method])}
+}
+
+// response reads what a call has brought.
+func response[Resp any](ctx context.Context, c *caller, method string, out *h2.Response) (*Resp, error) {
 	if out.Code != uint32(status.OK) {
-		return nil, c.explain(callCtx, method, responseStatus(&out), out.Answered)
+		return nil, c.explain(ctx, method, responseStatus(out), out.Answered)
 	}
 	resp := new(Resp)
 	if err := receive(out.Body, resp); err != nil {
-		return nil, c.explain(callCtx, method, responseError(err), true)
+		return nil, c.explain(ctx, method, responseError(err), true)
 	}
 	if failure := bodyError(resp); failure != nil {
 		failure.Payloads = decodePayloads(out.Trailer, bodyPayloadTrailer)

@@ -59,6 +59,12 @@ func decode(data [][]byte, msg any) error { return decodePlaced(data, nil, msg) 
 // receive reads a message that has arrived.
 func receive(body h2.Body, msg any) error {
 	a := body.(*arrival) //nolint:forcetypeassert // see rooms
+	defer a.leave()
+	return a.decode(msg)
+}
+
+// decode reads a message that has arrived and goes on holding its part of the window.
+func (a *arrival) decode(msg any) error {
 	defer a.release()
 	return decodePlaced(a.data, a.placed, msg)
 }

@@ -34,13 +34,26 @@ func TestDialChecksAddresses(t *testing.T) {
 	}
 }
 
+// recvFrom asks a task for a tensor and waits for it.
+func recvFrom(t *testing.T, peers *Peers, task string, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
+	var resp *message.RecvTensorResponse
+	var err error
+	came := make(chan struct{})
+	peers.StartRecv(t.Context(), task, req, func(r *message.RecvTensorResponse, e error) {
+		resp, err = r, e
+		close(came)
+	})
+	<-came
+	return resp, err
+}
+
 func TestPeers(t *testing.T) {
 	conn := serve(t, echo{})
 	spec := cluster.Spec{"ps": {2: conn.address}}
 	conns := NewConnections()
 	peers := NewPeers(spec, conns)
 	for range 2 {
-		resp, err := peers.RecvTensor(t.Context(), "/job:ps/replica:0/task:2", &message.RecvTensorRequest{Key: markerName})
+		resp, err := recvFrom(t, peers, "/job:ps/replica:0/task:2", &message.RecvTensorRequest{Key: markerName})
 		if err != nil || !isMarked(resp) {
 			t.Errorf("got %v, %v", resp, err)
 		}
@@ -51,12 +64,12 @@ func TestPeers(t *testing.T) {
 		t.Error("a task has two clients")
 	}
 	for _, name := range []string{"/job:ps/replica:0/task:0", "/job:nope/replica:0/task:2", "garbage", ""} {
-		if _, err := peers.RecvTensor(t.Context(), name, &message.RecvTensorRequest{}); status.CodeOf(err) != status.InvalidArgument {
+		if _, err := recvFrom(t, peers, name, &message.RecvTensorRequest{}); status.CodeOf(err) != status.InvalidArgument {
 			t.Errorf("%q: got error %v", name, err)
 		}
 	}
 	conns.Close()
-	if _, err := peers.RecvTensor(t.Context(), "/job:ps/replica:0/task:2", &message.RecvTensorRequest{}); err == nil {
+	if _, err := recvFrom(t, peers, "/job:ps/replica:0/task:2", &message.RecvTensorRequest{}); err == nil {
 		t.Error("no error after the connections were closed")
 	}
 	if _, err := NewPeers(spec, conns).Worker(cluster.Task{Job: "ps", Index: 2}); status.CodeOf(err) != status.Unavailable {

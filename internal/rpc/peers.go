@@ -98,11 +98,14 @@ func (p *Peers) Named(task string) (*WorkerClient, error) {
 	return p.Worker(t)
 }
 
-// RecvTensor asks a task for a tensor.
-func (p *Peers) RecvTensor(ctx context.Context, task string, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
+// StartRecv asks a task for a tensor. done is called once, perhaps by who reads a connection, and must not wait.
+func (p *Peers) StartRecv(
+	ctx context.Context, task string, req *message.RecvTensorRequest, done func(*message.RecvTensorResponse, error),
+) {
 	c, err := p.Named(task)
 	if err != nil {
-		return nil, err
+		done(nil, err)
+		return
 	}
-	return c.RecvTensor(ctx, req)
+	c.StartRecv(ctx, req, done)
 }

@@ -43,7 +43,9 @@ func undoable[Req, Resp any](
 			}
 		}()
 		req := new(Req)
-		if err := receive(c.Request(), req); err != nil {
+		body := c.Request().(*arrival) //nolint:forcetypeassert // see rooms
+		defer body.leave()
+		if err := body.decode(req); err != nil {
 			_ = c.Reply(failed(requestError(err)))
 			return
 		}

@@ -15,6 +15,9 @@ func NewWorkerClient(conn *Conn, task string) *WorkerClient {
 	return &WorkerClient{caller{conn: conn, remote: task, task: true}}
 }
 
+// Address returns the address of the task, "host:port".
+func (c *WorkerClient) Address() string { return c.conn.address }
+
 // GetStatus lists the task's devices.
 func (c *WorkerClient) GetStatus(ctx context.Context, req *pb.GetStatusRequest) (*pb.GetStatusResponse, error) {
 	return invoke[pb.GetStatusResponse](ctx, &c.caller, MethodGetStatus, req)
@@ -45,6 +48,16 @@ func (c *WorkerClient) RunGraph(ctx context.Context, req *message.RunGraphReques
 	return invoke[message.RunGraphResponse](ctx, &c.caller, MethodRunGraph, req)
 }
 
+// StartGraph is RunGraph without waiting: done is called once, perhaps by who reads the connection, and must not wait.
+func (c *WorkerClient) StartGraph(ctx context.Context, req *message.RunGraphRequest, done func(*message.RunGraphResponse, error)) {
+	start(ctx, &c.caller, MethodRunGraph, req, done)
+}
+
+// StartCleanup is CleanupGraph without waiting, as StartGraph.
+func (c *WorkerClient) StartCleanup(ctx context.Context, req *pb.CleanupGraphRequest, done func(*pb.CleanupGraphResponse, error)) {
+	start(ctx, &c.caller, MethodCleanupGraph, req, done)
+}
+
 // CleanupGraph drops what is left of a step.
 func (c *WorkerClient) CleanupGraph(ctx context.Context, req *pb.CleanupGraphRequest) (*pb.CleanupGraphResponse, error) {
 	return invoke[pb.CleanupGraphResponse](ctx, &c.caller, MethodCleanupGraph, req)
@@ -58,6 +71,11 @@ func (c *WorkerClient) CleanupAll(ctx context.Context, req *pb.CleanupAllRequest
 // RecvTensor waits for a tensor that the task produces, and returns it.
 func (c *WorkerClient) RecvTensor(ctx context.Context, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
 	return invoke[message.RecvTensorResponse](ctx, &c.caller, MethodRecvTensor, req)
+}
+
+// StartRecv is RecvTensor without waiting, as StartGraph.
+func (c *WorkerClient) StartRecv(ctx context.Context, req *message.RecvTensorRequest, done func(*message.RecvTensorResponse, error)) {
+	start(ctx, &c.caller, MethodRecvTensor, req, done)
 }
 
 // MarkRecvFinished says that a tensor or buffer has arrived.

@@ -55,8 +55,23 @@ func (v *view) resolve(task cluster.Task) (cluster.Task, error) {
 	return task, status.NotFoundf("worker %v", task)
 }
 
-// RecvTensor implements worker.Peers.
-func (v *view) RecvTensor(ctx context.Context, task string, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
+// StartRecv implements worker.Peers.
+func (v *view) StartRecv(
+	ctx context.Context, task string, req *message.RecvTensorRequest, done func(*message.RecvTensorResponse, error),
+) {
+	go func() { done(v.recvTensor(ctx, task, req)) }()
+}
+
+// StartRecvAll implements worker.Peers.
+func (v *view) StartRecvAll(
+	ctx context.Context, task string, requests []*message.RecvTensorRequest, done func(i int, resp *message.RecvTensorResponse, err error),
+) {
+	for i, req := range requests {
+		v.StartRecv(ctx, task, req, func(resp *message.RecvTensorResponse, err error) { done(i, resp, err) })
+	}
+}
+
+func (v *view) recvTensor(ctx context.Context, task string, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
 	name, err := cluster.ParseTask(task)
 	if err != nil {
 		return nil, err

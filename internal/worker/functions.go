@@ -101,11 +101,11 @@ func (f *functions) Begin(step *kernel.Step) (function.Step, error) {
 		return nil, status.ResourceExhaustedf("More than %d calls of functions on other tasks are under way", maxCalls)
 	}
 	r := &run{worker: f.worker, session: f.graph.session, graph: f.graph}
-	r.ctx, r.cancel = context.WithCancelCause(step.Context)
+	r.life.Begin(step.Context)
 	var err error
 	if r.step, err = f.worker.steps.begin(rand.Int64N(1<<57-1)+1, r); err != nil {
 		f.worker.steps.calls.Add(-1)
-		r.cancel(nil)
+		r.life.Finish()
 		return nil, err
 	}
 	return &callStep{r, f}, nil
@@ -179,7 +179,7 @@ func (c *callStep) End(tasks []string) {
 		})
 	}
 	w.steps.finish(c.step, c.run)
-	c.cancel(nil)
+	c.life.Finish()
 	w.steps.cleanup(id)
 	w.steps.calls.Add(-1)
 }

@@ -56,7 +56,7 @@ func (s *steps) beginPartial(id int64, r *run) (p *partial, first bool, err erro
 		return st.partial, false, nil
 	}
 	s.mu.Unlock()
-	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	r.life.Begin(context.Background())
 	st, err := s.begin(id, r)
 	if err != nil {
 		return nil, false, err
@@ -77,7 +77,7 @@ func (s *steps) beginPartial(id int64, r *run) (p *partial, first bool, err erro
 // start runs the executors. The run is part of its step until they have ended.
 func (p *partial) start() {
 	p.err = p.execute(nil, nil)
-	p.cancel(nil)
+	p.life.Finish()
 	p.graph.release()
 	p.worker.steps.finish(p.step, p.run)
 	close(p.over)

@@ -16,6 +16,23 @@ import (
 // RecvTensor returns a tensor that a step sends to another task, when it is there: the step may not have started yet. Each
 // value is handed out once. A receiver that gives up ends the step.
 func (w *Worker) RecvTensor(ctx context.Context, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
+	if w.Lender == nil {
+		return w.recv(ctx, req)
+	}
+	if resp, err := w.Lender.Redeem(req); resp != nil || err != nil {
+		return resp, err
+	}
+	if keys := w.Lender.Keys(req); keys != nil && w.cache == nil {
+		return w.recvSome(ctx, req, keys)
+	}
+	resp, err := w.recv(ctx, req)
+	if err == nil && w.Lender.Lend(req, resp) && !w.steps.has(req.StepID) {
+		w.Lender.EndStep(req.StepID) // which may have ended before the tensor was lent
+	}
+	return resp, err
+}
+
+func (w *Worker) recv(ctx context.Context, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
 	if w.cache != nil && req.RequestID != 0 {
 		return w.recvCached(ctx, req)
 	}
@@ -90,13 +107,16 @@ func (w *Worker) isOurs(deviceName string) bool {
 	return false
 }
 
+// cleanedUp is the answer to all requests to clean up. Nobody changes it.
+var cleanedUp = &pb.CleanupGraphResponse{}
+
 // CleanupGraph ends a step. One that is not there is no error.
 func (w *Worker) CleanupGraph(_ context.Context, req *pb.CleanupGraphRequest) (*pb.CleanupGraphResponse, error) {
 	if w.cache != nil {
 		w.cache.dropStep(req.GetStepId())
 	}
 	w.steps.cleanup(req.GetStepId())
-	return &pb.CleanupGraphResponse{}, nil
+	return cleanedUp, nil
 }
 
 // Send implements kernel.Rendezvous: tensors wait here for their consumers, on this task or others.
@@ -115,12 +135,14 @@ func (r *run) Recv(key *kernel.Key, at kernel.FrameIter, done func(t tensor.Tens
 		done(tensor.Tensor{}, false, status.InvalidArgumentf("Invalid rendezvous key (dst): %s @ %v", key.At(at), r.session.task))
 	case r.session.isLocal(key.SendDevice):
 		r.step.table.Recv(key, at, done)
+	case r.asked != nil && at == (kernel.FrameIter{}) && r.graph.rootKeys[key.At(at)]:
+		r.asked.Recv(key, at, done)
 	default:
-		go r.fetch(key, at, done)
+		r.fetch(key, at, done)
 	}
 }
 
-// fetch receives a tensor from another task. It ends with the run, whose executors wait for done.
+// fetch asks another task for a tensor. It ends with the run, whose executors wait for done.
 func (r *run) fetch(key *kernel.Key, at kernel.FrameIter, done func(t tensor.Tensor, dead bool, err error)) {
 	task, err := taskOf(key.SendDevice)
 	if err == nil && r.session.peers == nil {
@@ -132,23 +154,9 @@ func (r *run) fetch(key *kernel.Key, at kernel.FrameIter, done func(t tensor.Ten
 	}
 	start := time.Now()
 	req := &message.RecvTensorRequest{StepID: r.step.id, Key: key.At(at), RequestID: requestid.New()}
-	resp, err := r.session.peers.RecvTensor(r.ctx, task, req)
-	if err != nil {
-		if r.ctx.Err() != nil {
-			err = status.FromContext(r.ctx, "receiving "+key.Name+" from "+task).Derive()
-		}
-		done(tensor.Tensor{}, false, err)
-		return
-	}
-	if resp.RequireAck {
-		if peer, err := r.session.peers.Peer(task); err == nil {
-			r.worker.acknowledge(peer, req.RequestID)
-		}
-	}
-	if r.worker.transfers.active() {
-		r.logTransfer(key, resp, start)
-	}
-	done(resp.Tensor, resp.Dead, nil)
+	r.session.peers.StartRecv(&r.life, task, req, func(resp *message.RecvTensorResponse, err error) {
+		done(r.received(key, task, req, resp, err, start))
+	})
 }
 
 // logTransfer records a transfer as lasting from when the producer sent it, as far as the clocks of both agree.

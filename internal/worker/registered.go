@@ -23,6 +23,9 @@ type registered struct {
 	keys    map[string]bool // rendezvous keys through which the master feeds and fetches
 	users   atomic.Int64    // runs, and one for being registered
 
+	roots    map[string][]*kernel.Key // what is received from other tasks in every run, several of each; by task
+	rootKeys map[string]bool          // their texts
+
 	collective bool   // it has collective operations
 	leader     string // task that leads their groups; "" for this one
 
@@ -98,7 +101,10 @@ func (w *Worker) importGraph(s *session, def *graph.Def) (*graph.Graph, error) {
 
 // compile splits a graph by device and makes the executor of each part.
 func (w *Worker) compile(s *session, g *graph.Graph, cacheName string) (*registered, error) {
-	reg := &registered{session: s, keys: map[string]bool{}, kernels: s.cache(cacheName), cacheName: cacheName}
+	roots := s.roots(g)
+	reg := &registered{
+		session: s, keys: map[string]bool{}, roots: roots, rootKeys: rootKeys(roots), kernels: s.cache(cacheName), cacheName: cacheName,
+	}
 	reg.users.Store(1)
 	for n := range g.Nodes() {
 		if key := clientKey(n); key != "" {
@@ -153,6 +159,7 @@ func (s *session) split(g *graph.Graph) (map[string]*graph.Graph, error) {
 func (w *Worker) newExecutor(reg *registered, d *kernel.Device, part *graph.Graph) (*executor.Executor, error) {
 	runtime := function.NewRuntime(part.Library, function.Config{
 		Device: d, Devices: reg.session.devices, Cluster: reg.cluster(w), Kernels: w.Kernels, Log: w.Log,
+		GraphVersion: part.Versions.Producer,
 	})
 	reg.runtimes = append(reg.runtimes, runtime)
 	return executor.New(part, executor.Config{

@@ -4,9 +4,11 @@ import (
 	"context"
 	"sync"
 
+	"github.com/weft-ml/weft/internal/lifetime"
 	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/internal/rendezvous"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -18,10 +20,10 @@ type run struct {
 	session *session
 	graph   *registered
 	step    *step
-	local   kernel.Resources // of the run alone: stacks, tensor arrays
+	local   kernel.Resources  // of the run alone: stacks, tensor arrays
+	asked   *rendezvous.Table // where tensors come that were asked for together; nil if none were
 
-	ctx    context.Context // of the executors; its cause is the error that ended the run
-	cancel context.CancelCauseFunc
+	life lifetime.Context // of the executors; its cause is the error that ended the run
 }
 
 // RunGraph runs a registered graph as part of a step: it stores the tensors that the master sends, runs the graph on all
@@ -63,8 +65,8 @@ func (w *Worker) runGraph(ctx context.Context, req *message.RunGraphRequest, res
 		return w.runPartial(ctx, r, req, resp)
 	}
 	defer graph.release()
-	r.ctx, r.cancel = context.WithCancelCause(ctx)
-	defer r.cancel(nil)
+	r.life.Begin(ctx)
+	defer r.life.Finish()
 	if r.step, err = w.steps.begin(req.StepID, r); err != nil {
 		return err
 	}
@@ -75,6 +77,10 @@ func (w *Worker) runGraph(ctx context.Context, req *message.RunGraphRequest, res
 	}
 	if err := r.store(req.Send); err != nil {
 		return err
+	}
+	r.askTogether()
+	if r.asked != nil {
+		defer r.asked.Close()
 	}
 	if err := r.execute(newStats(req.Exec, graph), resp); err != nil {
 		if ctx.Err() != nil && status.CodeOf(err) == status.Cancelled {
@@ -135,9 +141,9 @@ func (r *run) fed(t *tensor.Tensor) (tensor.Tensor, error) {
 
 // execute runs all parts of the graph and waits for them. The first error ends them all.
 func (r *run) execute(stats *stats, resp *message.RunGraphResponse) error {
-	stop := context.AfterFunc(r.ctx, r.abort)
+	r.life.Notify(r)
 	step := &kernel.Step{
-		ID: r.step.id, Context: r.ctx, Cancel: r.fail, Rendezvous: r, Resources: &r.local, Session: r.session.handle,
+		ID: r.step.id, Context: &r.life, Cancel: r.fail, Rendezvous: r, Resources: &r.local, Session: r.session.handle,
 		Collectives: r.collectives(),
 	}
 	defer r.local.ClearAll()
@@ -150,8 +156,8 @@ func (r *run) execute(stats *stats, resp *message.RunGraphResponse) error {
 	if err != nil {
 		r.fail(err)
 	}
-	if !stop() && err == nil {
-		err = status.FromContext(r.ctx, "running the step")
+	if !r.life.Silence() && err == nil {
+		err = status.FromContext(&r.life, "running the step")
 	}
 	stats.report(resp)
 	return err
@@ -176,14 +182,17 @@ func (r *run) executeAll(step *kernel.Step, stats *stats) error {
 
 // fail ends the run because of an error of its own.
 func (r *run) fail(err error) {
-	r.cancel(err)
+	r.life.Cancel(err)
 	r.abort()
 }
+
+// Ended implements lifetime.Ender.
+func (r *run) Ended() { r.abort() }
 
 // abort ends the exchange of the step because the run has been cancelled: the executors' consumers and peers get the
 // reason. An error that says no more than that the run was ended is marked as following from another one.
 func (r *run) abort() {
-	why := status.FromContext(r.ctx, "running the step")
+	why := status.FromContext(&r.life, "running the step")
 	if why.Code == status.Cancelled || why.Code == status.Aborted {
 		why = why.Derive()
 	}

@@ -28,6 +28,7 @@ var errCleanedUp = status.Abortedf("The step was cleaned up.").Derive()
 type steps struct {
 	running sync.WaitGroup // runs of registered graphs
 	calls   atomic.Int64   // of functions with parts on other tasks, under way
+	lender  Lender         // of tensors of steps; may be nil
 
 	mu    sync.Mutex
 	err   error           // guarded by mu; why there will be no more steps
@@ -38,7 +39,7 @@ type steps struct {
 // step is one step on this task.
 type step struct {
 	id      int64
-	table   *rendezvous.Table
+	table   rendezvous.Table
 	buffers collective.Buffers
 
 	// Guarded by steps.mu:
@@ -55,7 +56,14 @@ func (st *step) abort(why error) {
 	st.buffers.Abort(why)
 }
 
-func newSteps() *steps { return &steps{byID: map[int64]*step{}} }
+func newSteps(lender Lender) *steps { return &steps{lender: lender, byID: map[int64]*step{}} }
+
+// has reports whether a step is there.
+func (s *steps) has(id int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byID[id] != nil
+}
 
 // arrive returns the step that a peer wants to receive from. The caller must call depart.
 func (s *steps) arrive(id int64) (*step, error) {
@@ -80,7 +88,7 @@ func (s *steps) arrive(id int64) (*step, error) {
 }
 
 func (s *steps) addLocked(id int64) *step {
-	st := &step{id: id, table: rendezvous.New()}
+	st := &step{id: id}
 	s.byID[id] = st
 	return st
 }
@@ -214,11 +222,14 @@ func (s *steps) remove(st *step, why *status.Error) {
 	st.stopTimerLocked()
 	runs := slices.Clone(st.runs)
 	s.mu.Unlock()
+	if s.lender != nil {
+		s.lender.EndStep(st.id)
+	}
 	if !status.IsDerived(why) {
 		why = why.Derive()
 	}
 	for _, r := range runs {
-		r.cancel(why)
+		r.life.Cancel(why)
 	}
 	st.abort(why)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/internal/rendezvous"
 	"github.com/weft-ml/weft/internal/requestid"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -30,9 +31,14 @@ import (
 
 // Peers reaches the other tasks of a cluster.
 type Peers interface {
-	// RecvTensor asks the named task, such as "/job:ps/replica:0/task:0", for a tensor. An error says that the task is not
-	// part of the cluster, cannot be reached, or what it answered.
-	RecvTensor(ctx context.Context, task string, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error)
+	// StartRecv asks the named task, such as "/job:ps/replica:0/task:0", for a tensor. done is called once, perhaps by who
+	// reads a connection, and does not wait for anything. An error says that the task is not part of the cluster, cannot be
+	// reached, or what it answered.
+	StartRecv(ctx context.Context, task string, req *message.RecvTensorRequest, done func(*message.RecvTensorResponse, error))
+	// StartRecvAll is StartRecv for several tensors of one step. It calls done once for each.
+	StartRecvAll(
+		ctx context.Context, task string, requests []*message.RecvTensorRequest, done func(i int, resp *message.RecvTensorResponse, err error),
+	)
 	// Peer returns the named task. It does not wait for a connection.
 	Peer(task string) (Peer, error)
 }
@@ -44,6 +50,20 @@ type Peer interface {
 	CompleteGroup(ctx context.Context, req *pb.CompleteGroupRequest) (*pb.CompleteGroupResponse, error)
 	CompleteInstance(ctx context.Context, req *pb.CompleteInstanceRequest) (*pb.CompleteInstanceResponse, error)
 	graphRunner
+}
+
+// Lender lends tensors to peers that find the elements by themselves.
+type Lender interface {
+	// Lend takes the tensor out of a response if the peer can find it, and reports whether it did.
+	Lend(req *message.RecvTensorRequest, resp *message.RecvTensorResponse) bool
+	// Redeem answers a request for a tensor that was lent before. It returns nothing if the request is another one.
+	Redeem(req *message.RecvTensorRequest) (*message.RecvTensorResponse, error)
+	// EndStep releases what is lent of a step.
+	EndStep(step int64)
+	// Keys returns the keys of a request for several tensors, nil for any other.
+	Keys(req *message.RecvTensorRequest) []string
+	// Pack makes a response of the values that are there, and returns those that it has no place for.
+	Pack(values []rendezvous.Value, resp *message.RecvTensorResponse) (left []rendezvous.Value)
 }
 
 // Config is what a worker is made of.
@@ -59,6 +79,8 @@ type Config struct {
 	Sequences *collective.Sequences
 	// Leader is the task that leads the collective groups of sessions that do not say which one does; "" for this one.
 	Leader string
+	// Lender lends tensors to peers that can do without their bytes; nil where none is.
+	Lender Lender
 	// CacheResponses keeps tensors that peers have asked for until they say that these have arrived.
 	CacheResponses bool
 	Log            *slog.Logger
@@ -89,7 +111,7 @@ type Worker struct {
 // New returns a worker. Close must be called when it is no longer used.
 func New(cfg Config) *Worker {
 	w := &Worker{
-		Config: cfg, Collectives: collective.NewManager(), recent: requestid.NewRecent(recentRequests, 8), steps: newSteps(),
+		Config: cfg, Collectives: collective.NewManager(), recent: requestid.NewRecent(recentRequests, 8), steps: newSteps(cfg.Lender),
 		sessions: map[string]*session{},
 	}
 	if w.Sequences == nil {
