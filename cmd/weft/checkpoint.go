@@ -100,7 +100,7 @@ func newCheckpointShow() *cobra.Command {
 			return err
 		}
 		shown := describe(info)
-		if *output == "json" {
+		if *output == formJSON {
 			shown.Values = jsonValue(t.Go())
 		}
 		return show(cmd, *output, shown, func(w io.Writer) {
@@ -144,6 +144,7 @@ func newCheckpointConvert() *cobra.Command {
 		Use: "convert PREFIX|FOLDER NEW-PREFIX", Short: "Write a checkpoint anew, in the format V2 or V1",
 		Args: exactly("PREFIX", "NEW-PREFIX"),
 	}
+	output := outputFlag(cmd)
 	to := cmd.Flags().String("to", "v2", "format: v2 or v1")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *to != "v1" && *to != "v2" {
@@ -154,10 +155,21 @@ func newCheckpointConvert() *cobra.Command {
 			return err
 		}
 		defer r.Close()
+		write := writeV2
 		if *to == "v1" {
-			return writeV1(r, args[1])
+			write = writeV1
 		}
-		return writeV2(r, args[1])
+		if err := write(r, args[1]); err != nil {
+			return err
+		}
+		written := struct {
+			Prefix  string `json:"prefix"`
+			Format  string `json:"format"`
+			Tensors int    `json:"tensors"`
+		}{args[1], *to, len(r.Tensors())}
+		return show(cmd, *output, written, func(w io.Writer) {
+			fmt.Fprintf(w, "%s: %d tensors, format %s\n", written.Prefix, written.Tensors, written.Format)
+		})
 	}
 	return cmd
 }

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/weft-ml/weft/internal/mnist"
 	"github.com/weft-ml/weft/server"
@@ -28,9 +31,30 @@ type demoFlags struct {
 	hidden      int
 	rate        float64
 	serversOnly bool
+	others      string // flags that were given, apart from --dir and --steps, as one writes them again
 }
 
 const demoWorkers = 2
+
+// again returns the command that goes on with a demo, until so many steps are made.
+func (f *demoFlags) again(steps int) string {
+	return fmt.Sprintf("weft demo --dir=%s --steps=%d%s", f.dir, steps, f.others)
+}
+
+// given returns the flags of a command that were given, but for some.
+func given(cmd *cobra.Command, but ...string) string {
+	var text strings.Builder
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		switch {
+		case slices.Contains(but, flag.Name):
+		case flag.Value.Type() == "bool" && flag.Value.String() == "true":
+			text.WriteString(" --" + flag.Name)
+		default:
+			text.WriteString(" --" + flag.Name + "=" + flag.Value.String())
+		}
+	})
+	return text.String()
+}
 
 func newDemo() *cobra.Command {
 	var f demoFlags
@@ -45,6 +69,7 @@ func newDemo() *cobra.Command {
 			if f.steps < 1 || f.batch < 1 || f.hidden < 1 {
 				return usageError{fmt.Errorf("--steps, --batch and --hidden must be at least 1")}
 			}
+			f.others = given(cmd, "dir", "steps")
 			return f.run(cmd.Context(), newScreen(cmd.OutOrStdout(), demoWorkers))
 		},
 	}

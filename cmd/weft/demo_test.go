@@ -79,3 +79,15 @@ func TestDemo(t *testing.T) {
 		})
 	}
 }
+
+// TestDemoGoesOn has the flags with which an interrupted demo must be started again.
+func TestDemoGoesOn(t *testing.T) {
+	cmd := newDemo()
+	if err := cmd.ParseFlags([]string{"--steps=5", "--sync", "--hidden", "20", "--dir=x", "--rate=0.25"}); err != nil {
+		t.Fatal(err)
+	}
+	f := demoFlags{dir: "/x", others: given(cmd, "dir", "steps")}
+	if got, want := f.again(5), "weft demo --dir=/x --steps=5 --hidden=20 --rate=0.25 --sync"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -62,7 +62,7 @@ func printOps(out io.Writer, infos []opInfo, whole bool) {
 }
 
 // showMissing lists the operations that a graph needs and servers do not have.
-func showMissing(cmd *cobra.Command, path string, tags []string, output string) error {
+func showMissing(cmd *cobra.Command, path string, tags []string, output form) error {
 	def, err := readGraph(path, tags)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -14,24 +15,45 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
+// form is the form of an answer, the value of -o.
+type form string
+
+const (
+	formText form = "text"
+	formJSON form = "json"
+)
+
+// String implements pflag.Value.
+func (f *form) String() string { return string(*f) }
+
+// Type implements pflag.Value.
+func (f *form) Type() string { return "form" }
+
+// Set implements pflag.Value.
+func (f *form) Set(text string) error {
+	if *f = form(text); *f != formText && *f != formJSON {
+		return errors.New("it is text or json")
+	}
+	return nil
+}
+
 // outputFlag adds -o to a command.
-func outputFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().StringP("output", "o", "text", "form of the answer: text or json")
+func outputFlag(cmd *cobra.Command) *form {
+	f := formText
+	cmd.Flags().VarP(&f, "output", "o", "form of the answer: text or json")
+	return &f
 }
 
 // show writes an answer in the form that was asked for: v as JSON, or what text writes.
-func show(cmd *cobra.Command, form string, v any, text func(io.Writer)) error {
+func show(cmd *cobra.Command, f form, v any, text func(io.Writer)) error {
 	out := cmd.OutOrStdout()
-	switch form {
-	case "json":
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(v)
-	case "text":
+	if f == formText {
 		text(out)
 		return nil
 	}
-	return usageError{fmt.Errorf("-o %s: it is text or json", form)}
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
 }
 
 // exactly rejects another number of arguments than the given names.

@@ -76,11 +76,7 @@ func (s *screen) devices(ctx context.Context, sess train.Session) error {
 // interrupted shows how to go on.
 func (s *screen) interrupted(f *demoFlags) {
 	s.line("interrupted; saved in %s", train.LatestCheckpoint(f.dir))
-	inStep := ""
-	if f.sync {
-		inStep = " --sync"
-	}
-	s.line("to go on: weft demo --dir=%s --steps=%d%s", f.dir, f.steps, inStep)
+	s.line("to go on: %s", f.again(f.steps))
 }
 
 // finish shows the outcome and what to try next.
@@ -91,7 +87,7 @@ func (s *screen) finish(accuracy float32, took time.Duration, f *demoFlags) {
 	s.line("      weft events ls %s       or: tensorboard --logdir=%s", f.dir, f.dir)
 	s.line("      weft saved-model show %s", f.modelDir())
 	s.line("")
-	s.line("next: weft demo --dir=%s --steps=%d   go on from the checkpoint", f.dir, 2*f.steps)
+	s.line("next: %s   go on from the checkpoint", f.again(2*f.steps))
 	s.line("      weft demo --sync                workers in step, their gradients averaged")
 	s.line("      weft demo --hidden=512          a larger network")
 	s.line("      weft demo --data=DIR            MNIST's own files")

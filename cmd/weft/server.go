@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/parallel"
 	_ "github.com/weft-ml/weft/kernels/all"
 	"github.com/weft-ml/weft/server"
 	"github.com/weft-ml/weft/status"
@@ -107,6 +108,8 @@ func (f *serverFlags) source(cmd *cobra.Command) (cluster.ServerDef, error) {
 }
 
 func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster.ServerDef) error {
+	parallel.LeaveRoom()
+	collectSeldom()
 	level := slog.LevelWarn
 	if f.verbose {
 		level = slog.LevelInfo
