@@ -2,10 +2,12 @@
 
   python -m bench.kernels                     every family with one thread; keeps the table in bench/results
   python -m bench.kernels --threads 2         with two
+  python -m bench.kernels --isa avx2          both sides held to AVX2
   python -m bench.kernels --quick softmax     a look at the families that are named, or begin like that; keeps nothing
 
 A case is one step with many nodes of one operation, one after another, so that what a step costs besides is shared by all;
-what an empty step costs is taken off. The ratio is TensorFlow's time by Weft's: more than 1 is faster.
+what an empty step costs is taken off. The family "training" has whole models instead, of which many steps are run one
+after another. The ratio is TensorFlow's time by Weft's: more than 1 is faster.
 """
 import argparse
 import json
@@ -17,12 +19,18 @@ import time
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 STEP = 0.02  # seconds that a step is made to take
+TRAINING = 0.5  # seconds of training that are timed at once
+
+# What holds both servers to an instruction set: oneDNN, which TensorFlow's products and convolutions go through (the rest
+# of the wheel is compiled for AVX), and Weft.
+HELD = {"avx2": {"ONEDNN_MAX_CPU_ISA": "AVX2", "WEFT_SIMD": "avx2"}}
 
 
 def main():
     parser = argparse.ArgumentParser(prog="bench.kernels", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("families", nargs="*", help="only these")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--isa", choices=HELD, help="hold both sides to an instruction set")
     parser.add_argument("--rounds", type=int, default=9, help="alternations of each case")
     parser.add_argument("--quick", action="store_true", help="three alternations")
     args = parser.parse_args()
@@ -30,14 +38,17 @@ def main():
 
     import tensorflow.compat.v1 as tf
 
-    from bench import kernelcases, report
+    from bench import kernelcases, productcases, report, trainingcases  # noqa: F401 (the cases register themselves)
     from interop import cluster
 
     tf.logging.set_verbosity(tf.logging.ERROR)
     tf.disable_v2_behavior()
     where = report.conditions(rounds) | {"threads": args.threads}
+    if args.isa:
+        where["instruction set"] = args.isa
+        os.environ.update(HELD[args.isa])  # the servers inherit it, and the cores
     cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, cores[-args.threads:])  # the servers inherit it and take a thread for each
+    os.sched_setaffinity(0, cores[-args.threads:])  # they take a thread for each
     with cluster.Cluster({"local": 1}) as ours, cluster.Cluster({"local": 1}, cluster.TENSORFLOW) as theirs:
         os.sched_setaffinity(0, cores)
         targets = [ours.target("local"), theirs.target("local")]
@@ -45,7 +56,7 @@ def main():
         for family, cases in kernelcases.FAMILIES.items():
             if args.families and not any(family.startswith(f) for f in args.families):
                 continue
-            results[family] = {name: compare(targets, *c, rounds) for name, c in cases.items()}
+            results[family] = {name: compare(targets, c, rounds) for name, c in cases.items()}
             for name, r in results[family].items():
                 print(f"{family}: {name}: {1e6 * r['weft']:.1f} µs, TensorFlow {1e6 * r['tensorflow']:.1f} µs, ratio {r['ratio']:.2f}", flush=True)
     print(table(results))
@@ -53,51 +64,89 @@ def main():
         print(f"kept in {save(report, where, results)}")
 
 
-def compare(targets, inputs, build, rounds):
+def compare(targets, case, rounds):
     """Times one case on both targets, in turns, each going first every other time."""
     import tensorflow.compat.v1 as tf
 
+    from bench import trainingcases
+
     with tf.Graph().as_default():
-        initial, make = nodes(tf, inputs, build)
-        nothing, one = tf.no_op(), make(1)
-        with tf.Session(targets[1], config=plain(tf)) as sess:  # the number of nodes is TensorFlow's for both
-            sess.run(initial)
-            once = best(sess.make_callable(one), 3) - best(sess.make_callable(nothing), 3)
-        copies = min(400, max(1, int(STEP / max(once, 1e-6))))
-        many = one if copies == 1 else make(copies)
-        sessions = [tf.Session(t, config=plain(tf)) for t in targets]
-        try:
-            for s in sessions:
-                s.run(initial)
-            steps = [(s.make_callable(nothing), s.make_callable(many)) for s in sessions]
-            times = [[], []]
-            for i in range(-1, rounds):  # the first warms up
-                for side in (0, 1) if i % 2 else (1, 0):
-                    t = (best(steps[side][1], 3) - best(steps[side][0], 3)) / copies
-                    if i >= 0:
-                        times[side].append(max(t, 1e-9))
-        finally:
-            for s in sessions:
-                s.close()
-            for target in targets:
-                tf.Session.reset(target)  # variables outlive sessions
-    return {"weft": statistics.median(times[0]), "tensorflow": statistics.median(times[1]),
+        if isinstance(case, trainingcases.Training):
+            step, initial = case.step()
+            times, copies = alternate(tf, targets, tf.ConfigProto(), initial, [step], rounds, train), 1
+        else:
+            initial, make = nodes(tf, *case)
+            nothing = tf.no_op()
+            many, copies = enough(tf, targets[1], initial, nothing, make)
+            times = alternate(tf, targets, plain(tf), initial, [many, nothing], rounds, beyond)
+    return {"weft": statistics.median(times[0]) / copies, "tensorflow": statistics.median(times[1]) / copies,
             "ratio": statistics.median(b / a for a, b in zip(*times))}
+
+
+def enough(tf, target, initial, nothing, make):
+    """Returns nodes that take a step of the wished length, and their number, which is TensorFlow's for both."""
+    one = make(1)
+    with tf.Session(target, config=plain(tf)) as sess:
+        sess.run(initial)
+        once = best(sess.make_callable(one), 3) - best(sess.make_callable(nothing), 3)
+    copies = min(400, max(1, int(STEP / max(once, 1e-6))))
+    return one if copies == 1 else make(copies), copies
+
+
+def alternate(tf, targets, config, initial, steps, rounds, measure):
+    """Returns what measure finds of the steps on each target, round by round."""
+    times = [[], []]
+    sessions = [tf.Session(t, config=config) for t in targets]
+    try:
+        for s in sessions:
+            s.run(initial)
+        calls = [[s.make_callable(step) for step in steps] for s in sessions]
+        for i in range(-1, rounds):  # the first warms up
+            for side in (0, 1) if i % 2 else (1, 0):
+                t = measure(*calls[side])
+                if i >= 0:
+                    times[side].append(t)
+    finally:
+        for s in sessions:
+            s.close()
+        for target in targets:
+            tf.Session.reset(target)  # variables outlive sessions
+    return times
+
+
+def beyond(many, nothing):
+    """The time of a step beyond that of another."""
+    return max(best(many, 3) - best(nothing, 3), 1e-9)
+
+
+def train(step):
+    """The mean time of some steps that follow each other, once they have begun to."""
+    once = best(step, 3)
+    count = max(5, int(TRAINING / once))
+    start = time.perf_counter()
+    for _ in range(count):
+        step()
+    return (time.perf_counter() - start) / count
 
 
 def nodes(tf, inputs, build):
     """Returns the initializer of the inputs, and a function that makes n nodes, one after another."""
     from bench import kernelcases
 
-    rng = tf.random.stateless_uniform
+    def variables(inputs, first):
+        return [tf.Variable(kernelcases.value(x, [first, i]), use_resource=True) for i, x in enumerate(inputs)]
+
+    def values(holders):
+        return [v.read_value() for v in holders]
+
     if isinstance(inputs, kernelcases.Update):
-        gradient = tf.Variable(rng(inputs.shape, [1, 2]), use_resource=True)
-        variables = [tf.Variable(rng(inputs.shape, [3, i]), use_resource=True) for i in range(inputs.slots + 1)]
-        holders, initial = [gradient] + variables, tf.group(*(v.initializer for v in [gradient] + variables))
-        read = [gradient.read_value()] + variables
+        gradient, changed = variables([inputs.gradient], 1), variables([inputs.shape] * (inputs.slots + 1), 3)
+        further = variables(inputs.further, 5)
+        holders, read = gradient + changed + further, values(gradient) + changed + values(further)
     else:
-        holders = [tf.Variable(rng(x, [1, i]) if isinstance(x, list) else tf.constant(x), use_resource=True) for i, x in enumerate(inputs)]
-        initial, read = tf.group(*(v.initializer for v in holders)), [v.read_value() for v in holders]
+        holders = variables(inputs, 1)
+        read = values(holders)
+    initial = tf.group(*(v.initializer for v in holders))
 
     def make(n):
         last = None
@@ -143,7 +192,8 @@ def table(results):
 def save(report, where, results):
     """Writes every case as JSON and the families as a table, named after the day and the number of threads."""
     report.RESULTS.mkdir(exist_ok=True)
-    path = report.RESULTS / f"kernels-{where['threads']}-{where['date'].split()[0]}"
+    held = f"-{where['instruction set']}" if "instruction set" in where else ""
+    path = report.RESULTS / f"kernels-{where['threads']}{held}-{where['date'].split()[0]}"
     path.with_suffix(".json").write_text(json.dumps({"conditions": where, "results": results}, indent=1) + "\n")
     line = ", ".join(f"{key} {value}" for key, value in where.items())
     path.with_suffix(".md").write_text(f"{line}. TensorFlow's time by Weft's; more than 1 is faster.\n\n{table(results)}\n")

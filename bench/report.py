@@ -1,51 +1,77 @@
 """Medians, ratios and where they are kept."""
 import datetime
+import importlib.metadata
 import json
 import os
 import pathlib
 import platform
 import statistics
 
-import tensorflow as tf
-
-from bench.measures import MEASURES
-
 RESULTS = pathlib.Path(__file__).parent / "results"
+README = pathlib.Path(__file__).parent.parent / "README.md"
+BEGIN, END = "<!-- written by make bench -->\n", "<!-- until here -->\n"
 
 
-def table(runs):
-    """A Markdown table from {side: {measure: [value of each alternation]}}; the first side is compared with the second."""
-    ours, theirs = runs
-    rows = [f"| measure | unit | {ours} | {theirs} | {ours} is better by |", "|---|---|---:|---:|---:|"]
-    for measure, (unit, less_is_better) in MEASURES.items():
-        if measure not in runs[ours] or measure not in runs[theirs]:
-            continue
-        a, b = runs[ours][measure], runs[theirs][measure]
-        x, y = statistics.median(a), statistics.median(b)
-        ratio = y / x if less_is_better else x / y
-        rows.append(f"| {measure} | {unit} | {cell(a)} | {cell(b)} | {ratio:.2f}x |")
-    return "\n".join(rows)
+def table(groups, runs, headlines=False):
+    """A Markdown table of {group: {side: [{row: number} of each round]}}; the first side is compared with the second."""
+    ours, theirs = next(iter(runs.values()))
+    lines = [f"| measure | unit | {ours} | {theirs} | {ours} is better by |" + ("" if headlines else " aim |"),
+             "|---|---|---:|---:|---:|" + ("" if headlines else "---:|")]
+    for group in groups:
+        for row in group.rows:
+            if headlines and not row.headline:
+                continue
+            a, b = (values(runs[group.name][side], row) for side in (ours, theirs))
+            aim = f" {row.aim:g}x |" if row.aim else " |"
+            lines.append(f"| {row.name} | {row.unit} | {cell(a)} | {cell(b)} | {better(row, a, b)} |" + ("" if headlines else aim))
+    return "\n".join(lines)
 
 
-def cell(values):
-    """The median, and the range where there is one."""
-    text = number(statistics.median(values))
-    return text if len(set(values)) == 1 else f"{text} ({number(min(values))}–{number(max(values))})"
+def values(rounds, row):
+    """The numbers of a row, None for a round that has none."""
+    return [r.get(row.name) for r in rounds]
+
+
+def better(row, ours, theirs):
+    """The median of the rounds' ratios, and the middle half of them: what both sides met in a round cancels out."""
+    ratios = [b / a if row.better == "lower" else a / b for a, b in zip(ours, theirs) if a and b]
+    if not ratios:
+        return ""
+    low, high = middle(ratios)
+    text = f"{number(statistics.median(ratios))}x"
+    return text if len(ratios) < 3 else f"{text} ({number(low)}–{number(high)})"
+
+
+def middle(xs):
+    """What a quarter is below, and what a quarter is above."""
+    xs = sorted(xs)
+    quarter = len(xs) // 4
+    return xs[quarter], xs[-1 - quarter]
+
+
+def cell(numbers):
+    """The median, and the middle half where there are several."""
+    numbers = [x for x in numbers if x is not None]
+    if not numbers:
+        return "–"
+    low, high = middle(numbers)
+    text = number(statistics.median(numbers))
+    return text if number(low) == number(high) else f"{text} ({number(low)}–{number(high)})"
 
 
 def number(value):
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def conditions(alternations):
-    return {
+def conditions(alternations=None):
+    out = {
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "processor": processor(),
         "cores": os.cpu_count(),
         "load at start": round(os.getloadavg()[0], 1),
-        "tensorflow": tf.__version__,
-        "alternations": alternations,
+        "tensorflow": importlib.metadata.version("tensorflow-cpu"),
     }
+    return out | {"alternations": alternations} if alternations else out
 
 
 def processor():
@@ -53,11 +79,39 @@ def processor():
         return next((line.split(":")[1].strip() for line in f if line.startswith("model name")), platform.machine())
 
 
-def save(where, runs):
-    """Writes the figures as JSON and the table as Markdown, named after the day."""
+def save(groups, where, runs):
+    """Keeps the figures as JSON and the table as Markdown, named after the day, with those that this day had of other groups."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / where["date"].split()[0]
-    path.with_suffix(".json").write_text(json.dumps({"conditions": where, "runs": runs}, indent=1) + "\n")
-    line = ", ".join(f"{key} {value}" for key, value in where.items())
-    path.with_suffix(".md").write_text(f"{line}. Medians (range).\n\n{table(runs)}\n")
+    try:
+        kept = json.loads(path.with_suffix(".json").read_text())
+    except FileNotFoundError:
+        kept = {}
+    for name, figures in runs.items():
+        kept[name] = {"conditions": where, "runs": figures}
+    path.with_suffix(".json").write_text(json.dumps(kept, indent=1) + "\n")
+    path.with_suffix(".md").write_text(page(groups, kept))
+    show(groups, kept)
     return path.with_suffix(".md")
+
+
+def show(groups, kept):
+    """Puts the rows that matter most into the README."""
+    present = [g for g in groups if g.name in kept]
+    text = README.read_text()
+    before, rest = text.split(BEGIN)
+    _, after = rest.split(END)
+    README.write_text(before + BEGIN + table(present, {g.name: kept[g.name]["runs"] for g in present}, headlines=True) + "\n" + END + after)
+
+
+def page(groups, kept):
+    """The whole table, with when and under what load each group was measured."""
+    present = [g for g in groups if g.name in kept]
+    same = {key: value for key, value in kept[present[0].name]["conditions"].items() if key in ("processor", "cores", "tensorflow")}
+    lines = ["Medians (middle half); ratios are the medians of those of the rounds, in which the sides took turns.",
+             ", ".join(f"{key} {value}" for key, value in same.items()) + ".", "",
+             table(present, {g.name: kept[g.name]["runs"] for g in present}), ""]
+    for g in present:
+        where = kept[g.name]["conditions"]
+        lines.append(f"* {g.name}: {where['date']}, load at start {where['load at start']}, {len(next(iter(kept[g.name]['runs'].values())))} rounds")
+    return "\n".join(lines) + "\n"

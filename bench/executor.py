@@ -1,0 +1,142 @@
+"""How fast the executor runs the nodes of one step.
+
+Each graph is one step of thousands of nodes on a server of its own; what an empty step costs is taken off. No graph is
+rewritten on either side, and every node works on one number, so that the executor is what is measured.
+"""
+import os
+import time
+
+from bench.rows import Group, Row
+
+GRAPHS = {}  # name: (nodes, build); build takes a placeholder of one number and returns what is to be fetched
+
+WORK = 100  # a product of two square matrices of this size takes about 10 µs
+
+
+def graph(nodes):
+    def add(build):
+        GRAPHS[build.__name__.replace("_", " ")] = nodes, build
+        return build
+    return add
+
+
+@graph(10_000)
+def chain(tf, x):
+    for _ in range(10_000):
+        x = tf.raw_ops.AddV2(x=x, y=x)
+    return x
+
+
+@graph(50 * 200)
+def fifty_chains(tf, x):
+    ends = [x] * 50
+    for _ in range(200):
+        ends = [tf.raw_ops.AddV2(x=end, y=end) for end in ends]
+    return tf.group(*ends)
+
+
+@graph(2 * 4096)
+def tree(tf, x):
+    level = [tf.raw_ops.Neg(x=x) for _ in range(4096)]
+    while len(level) > 1:
+        level = [tf.raw_ops.AddV2(x=a, y=b) for a, b in zip(level[::2], level[1::2])]
+    return level[0]
+
+
+@graph(100_000)
+def loop_of_100000_iterations(tf, x):
+    return tf.while_loop(lambda i: i < 100_000.0, lambda i: i + 1.0, [x])
+
+
+@graph(50 * 20)
+def wide_graph_of_10_us_kernels(tf, x):
+    ends = [tf.fill([WORK, WORK], x) for _ in range(50)]
+    for _ in range(20):
+        ends = [tf.raw_ops.MatMul(a=end, b=end) for end in ends]
+    return tf.group(*ends)
+
+
+LARGE = 20_000  # nodes of the graph whose first step is timed
+
+
+def plain(tf):
+    """No rewriting of the graph."""
+    config = tf.ConfigProto()
+    config.graph_options.optimizer_options.opt_level = -1
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    return config
+
+
+def best(step, n):
+    """The shortest of n runs: what disturbs only lengthens."""
+    times = []
+    for _ in range(n):
+        start = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def nodes(side):
+    """The time of a node of every graph on one side."""
+    import tensorflow.compat.v1 as tf
+
+    c = side.cluster({"local": 1})
+    return {f"executor, {name}": 1e9 * net_time(tf, c, build) / count for name, (count, build) in GRAPHS.items()}
+
+
+def net_time(tf, c, build):
+    """The time of a graph's step on a cluster, without that of an empty one."""
+    with tf.Graph().as_default(), tf.Session(c.target("local"), config=plain(tf)) as s:
+        x = tf.placeholder(tf.float32, [])
+        many, nothing = build(tf, x), tf.group(x)
+        times = []
+        for fetch in many, nothing:
+            step = lambda: s.run(fetch, {x: 0.0})
+            step()
+            times.append(best(step, 5))
+        return times[0] - times[1]
+
+
+def two_cores(side):
+    """How many times faster the wide graph runs on two cores than on one."""
+    import tensorflow.compat.v1 as tf
+
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        return {}
+    times = []
+    for n in 1, 2:
+        os.sched_setaffinity(0, cores[:n])  # the server inherits it and takes a thread for each
+        try:
+            c = side.fresh({"local": 1}).__enter__()
+        finally:
+            os.sched_setaffinity(0, cores)
+        with c:
+            times.append(net_time(tf, c, GRAPHS["wide graph of 10 us kernels"][1]))
+    return {"executor, two cores by one": times[0] / times[1]}
+
+
+def large_graph(side):
+    """The first step of a large graph, on a new server, and the memory that its session takes there."""
+    import tensorflow.compat.v1 as tf
+
+    with tf.Graph().as_default(), side.fresh({"local": 1}) as c:
+        x = tf.placeholder(tf.float32, [])
+        y = x
+        for _ in range(LARGE):
+            y = tf.raw_ops.AddV2(x=y, y=y)
+        with tf.Session(c.target("local"), config=plain(tf)) as sess:
+            before = c.resident_mib()["local", 0]
+            start = time.perf_counter()
+            sess.run(y, {x: 0.0})
+            took = time.perf_counter() - start
+            return {f"session and first step of {LARGE} nodes": 1e3 * took, f"memory of {LARGE} nodes": c.resident_mib()["local", 0] - before}
+
+
+GROUPS = [
+    Group("executor", [Row(f"executor, {name}", "ns/node", aim=2, headline=name in ("chain", "loop of 100000 iterations")) for name in GRAPHS],
+          nodes, rounds=3, limit=120),
+    Group("two cores", [Row("executor, two cores by one", "times", "higher")], two_cores, rounds=3),
+    Group("large graph", [Row(f"session and first step of {LARGE} nodes", "ms"), Row(f"memory of {LARGE} nodes", "MiB")], large_graph, rounds=3),
+]

@@ -1,0 +1,181 @@
+// Command goclient measures how long steps take that compute next to nothing, as a client in Go sees them. bench.latency
+// runs it against Weft and TensorFlow.
+//
+//	goclient -target grpc://localhost:2222 -calls 1:500,8:100,64:30
+//
+// It prints a JSON list of the median and 99th percentile, in microseconds, for every kind of step and number of clients at
+// once. Every client has a session of its own.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// result is what is printed of one kind of step.
+type result struct {
+	Step    string  `json:"step"`
+	Clients int     `json:"clients"`
+	Median  float64 `json:"median"`
+	P99     float64 `json:"p99"`
+}
+
+// load is a number of clients and how many calls each makes.
+type load struct{ clients, calls int }
+
+func main() {
+	target := flag.String("target", "", "worker 0 of a cluster with a ps and two workers")
+	calls := flag.String("calls", "1:500", "calls of each client, by the number of clients at once")
+	flag.Parse()
+	results, err := measure(context.Background(), *target, *calls)
+	if err == nil {
+		err = json.NewEncoder(os.Stdout).Encode(results)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "goclient:", err)
+		os.Exit(1)
+	}
+}
+
+func measure(ctx context.Context, target, calls string) ([]result, error) {
+	loads, err := parseLoads(calls)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := steps()
+	if err != nil {
+		return nil, err
+	}
+	var out []result
+	for _, l := range loads {
+		for _, s := range kinds {
+			times, err := l.run(ctx, target, s)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %d clients: %w", s.name, l.clients, err)
+			}
+			slices.Sort(times)
+			out = append(out, result{s.name, l.clients, micros(times, 0.5), micros(times, 0.99)})
+		}
+	}
+	return out, nil
+}
+
+func micros(sorted []time.Duration, share float64) float64 {
+	at := min(int(share*float64(len(sorted))), len(sorted)-1)
+	return float64(sorted[at]) / float64(time.Microsecond)
+}
+
+func parseLoads(text string) ([]load, error) {
+	var out []load
+	for item := range strings.SplitSeq(text, ",") {
+		clients, calls, _ := strings.Cut(item, ":")
+		n, err := strconv.Atoi(clients)
+		if err != nil {
+			return nil, err
+		}
+		k, err := strconv.Atoi(calls)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, load{max(n, 1), max(k, 1)})
+	}
+	return out, nil
+}
+
+// step is one kind of step.
+type step struct {
+	name  string
+	graph *graph.Graph
+	fetch op.Output
+	feeds []op.Output
+	fed   []tensor.Tensor
+}
+
+// steps returns those of bench.latency that a Go client takes as well.
+func steps() ([]step, error) {
+	one := op.NewScope()
+	constant := op.Const(one.WithDevice("/job:worker/task:0"), float32(1))
+
+	two := op.NewScope()
+	batch := op.Placeholder(two.WithDevice("/job:worker/task:0"), tensor.Float32)
+	mean := op.Mean(two.WithDevice("/job:worker/task:0"), batch, op.Const(two, []int32{0, 1}))
+
+	images, err := tensor.Zeros(tensor.Float32, tensor.Shape{100, 784})
+	if err != nil {
+		return nil, err
+	}
+	return []step{
+		{"callable", one.Graph(), constant, nil, nil},
+		{"feed", two.Graph(), mean, []op.Output{batch}, []tensor.Tensor{images}},
+		hops("one hop", "/job:ps/task:0"),
+		hops("three hops", "/job:ps/task:0", "/job:worker/task:1", "/job:ps/task:0"),
+	}, nil
+}
+
+// hops returns a step whose value is made on the first task and goes over the others to worker 0.
+func hops(name string, tasks ...string) step {
+	s := op.NewScope()
+	x := op.RandomUniform(s.WithDevice(tasks[0]), op.Const(s.WithDevice(tasks[0]), []int32{}), tensor.Float32)
+	for _, task := range append(tasks[1:], "/job:worker/task:0") {
+		at := s.WithDevice(task)
+		x = op.AddV2(at, x, op.Const(at, float32(1)))
+	}
+	return step{name, s.Graph(), x, nil, nil}
+}
+
+// run makes all clients call at the same time and returns how long their calls took; the first fifth of each warms up.
+func (l load) run(ctx context.Context, target string, s step) ([]time.Duration, error) {
+	clients := make([]*weft.Callable, l.clients)
+	for i := range clients {
+		session, err := weft.NewSession(target, s.graph, weft.WithTimeout(30*time.Second))
+		if err != nil {
+			return nil, err
+		}
+		defer session.Close()
+		if clients[i], err = session.MakeCallable(ctx, s.feeds, []op.Output{s.fetch}, nil); err != nil {
+			return nil, err
+		}
+	}
+	times := make([][]time.Duration, l.clients)
+	errs := make([]error, l.clients)
+	var wg sync.WaitGroup
+	for i, c := range clients {
+		wg.Go(func() { times[i], errs[i] = call(ctx, c, s.fed, l.calls) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slices.Concat(times...), nil
+}
+
+func call(ctx context.Context, c *weft.Callable, feeds []tensor.Tensor, calls int) ([]time.Duration, error) {
+	out := make([]time.Duration, 0, calls)
+	for range calls {
+		start := time.Now()
+		values, err := c.Run(ctx, feeds...)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, time.Since(start))
+		for i := range values {
+			values[i].Release()
+		}
+	}
+	return out[calls/5:], nil
+}

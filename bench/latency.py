@@ -1,0 +1,175 @@
+"""How long a step takes that computes next to nothing, for one client and for many at once."""
+import json
+import pathlib
+import subprocess
+import threading
+import time
+
+from bench.rows import Group, Row
+from interop import cluster
+
+JOBS = {"ps": 1, "worker": 2}
+CALLS = 300  # of one client and kind of step
+MANY = {1: CALLS, 8: 100, 64: 30}  # calls of each client, by how many there are at once
+PROCESSES = 4  # that many Python clients are divided over
+GO = pathlib.Path(cluster.BINARY).with_name("bench-client")
+
+STEPS = {
+    "constant": "a constant",
+    "callable": "a callable of a constant",
+    "feed": "a 100x784 feed",
+    "one hop": "one hop to another task",
+    "three hops": "three hops",
+}
+
+
+def graph(tf, kind):
+    """Returns what a step of some kind fetches and feeds. Hops are tensors from task to task; the first task is worker 0."""
+    import numpy as np
+
+    def on(task, x):
+        with tf.device(task):
+            return x + 1.0
+
+    with tf.device("/job:worker/task:0"):
+        if kind in ("constant", "callable"):
+            return tf.constant(1.0), {}
+        if kind == "feed":
+            batch = tf.placeholder(tf.float32, [None, 784])
+            return tf.reduce_mean(batch), {batch: np.random.RandomState(0).rand(100, 784).astype(np.float32)}
+    with tf.device("/job:ps/task:0"):
+        x = tf.random_uniform([])
+    if kind == "three hops":
+        x = on("/job:ps/task:0", on("/job:worker/task:1", x))
+    return on("/job:worker/task:0", x), {}
+
+
+def stepper(tf, sess, kind):
+    fetch, feeds = graph(tf, kind)
+    if kind == "callable":
+        return sess.make_callable(fetch)
+    return lambda: sess.run(fetch, feeds)
+
+
+def timed(step, n):
+    """The times of n calls, in µs."""
+    times = []
+    for _ in range(n):
+        start = time.perf_counter()
+        step()
+        times.append(1e6 * (time.perf_counter() - start))
+    return times
+
+
+def percentile(times, p):
+    times = sorted(times)
+    return times[min(len(times) - 1, int(p * len(times)))]
+
+
+def row_names(what, clients):
+    of = "" if clients == 1 else f", {clients} clients"
+    return f"{what}{of}: median", f"{what}{of}: 99th percentile"
+
+
+def entries(what, clients, times):
+    median, worst = row_names(what, clients)
+    return {median: percentile(times, 0.5), worst: percentile(times, 0.99)}
+
+
+def one_client(side):
+    """Steps of every kind from one Python client."""
+    import tensorflow.compat.v1 as tf
+
+    c = side.cluster(JOBS)
+    out = {}
+    for kind, what in STEPS.items():
+        with tf.Graph().as_default(), tf.Session(c.target("worker", 0), config=impatient(tf)) as sess:
+            step = stepper(tf, sess, kind)
+            timed(step, side.count(CALLS) // 5)
+            out |= entries(what, 1, timed(step, side.count(CALLS)))
+    return out
+
+
+def impatient(tf):
+    """A server that does not answer ends the measurement with an error that says so."""
+    return tf.ConfigProto(operation_timeout_in_ms=30_000)
+
+
+def many_clients(side):
+    """Steps of some kinds from many Python clients: threads with sessions of their own, of a few processes."""
+    c = side.cluster(JOBS)
+    out = {}
+    for n in (8, 64):
+        for kind in ("callable", "feed", "one hop"):
+            args = c.target("worker", 0), kind, n // PROCESSES, side.count(MANY[n])
+            times = side.fleet.run(PROCESSES, threads, *args)
+            out |= entries(STEPS[kind], n, sum(times, []))
+    return out
+
+
+def threads(index, target, kind, count, calls):
+    """Runs the steps of count clients in this process; yields how long they took."""
+    import tensorflow.compat.v1 as tf
+
+    with tf.Graph().as_default() as g:
+        step_of = graph(tf, kind)
+        g.finalize()
+        sessions = [tf.Session(target, graph=g, config=impatient(tf)) for _ in range(count)]
+        try:
+            yield from together(sessions, kind, step_of, calls)
+        finally:
+            for s in sessions:
+                s.close()
+
+
+def together(sessions, kind, step_of, calls):
+    fetch, feeds = step_of
+    times = []
+
+    def work(sess):
+        step = sess.make_callable(fetch) if kind == "callable" else lambda: sess.run(fetch, feeds)
+        mine = timed(step, calls)
+        times.extend(mine[calls // 5:])  # the others warm up
+
+    yield
+    workers = [threading.Thread(target=work, args=(s,)) for s in sessions]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    if not times:
+        raise RuntimeError("no client has come to an end")
+    yield times
+
+
+def go_client(side):
+    """Steps from the Go client, with as many sessions as clients."""
+    c = side.cluster(JOBS)
+    calls = ",".join(f"{n}:{side.count(k)}" for n, k in MANY.items())
+    done = subprocess.run([GO, "-target", c.target("worker", 0), "-calls", calls], capture_output=True, text=True, timeout=50)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    out = {}
+    for r in json.loads(done.stdout):
+        median, worst = row_names("Go client, " + STEPS[r["step"]], r["clients"])
+        out |= {median: r["median"], worst: r["p99"]}
+    return out
+
+
+def rows(prefix, kinds, clients, aim, headline=()):
+    out = []
+    for n in clients:
+        for kind in kinds:
+            for name in row_names(prefix + STEPS[kind], n):
+                out.append(Row(name, "µs", aim=aim, headline=(kind, n) in headline))
+    return out
+
+
+GO_STEPS = ("callable", "feed", "one hop", "three hops")
+
+GROUPS = [
+    Group("latency of one client", rows("", STEPS, (1,), 2.5, [(kind, 1) for kind in STEPS]), one_client, rounds=7),
+    Group("latency of many clients", rows("", ("callable", "feed", "one hop"), (8, 64), 2.5, [("callable", 64)]),
+          many_clients, rounds=3, limit=120),
+    Group("latency of the Go client", rows("Go client, ", GO_STEPS, MANY, 5, [("callable", 1), ("callable", 64)]), go_client),
+]

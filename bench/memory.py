@@ -1,0 +1,28 @@
+"""The resident memory of tasks: of a new cluster, and of one that has trained."""
+import statistics
+import time
+
+from bench import training
+from bench.rows import Group, Row
+
+HIDDEN, STEPS = 2048, 60
+REST = 12  # seconds; Weft's tasks give memory back when they have had nothing to do for 5 to 10
+TENSORS = 3 * 4 * (784 * HIDDEN + HIDDEN + HIDDEN * 10 + 10) / 2**20  # variables and Adam's two slots, in MiB
+
+
+def measure(side):
+    with side.fresh({"ps": 1, "worker": 2}) as c:
+        idle = statistics.median(c.resident_mib().values())
+        side.fleet.run(2, training.train, c.spec, "perceptron", HIDDEN, False, side.count(STEPS))
+        after = c.resident_mib()
+        time.sleep(REST)
+        rested = c.resident_mib()
+        return {IDLE: idle, PS: after["ps", 0], WORKER: after["worker", 1], PS_RESTED: rested["ps", 0], WORKER_RESTED: rested["worker", 1]}
+
+
+IDLE = "resident memory, idle"
+PS = f"of a ps after training, with variables of {TENSORS:.0f} MiB"
+WORKER = "of a worker after training"
+PS_RESTED, WORKER_RESTED = (f"{what}, {REST} s later" for what in (PS, WORKER))
+
+GROUPS = [Group("memory", [Row(name, "MiB", headline=True) for name in (IDLE, PS, PS_RESTED, WORKER, WORKER_RESTED)], measure, rounds=3)]
