@@ -82,7 +82,8 @@ interop: build $(VENV_READY) ## Test against a real TensorFlow, both directions 
 	$(VENV)/bin/python -m interop $(ARGS)
 
 .PHONY: bench
-bench: build $(VENV_READY) ## Compare with TensorFlow's server, end to end (ARGS="--quick" for a look)
+bench: build $(VENV_READY) ## Compare with TensorFlow's server, end to end (ARGS="--quick", ARGS="--only latency")
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/bench-client ./bench/goclient
 	$(VENV)/bin/python -m bench.run $(ARGS)
 
 .PHONY: bench-kernels

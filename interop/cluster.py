@@ -1,4 +1,5 @@
 """Starts the tasks of a cluster as processes on the loopback interface, each served by Weft or by TensorFlow."""
+import contextlib
 import json
 import os
 import pathlib
@@ -12,7 +13,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # A server is a command line in which these names are filled in, or "tf" for TensorFlow's own.
-WEFT = (f"{shlex.quote(str(ROOT / 'bin' / 'weft'))} server --cluster-spec={{cluster_spec}} --job-name={{job}}"
+BINARY = os.environ.get("WEFT_BINARY") or str(ROOT / "bin" / "weft")
+WEFT = (f"{shlex.quote(BINARY)} server --cluster-spec={{cluster_spec}} --job-name={{job}}"
         " --task-index={task} --cpu-devices={cpu_devices}")
 TENSORFLOW = "tf"
 
@@ -122,3 +124,14 @@ class Cluster:
             with open(f"/proc/{process.pid}/status") as f:
                 sizes[key] = next(int(line.split()[1]) for line in f if line.startswith("VmRSS")) / 1024
         return sizes
+
+
+def processor_seconds(c):
+    """The processor time of all tasks of a cluster so far, in their programs and for them in the kernel."""
+    total = 0
+    for process in c.processes.values():
+        for thread in os.listdir(f"/proc/{process.pid}/task"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+                with open(f"/proc/{process.pid}/task/{thread}/schedstat") as f:
+                    total += int(f.read().split()[0])
+    return total / 1e9

@@ -53,7 +53,7 @@ class Examples(ExampleTest):
             self.assertGreater(self.accuracy(out), 0.85, out)
 
     def test_between_graph(self):
-        for out in map(self.finish, list(self.start_workers("between_graph.py", "--train_steps=600"))):
+        for out in map(self.finish, list(self.start_workers("between_graph.py", "--train_steps=3000"))):
             self.assertRegex(out, r"job : worker/\d step : \d+ ,training accuracy : ")
             self.assertGreater(self.accuracy(out), 0.95, out)
 

@@ -43,6 +43,18 @@ class Files(ClusterTest):
                 got = sess.run(name + ":0", {"x:0": x})
                 np.testing.assert_allclose(got, want[f"{point}/{name}"], rtol=1e-5, err_msg=f"{point}/{name}")
 
+    def check_gradients(self, want, sess, sources):
+        """Differentiates the imported graph with its loop and its condition."""
+        graph = tf.get_default_graph()
+        sources = {name: graph.get_tensor_by_name(s) if isinstance(s, str) else s for name, s in sources.items()}
+        y = graph.get_tensor_by_name("y:0")
+        for name, dy in zip(sources, tf.gradients(y, list(sources.values()))):
+            tf.identity(dy, "again_" + name)
+        for point, x in POINTS.items():
+            for name in sources:
+                got = sess.run(f"again_{name}:0", {"x:0": x})
+                np.testing.assert_allclose(got, want[f"{point}/{name}"], rtol=1e-5, err_msg=f"{point}/{name}")
+
     def test_go_writes(self):
         held = go_files("write", self.dir)
         with self.subTest("checkpoints"):
@@ -58,7 +70,8 @@ class Files(ClusterTest):
             saver = tf.train.import_meta_graph(self.path("stripped.meta"))
             saver.restore(sess, self.path("saved"))
             self.check_results(held["model"], sess)
-            self.assertEqual(len(tf.trainable_variables()), 2)
+            w, v = tf.trainable_variables()
+            self.check_gradients(held["model"], sess, {"dx": "x:0", "dw": w, "dv": v})
         with self.subTest("frozen graph"), tf.Graph().as_default(), tf.Session() as sess:
             graph = tf.GraphDef()
             with open(self.path("frozen.pb"), "rb") as f:
@@ -108,6 +121,9 @@ class Files(ClusterTest):
         self.assertEqual([(e.step, e.value) for e in events.Scalars("loss")], [(1, 0.5), (2, 0.25)])
         self.assertEqual(events.SummaryMetadata("note").plugin_data.plugin_name, "text")
         self.assertEqual([n.name for n in events.Graph().node], ["one"])
+        file, = glob.glob(self.path("events", "*.tfevents.*"))
+        logs = [e.session_log for e in tf.train.summary_iterator(file) if e.WhichOneof("what") == "session_log"]
+        self.assertEqual([log.status for log in logs], [tf.SessionLog.START])
 
     def test_go_reads(self):
         want = {"model": self.write_models()}
@@ -180,3 +196,58 @@ class Files(ClusterTest):
             with tf.summary.FileWriter(self.path("events"), graph) as writer:
                 writer.add_summary(sess.run(merged), 1)
         self.assertTrue(glob.glob(self.path("events", "*.tfevents.*")))
+
+
+class OldCheckpoints(ClusterTest):
+    """Checkpoints in the format V1, through the servers of a cluster and in this process."""
+
+    jobs = {"ps": 2, "worker": 1}
+    mixes = ["weft", "tf-ps"]
+
+    def variables(self):
+        """Two variables and one in parts, which hold their numbers when they are initialized."""
+        with tf.device(tf.train.replica_device_setter(2)):
+            w = tf.get_variable("w", initializer=[1.0, 2.0], use_resource=False)
+            n = tf.get_variable("n", initializer=tf.constant(7, tf.int64), use_resource=False)
+            parts = tf.get_variable("parts", initializer=tf.constant(np.arange(12.0).reshape(6, 2)), partitioner=tf.fixed_size_partitioner(3))
+        return [w, n, *parts]
+
+    def test_v1(self):
+        for sharded in (False, True):
+            for writer in ("cluster", "process"):
+                with tempfile.TemporaryDirectory() as folder:
+                    self.save(writer, sharded, folder)
+                    for reader in ("cluster", "process"):
+                        if (writer, reader) != ("process", "process"):
+                            for version in (tf.train.SaverDef.V1, tf.train.SaverDef.V2):
+                                with self.subTest(writer=writer, reader=reader, sharded=sharded, version=version):
+                                    self.restore(reader, version, folder)
+
+    def open(self, where, graph):
+        if where == "cluster":
+            return tf.Session(self.cluster.target(), graph=graph)
+        for op in graph.get_operations():
+            op._set_device("")
+        return tf.Session(graph=graph)
+
+    def save(self, where, sharded, folder):
+        with tf.Graph().as_default() as graph:
+            variables = self.variables()
+            saver = tf.train.Saver(variables, write_version=tf.train.SaverDef.V1, sharded=sharded)
+            init = tf.global_variables_initializer()
+            with self.open(where, graph) as sess:
+                sess.run(init)
+                saver.save(sess, os.path.join(folder, "model"), global_step=3)
+
+    def restore(self, where, version, folder):
+        with tf.Graph().as_default() as graph:
+            variables = self.variables()
+            saver = tf.train.Saver(variables, write_version=version)
+            lose = tf.group([tf.assign(v, tf.zeros_like(v)) for v in variables])
+            with self.open(where, graph) as sess:
+                sess.run(tf.global_variables_initializer())
+                sess.run(lose)
+                saver.restore(sess, tf.train.latest_checkpoint(folder))
+                w, n, *parts = sess.run(variables)
+        self.assertEqual((list(w), n), ([1, 2], 7))
+        np.testing.assert_array_equal(np.concatenate(parts), np.arange(12.0).reshape(6, 2))

@@ -23,6 +23,9 @@ class GoClient(ClusterTest):
     def test_hello(self):
         self.assertIn("Hello, distributed TensorFlow!", self.go("hello"))
 
+    def test_matmul(self):
+        self.assertIn("[[22 28] [49 64]]", self.go("matmul", "--device=/job:ps/task:1/cpu:1"))
+
     def test_a_plus_b(self):
         self.assertIn("2", self.go("aplusb").split())
 

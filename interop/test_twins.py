@@ -105,30 +105,76 @@ class Twins(ClusterTest):
 
     def python_in_step(self):
         """Two replicas that wait for each other after each step, and begin without tokens."""
-        replicas = []
-        for task in range(2):
-            g = tf.Graph()
-            with g.as_default(), g.container("twins.in.step"):
-                model = Model(task, use_resource=False)
-                with tf.device(model.device):
-                    optimizer = tf.train.SyncReplicasOptimizer(tf.train.AdamOptimizer(0.01), 2, total_num_replicas=2)
-                    train = optimizer.minimize(model.loss, global_step=model.step)
-                hook = optimizer.make_session_run_hook(task == 0, num_tokens=0)
-                sess = tf.train.MonitoredTrainingSession(
-                    self.cluster.target("worker", task), is_chief=task == 0, hooks=[hook], stop_grace_period_secs=10)
-            replicas.append((model, train, sess))
-        losses = [None] * (2 * STEPS)
+        return in_step([PythonReplica(self.cluster, task, "twins.in.step") for task in range(2)])
 
-        def run(task, n):
-            model, train, sess = replicas[task]
-            losses[n] = sess.run([model.loss, train], model.feeds(n))[0]
 
-        for i in range(STEPS):
-            threads = [threading.Thread(target=run, args=(task, 2 * i + task)) for task in range(2)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
-        for _, _, sess in reversed(replicas):
-            sess.close()
-        return losses
+def in_step(replicas):
+    """Returns the losses of two replicas in turns. Both make a step before either makes the next."""
+    losses = [None] * (2 * STEPS)
+
+    def run(task, n):
+        losses[n] = replicas[task].step(n)
+
+    for i in range(STEPS):
+        threads = [threading.Thread(target=run, args=(task, 2 * i + task)) for task in range(2)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    for replica in reversed(replicas):
+        replica.close()
+    return losses
+
+
+class PythonReplica:
+    def __init__(self, servers, task, container=""):
+        g = tf.Graph()
+        with g.as_default(), g.container(container):
+            self.model = Model(task, use_resource=False)
+            with tf.device(self.model.device):
+                optimizer = tf.train.SyncReplicasOptimizer(tf.train.AdamOptimizer(0.01), 2, total_num_replicas=2)
+                self.train = optimizer.minimize(self.model.loss, global_step=self.model.step)
+            hook = optimizer.make_session_run_hook(task == 0, num_tokens=0)
+            self.sess = tf.train.MonitoredTrainingSession(
+                servers.target("worker", task), is_chief=task == 0, hooks=[hook], stop_grace_period_secs=10)
+
+    def step(self, n):
+        return self.sess.run([self.model.loss, self.train], self.model.feeds(n))[0]
+
+    def close(self):
+        self.sess.close()
+
+
+class GoReplica:
+    def __init__(self, servers, task):
+        self.program = subprocess.Popen(
+            ["go", "run", "./interop/twin", "--target=" + servers.target("worker", task), f"--replica={task}"],
+            cwd=cluster.ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def step(self, _):
+        self.program.stdin.write("\n")
+        self.program.stdin.flush()
+        return float(self.program.stdout.readline())
+
+    def close(self):
+        self.program.stdin.close()
+        self.program.stdout.close()
+        if self.program.wait(60):
+            raise AssertionError(f"the Go program ended with {self.program.returncode}")
+
+
+class GoChief(ClusterTest):
+    """One replica is a Go program, the other a Python one: together they follow the losses of two that are Python's."""
+
+    mixes = ["weft", "tf"]
+    replicas = [GoReplica, PythonReplica]
+
+    def test_sync_replicas(self):
+        want = in_step([PythonReplica(self.cluster, task, "reference") for task in range(2)])
+        got = in_step([replica(self.cluster, task) for task, replica in enumerate(self.replicas)])
+        np.testing.assert_allclose(got, want, **TOLERANCE)
+        self.assertLess(np.mean(want[-20:]), np.mean(want[:20]))
+
+
+class PythonChief(GoChief):
+    replicas = [PythonReplica, GoReplica]

@@ -1,8 +1,10 @@
 // Command twin trains a small model with every optimizer, or with two replicas in step, and prints the losses as JSON: a list
-// for each optimizer. interop/test_twins.py does the same in Python and compares.
+// for each optimizer. interop/test_twins.py does the same in Python and compares. With --replica it is one of the two, makes a
+// step for each line that it reads, and prints the loss.
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
@@ -23,6 +25,7 @@ type config struct {
 	peer     string // target of the second worker; empty without one
 	steps    int
 	resource bool
+	replica  int // the only one to train; -1 for both
 }
 
 func main() {
@@ -31,29 +34,37 @@ func main() {
 	flag.StringVar(&c.peer, "peer", "", "target of the second worker: train in step")
 	flag.IntVar(&c.steps, "steps", 200, "training steps")
 	flag.BoolVar(&c.resource, "resource", false, "use resource variables")
+	flag.IntVar(&c.replica, "replica", -1, "train this replica of two, in step with another program")
 	flag.Parse()
-	losses, err := c.run(context.Background())
-	if err == nil {
-		err = json.NewEncoder(os.Stdout).Encode(losses)
-	}
-	if err != nil {
+	if err := c.run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "twin:", err)
 		os.Exit(1)
 	}
 }
 
-func (c *config) run(ctx context.Context) (losses map[string][]float32, err error) {
-	losses = map[string][]float32{}
+func (c *config) run(ctx context.Context) (err error) {
+	if c.replica >= 0 {
+		return c.trainReplica(ctx)
+	}
+	losses := map[string][]float32{}
 	if c.peer != "" {
 		losses["SyncReplicas"], err = c.trainInStep(ctx)
-		return losses, err
+	} else {
+		err = c.trainWithAll(ctx, losses)
 	}
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(losses)
+}
+
+func (c *config) trainWithAll(ctx context.Context, losses map[string][]float32) (err error) {
 	for _, name := range slices.Sorted(maps.Keys(optimizers)) {
 		if losses[name], err = c.train(ctx, name); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return losses, nil
+	return nil
 }
 
 var optimizers = map[string]func(step *train.Variable) train.Optimizer{
@@ -176,36 +187,64 @@ func (m *model) run(ctx context.Context, sess train.Session, n int, update *grap
 // each other after each step, and begin without tokens, so that each gives one gradient to every average.
 func (c *config) trainInStep(ctx context.Context) ([]float32, error) {
 	losses := make([]float32, 2*c.steps)
-	var models [2]*model
-	var updates [2]*graph.Node
-	var sessions [2]*train.MonitoredSession
+	var replicas [2]*replica
 	for task, target := range []string{c.target, c.peer} {
-		m := newModel(task, c.resource)
-		opt := train.NewSyncReplicasOptimizer(train.NewAdam(0.01), 2, 2)
-		models[task], updates[task] = m, opt.Minimize(m.scope, m.loss, m.step)
-		sess, err := train.MonitoredTrainingSession(ctx, m.scope, train.TrainingOptions{
-			Master: target, IsChief: task == 0, Hooks: []train.SessionRunHook{opt.MakeSessionRunHookWithTokens(task == 0, 0)},
-		})
+		r, err := newReplica(ctx, target, task, c.resource)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = sess.Close(ctx) }()
-		sessions[task] = sess
+		defer func() { _ = r.Close(ctx) }()
+		replicas[task] = r
 	}
 	for i := range c.steps {
 		failed := make(chan error, 2)
-		for task, m := range models {
+		for task, r := range replicas {
 			go func() {
-				loss, err := m.run(ctx, sessions[task], 2*i+task, updates[task])
+				loss, err := r.run(ctx, r, 2*i+task, r.update)
 				losses[2*i+task] = loss
 				failed <- err
 			}()
 		}
-		for range models {
+		for range replicas {
 			if err := <-failed; err != nil {
 				return nil, err
 			}
 		}
 	}
 	return losses, nil
+}
+
+// replica is one of two that train in step.
+type replica struct {
+	*model
+	*train.MonitoredSession
+	update *graph.Node
+}
+
+// newReplica returns a replica when the model is ready, which replica 0 makes it.
+func newReplica(ctx context.Context, target string, task int, resource bool) (*replica, error) {
+	m := newModel(task, resource)
+	opt := train.NewSyncReplicasOptimizer(train.NewAdam(0.01), 2, 2)
+	update := opt.Minimize(m.scope, m.loss, m.step)
+	sess, err := train.MonitoredTrainingSession(ctx, m.scope, train.TrainingOptions{
+		Master: target, IsChief: task == 0, Hooks: []train.SessionRunHook{opt.MakeSessionRunHookWithTokens(task == 0, 0)},
+	})
+	return &replica{m, sess, update}, err
+}
+
+// trainReplica makes a step for each line of the input and prints the loss.
+func (c *config) trainReplica(ctx context.Context) error {
+	r, err := newReplica(ctx, c.target, c.replica, c.resource)
+	if err != nil {
+		return err
+	}
+	steps := bufio.NewScanner(os.Stdin)
+	for i := 0; steps.Scan(); i++ {
+		loss, err := r.run(ctx, r, 2*i+c.replica, r.update)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stdout, loss)
+	}
+	return r.Close(ctx)
 }
