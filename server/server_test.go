@@ -2,7 +2,10 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -66,6 +69,16 @@ func wait(c *kernel.Context) error {
 	return nil
 }
 
+// home is a loopback address of this process alone, where there are such: a port that a test lets go of for a while is still
+// free when it wants it back.
+func home() string {
+	if runtime.GOOS != "linux" {
+		return "127.0.0.1"
+	}
+	pid := os.Getpid()
+	return fmt.Sprintf("127.%d.%d.%d", 1+pid>>16&63, pid>>8&255, pid&255)
+}
+
 // addresses returns loopback addresses with free ports and the listeners that hold these.
 func addresses(t *testing.T, jobs map[string]int) (cluster.Spec, map[cluster.Task]net.Listener) {
 	t.Helper()
@@ -73,7 +86,7 @@ func addresses(t *testing.T, jobs map[string]int) (cluster.Spec, map[cluster.Tas
 	for job, n := range jobs {
 		spec[job] = cluster.Job{}
 		for i := range n {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
+			l, err := net.Listen("tcp", home()+":0")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +122,7 @@ func start(t *testing.T, def cluster.ServerDef, opts ...Option) *Server {
 }
 
 func stop(t *testing.T, s *Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := s.Stop(ctx); err != nil {
 		t.Error(err)
@@ -285,7 +298,7 @@ func TestStopLetsStepsEnd(t *testing.T) {
 		}()
 		release := <-waits
 		stopped := make(chan error)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		go func() { stopped <- servers[first].Stop(ctx) }()
 		for {
@@ -364,7 +377,7 @@ func TestRestart(t *testing.T) {
 		t.Errorf("while the task is down: got error %v", err)
 	}
 	start(t, cluster.ServerDef{Cluster: servers[ps].Cluster(), Job: "ps"})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	again := session(t, servers[worker0], root, weft.WithNetwork())
 	if _, err := again.Run(ctx, nil, []graph.Output{y}, nil); err != nil {

@@ -17,25 +17,26 @@ const (
 // arrivals is the inflow of this process.
 var arrivals = inflow{window: inflowWindow, patience: inflowPatience}
 
-// SetInflowWindow sets how many bytes of large tensors may arrive at this process at a time, and returns what it was.
-func SetInflowWindow(bytes int64) int64 {
-	arrivals.mu.Lock()
-	defer arrivals.mu.Unlock()
-	old := arrivals.window
-	arrivals.window = bytes
-	return old
+// SetInflow sets how many bytes of large tensors may arrive at this process at a time, and how long others wait, and returns
+// what undoes that.
+func SetInflow(window int64, patience time.Duration) (restore func()) {
+	f := &arrivals
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	oldWindow, oldPatience := f.window, f.patience
+	f.window, f.patience = window, patience
+	return func() { SetInflow(oldWindow, oldPatience) }
 }
 
 // An inflow bounds the memory of what many peers send at the same time. Who has to wait does not read its connection, so
 // that its peer cannot send more. They are let in one after the other, in the order in which they came: a peer with much
 // to send does not get ahead of the others.
 type inflow struct {
-	patience time.Duration
-
-	mu      sync.Mutex
-	window  int64      // guarded by mu
-	used    int64      // guarded by mu; may be more than the window, by one tensor and by what had no more patience
-	waiting []*entrant // guarded by mu; in the order in which they came
+	mu       sync.Mutex
+	window   int64         // guarded by mu
+	patience time.Duration // guarded by mu
+	used     int64         // guarded by mu; may be more than the window, by one tensor and by what had no more patience
+	waiting  []*entrant    // guarded by mu; in the order in which they came
 }
 
 // entrant is a tensor that waits.
@@ -54,8 +55,8 @@ func (f *inflow) enter(size int64) {
 	}
 	e := &entrant{size, make(chan struct{})}
 	f.waiting = append(f.waiting, e)
-	f.mu.Unlock()
 	timer := time.NewTimer(f.patience)
+	f.mu.Unlock()
 	defer timer.Stop()
 	select {
 	case <-e.in:
