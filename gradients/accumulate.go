@@ -70,7 +70,7 @@ func accumulate(s *op.Scope, ys, xs []op.Output, opts *options) ([]Grad, error) 
 // countPending counts, for every unit, the edges to what takes its values in the same frame.
 func (a *accumulation) countPending() {
 	for n := range a.between {
-		if n.IsNextIteration() || isExit(n) || isLoopMerge(n) || isLoopSwitch(n) {
+		if n.IsNextIteration() || n.IsExit() || n.IsLoopMerge() || n.IsLoopSwitch() {
 			continue // within a loop these are where it begins and ends
 		}
 		for _, in := range n.Inputs() {
@@ -83,7 +83,7 @@ func (a *accumulation) countPending() {
 
 // unitOf returns what has to be differentiated for the gradient of a value to go on.
 func (a *accumulation) unitOf(o op.Output) unit {
-	if isExit(o.Node) {
+	if o.Node.IsExit() {
 		return unit{loop: a.st.loopOf(o.Node)}
 	}
 	return unit{node: o.Node}
@@ -211,7 +211,7 @@ func (a *accumulation) differentiate(u unit) ([]op.Output, []Grad, error) {
 	if u.loop != nil {
 		return a.stepLoop(u.loop)
 	}
-	if isEnter(u.node) || isLoopSwitch(u.node) {
+	if u.node.IsEnter() || u.node.IsLoopSwitch() {
 		return nil, nil, nil // where the body of a loop begins
 	}
 	grads, err := a.step(u.node)

@@ -154,7 +154,7 @@ func (b *backLoop) Capture(o op.Output) (op.Output, error) {
 		return b.enter(o, true), nil
 	}
 	switch {
-	case isEnter(o.Node) && o.Node.Attrs.Bool("is_constant"):
+	case o.Node.IsEnter() && o.Node.Attrs.Bool("is_constant"):
 		return b.Capture(o.Node.Input(0))
 	case o.Node.Op.Name == "Const":
 		return output(b.s.Named(baseName(o.Node)).Add("Const", nil, opdef.Attrs{

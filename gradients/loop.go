@@ -1,6 +1,7 @@
 package gradients
 
 import (
+	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -21,7 +22,7 @@ func (a *accumulation) stepLoop(l *loop) ([]op.Output, []Grad, error) {
 	vars := a.backVars(back)
 	var ends []op.Output
 	for _, v := range vars {
-		end := v.next.Input(0)
+		end := v.Next.Input(0)
 		a.parts[end] = append(a.parts[end], Of(v.value))
 		ends = append(ends, end)
 	}
@@ -30,8 +31,8 @@ func (a *accumulation) stepLoop(l *loop) ([]op.Output, []Grad, error) {
 	}
 	grads := map[op.Output]Grad{} // by output of Enter nodes
 	for _, v := range vars {
-		closeLoop(back.s, v.merged, body.dense(v.split.Out(1)))
-		grads[v.enter.Out(0)] = Of(v.last)
+		closeLoop(back.s, v.merged, body.dense(v.Switch.Out(1)))
+		grads[v.Enter.Out(0)] = Of(v.last)
 	}
 	inputs, enters := a.entering(l)
 	out := make([]Grad, len(inputs))
@@ -50,7 +51,7 @@ func (a *accumulation) stepLoop(l *loop) ([]op.Output, []Grad, error) {
 // hasGradient reports whether a result of a loop has a gradient.
 func (a *accumulation) hasGradient(l *loop) bool {
 	for _, v := range l.vars {
-		if v.exit != nil && len(a.parts[v.exit.Out(0)]) > 0 {
+		if v.Exit != nil && len(a.parts[v.Exit.Out(0)]) > 0 {
 			return true
 		}
 	}
@@ -69,7 +70,7 @@ func (a *accumulation) entering(l *loop) (inputs, enters []op.Output) {
 
 // backVar is the gradient of a variable of a loop, as a variable of the backward loop.
 type backVar struct {
-	loopVar
+	graph.LoopVar
 	merged, value, last op.Output
 }
 
@@ -77,15 +78,15 @@ type backVar struct {
 func (a *accumulation) backVars(back *backLoop) []backVar {
 	var vars []backVar
 	for _, v := range back.l.vars {
-		if !a.between[v.merge] || v.merge.OutTypes[0] == tensor.Resource {
+		if !a.between[v.Merge] || v.Merge.OutTypes[0] == tensor.Resource {
 			continue
 		}
-		b := backVar{loopVar: v}
+		b := backVar{LoopVar: v}
 		var begin op.Output
-		if v.exit != nil {
-			begin = a.dense(v.exit.Out(0))
+		if v.Exit != nil {
+			begin = a.dense(v.Exit.Out(0))
 		} else {
-			begin = op.ZerosLike(a.s, v.enter.Input(0))
+			begin = op.ZerosLike(a.s, v.Enter.Input(0))
 		}
 		b.merged, b.value, b.last = back.variable(begin)
 		vars = append(vars, b)

@@ -25,13 +25,8 @@ type guard struct {
 type loop struct {
 	frame  *graph.Frame
 	enters []*graph.Node
-	vars   []loopVar
+	vars   []graph.LoopVar
 	guards []guard // of what enters, in the frame around
-}
-
-// loopVar is what a variable goes through: Enter → Merge → Switch → body → NextIteration → Merge, and Switch → Exit.
-type loopVar struct {
-	enter, merge, split, exit, next *graph.Node // exit is nil if nobody uses the last value
 }
 
 // findStructure looks at the whole graph.
@@ -50,15 +45,15 @@ func findStructure(g *graph.Graph) (*structure, error) {
 	for _, n := range order {
 		st.frame[n] = frames.RunsIn[n.ID]
 		switch {
-		case isEnter(n):
+		case n.IsEnter():
 			st.addEnter(n)
-		case isExit(n) && st.frame[n] != nil:
+		case n.IsExit() && st.frame[n] != nil:
 			st.frame[n] = st.frame[n].Parent
 		}
 	}
 	for _, n := range order {
 		st.guards[n] = st.findGuards(n)
-		if isEnter(n) {
+		if n.IsEnter() {
 			l := st.loops[st.frame[n]]
 			l.guards = union(l.guards, st.guards[n])
 		}
@@ -66,30 +61,9 @@ func findStructure(g *graph.Graph) (*structure, error) {
 	return st, nil
 }
 
-func isEnter(n *graph.Node) bool { return n.Op.Name == "Enter" || n.Op.Name == "RefEnter" }
-
-func isExit(n *graph.Node) bool { return n.Op.Name == "Exit" || n.Op.Name == "RefExit" }
-
-func isSwitch(n *graph.Node) bool { return n.Op.Name == "Switch" || n.Op.Name == "RefSwitch" }
-
-func isLoopSwitch(n *graph.Node) bool { return isSwitch(n) && n.Input(1).Node.Op.Name == "LoopCond" }
-
-func isLoopMerge(n *graph.Node) bool {
-	return n.IsMerge() && slices.ContainsFunc(n.Inputs(), func(in op.Output) bool { return in.Node.IsNextIteration() })
-}
-
-// addEnter adds an Enter node to its loop, and what follows it if it is not constant.
+// addEnter adds an Enter node to its loop, and its variable if it begins one.
 func (st *structure) addEnter(n *graph.Node) {
-	var child *graph.Frame
-	v := loopVar{enter: n}
-	for _, e := range n.OutEdges() {
-		if f := st.frames.RunsIn[e.Dst.ID]; f != nil {
-			child = f
-		}
-		if !e.IsControl() && isLoopMerge(e.Dst) {
-			v.merge = e.Dst
-		}
-	}
+	child := st.frames.EnteredBy(n)
 	if child == nil {
 		return // nobody uses it
 	}
@@ -100,36 +74,17 @@ func (st *structure) addEnter(n *graph.Node) {
 		st.loops[child] = l
 	}
 	l.enters = append(l.enters, n)
-	if v.merge == nil {
-		return
+	if v, ok := n.LoopVar(); ok {
+		l.vars = append(l.vars, v)
 	}
-	for _, in := range v.merge.Inputs() {
-		if in.Node.IsNextIteration() {
-			v.next = in.Node
-		}
-	}
-	for _, e := range v.merge.OutEdges() {
-		if !e.IsControl() && e.DstIn == 0 && isLoopSwitch(e.Dst) {
-			v.split = e.Dst
-		}
-	}
-	if v.split == nil {
-		return
-	}
-	for _, e := range v.split.OutEdges() {
-		if !e.IsControl() && isExit(e.Dst) {
-			v.exit = e.Dst
-		}
-	}
-	l.vars = append(l.vars, v)
 }
 
 // findGuards returns the guards of a node whose inputs have theirs.
 func (st *structure) findGuards(n *graph.Node) []guard {
 	switch {
-	case isLoopMerge(n), isLoopSwitch(n):
+	case n.IsLoopMerge(), n.IsLoopSwitch():
 		return nil
-	case isExit(n):
+	case n.IsExit():
 		if l := st.loops[st.frames.RunsIn[n.ID]]; l != nil {
 			return l.guards
 		}
@@ -147,7 +102,7 @@ func (st *structure) findGuards(n *graph.Node) []guard {
 		all = union(all, st.of(in))
 	}
 	for _, c := range n.ControlInputs() {
-		if !isEnter(c) {
+		if !c.IsEnter() {
 			all = union(all, st.guards[c])
 		}
 	}
@@ -157,9 +112,9 @@ func (st *structure) findGuards(n *graph.Node) []guard {
 // of returns the guards of a value within its frame.
 func (st *structure) of(o op.Output) []guard {
 	switch {
-	case isEnter(o.Node):
+	case o.Node.IsEnter():
 		return nil
-	case isSwitch(o.Node) && !isLoopSwitch(o.Node):
+	case o.Node.IsSwitch() && !o.Node.IsLoopSwitch():
 		return union(st.guards[o.Node], []guard{{o.Node.Input(1), o.Index}})
 	}
 	return st.guards[o.Node]
@@ -178,7 +133,7 @@ func union(a, b []guard) []guard {
 
 // loopOf returns the loop that an Enter or Exit node belongs to.
 func (st *structure) loopOf(n *graph.Node) *loop {
-	if isEnter(n) {
+	if n.IsEnter() {
 		return st.loops[st.frame[n]]
 	}
 	return st.loops[st.frames.RunsIn[n.ID]]

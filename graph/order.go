@@ -7,14 +7,6 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// IsMerge reports whether the node joins the branches of a condition or the entry and the next iteration of a loop.
-func (n *Node) IsMerge() bool { return n.Op.Name == "Merge" || n.Op.Name == "RefMerge" }
-
-// IsNextIteration reports whether the node passes its input to the next iteration of a loop.
-func (n *Node) IsNextIteration() bool {
-	return n.Op.Name == "NextIteration" || n.Op.Name == "RefNextIteration"
-}
-
 // IsBackEdge reports whether the edge leads back to the start of a loop: from NextIteration to Merge. Without back edges
 // a graph has no cycles.
 func (e Edge) IsBackEdge() bool {

@@ -6,8 +6,6 @@ import (
 	"github.com/weft-ml/weft/graph"
 )
 
-func isSwitch(n *graph.Node) bool { return n.Op.Name == "Switch" || n.Op.Name == "RefSwitch" }
-
 // cond is a condition.
 type cond struct {
 	pred   graph.Output
@@ -25,7 +23,7 @@ func findConds(order []*graph.Node) conds {
 	found := conds{}
 	byPred := map[graph.Output]*cond{}
 	for _, n := range order {
-		if !isSwitch(n) || isLoopSwitch(n) || n.Input(0) != n.Input(1) {
+		if !n.IsSwitch() || n.IsLoopSwitch() || n.Input(0) != n.Input(1) {
 			continue
 		}
 		c := &cond{pred: n.Input(1), split: n}
@@ -42,7 +40,7 @@ func findConds(order []*graph.Node) conds {
 		found[n], byPred[c.pred] = c, c
 	}
 	for _, n := range order {
-		if isSwitch(n) && found[n] == nil && !isLoopSwitch(n) {
+		if n.IsSwitch() && found[n] == nil && !n.IsLoopSwitch() {
 			if c := byPred[n.Input(1)]; c != nil {
 				found[n] = c
 			}

@@ -27,11 +27,10 @@ type Loop struct {
 	Let   []*graph.Node // Enter nodes of values that are the same in all iterations
 }
 
-// Var is what makes a variable of a loop.
+// Var is a variable of a loop.
 type Var struct {
-	Enter, Merge *graph.Node
-	Body         graph.Output // the value in the body
-	Exit         *graph.Node  // nil if nobody uses the last value
+	graph.LoopVar
+	Body graph.Output // the value in the body
 }
 
 // Branch is one side of a condition.
@@ -58,8 +57,8 @@ func Find(g *graph.Graph) ([]*Context, error) {
 		conds: findConds(order), branches: map[side]*Context{},
 	}
 	for _, n := range order {
-		if isEnter(n) {
-			frame := f.frameOf(n)
+		if n.IsEnter() {
+			frame := f.frames.EnteredBy(n)
 			f.enters[frame] = append(f.enters[frame], n)
 		}
 	}
@@ -75,13 +74,13 @@ func Find(g *graph.Graph) ([]*Context, error) {
 func (c *Context) take(n *graph.Node) {
 	c.Nodes = append(c.Nodes, n)
 	switch {
-	case isEnter(n) && c.Loop != nil:
+	case n.IsEnter() && c.Loop != nil:
 		if v, ok := variable(n); ok {
 			c.Loop.Vars = append(c.Loop.Vars, v)
 		} else {
 			c.Loop.Let = append(c.Loop.Let, n)
 		}
-	case isSwitch(n) && c.Branch != nil && n.Input(1) == c.Branch.Pred:
+	case n.IsSwitch() && c.Branch != nil && n.Input(1) == c.Branch.Pred:
 		c.Branch.Let = append(c.Branch.Let, n)
 	}
 }
@@ -119,11 +118,11 @@ func (f *finder) at(n *graph.Node) *Context {
 
 func (f *finder) find(n *graph.Node) *Context {
 	switch {
-	case isEnter(n):
-		if c := f.loop(f.frameOf(n)); c != nil {
+	case n.IsEnter():
+		if c := f.loop(f.frames.EnteredBy(n)); c != nil {
 			return c
 		}
-	case isExit(n), isLoopMerge(n), isLoopSwitch(n):
+	case n.IsExit(), n.IsLoopMerge(), n.IsLoopSwitch():
 		return f.loop(f.frames.RunsIn[n.ID])
 	case n.IsMerge():
 		all := f.outside(n.Input(0))
@@ -131,7 +130,7 @@ func (f *finder) find(n *graph.Node) *Context {
 			all = common(all, f.outside(in))
 		}
 		return all
-	case isSwitch(n):
+	case n.IsSwitch():
 		if c := f.capture(n); c != nil {
 			return c
 		}
@@ -146,7 +145,7 @@ func (f *finder) around(n *graph.Node) *Context {
 		c = inner(c, f.outside(in))
 	}
 	for _, in := range n.ControlInputs() {
-		if isExit(in) {
+		if in.IsExit() {
 			c = inner(c, f.parent(in))
 		} else {
 			c = inner(c, f.at(in))
@@ -158,9 +157,9 @@ func (f *finder) around(n *graph.Node) *Context {
 // outside returns the context of those who use a value.
 func (f *finder) outside(o graph.Output) *Context {
 	switch {
-	case isExit(o.Node):
+	case o.Node.IsExit():
 		return f.parent(o.Node)
-	case isSwitch(o.Node) && !isLoopSwitch(o.Node):
+	case o.Node.IsSwitch() && !o.Node.IsLoopSwitch():
 		if c := f.branch(f.conds[o.Node], o.Index); c != nil {
 			return c
 		}

@@ -7,17 +7,11 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-func isSwitch(n *graph.Node) bool {
-	return n.Op.Name == "Switch" || n.Op.Name == "RefSwitch" || n.Op.Name == "_SwitchN"
-}
-
-func isEnter(n *graph.Node) bool { return n.Op.Name == "Enter" || n.Op.Name == "RefEnter" }
-
-func isExit(n *graph.Node) bool { return n.Op.Name == "Exit" || n.Op.Name == "RefExit" }
+func isSwitch(n *graph.Node) bool { return n.IsSwitch() || n.Op.Name == "_SwitchN" }
 
 func hasControlFlow(g *graph.Graph) bool {
 	for n := range g.Nodes() {
-		if isEnter(n) || isSwitch(n) {
+		if n.IsEnter() || isSwitch(n) {
 			return true
 		}
 	}
@@ -36,7 +30,7 @@ func spanDevices(g *graph.Graph, o *Options) error {
 	}
 	l := &looper{g: g, o: o, parallel: map[string]int{}, loops: map[frameOn]*graph.Node{}}
 	for n := range g.Nodes() {
-		if _, known := l.parallel[n.Attrs.String("frame_name")]; isEnter(n) && !known {
+		if _, known := l.parallel[n.Attrs.String("frame_name")]; n.IsEnter() && !known {
 			l.parallel[n.Attrs.String("frame_name")] = n.Attrs.Int("parallel_iterations")
 		}
 	}
@@ -60,7 +54,7 @@ func followData(g *graph.Graph) error {
 	}
 	for _, n := range order {
 		switch {
-		case isSwitch(n), isExit(n):
+		case isSwitch(n), n.IsExit():
 			if src := n.Input(0).Node; src != nil {
 				n.Assigned = src.Assigned
 			}
