@@ -34,8 +34,11 @@ type run struct {
 	visitors atomic.Int32  // goroutines that may touch the run, plus one until it is over
 }
 
-// mortal is a context that can be asked cheaply whether it has ended.
-type mortal interface{ Over() bool }
+// mortal is a context that can be asked cheaply whether it has ended. Who waits makes it watch what is around it first.
+type mortal interface {
+	Over() bool
+	Watch()
+}
 
 // activation is a node that is ready in an iteration.
 type activation struct {
@@ -214,6 +217,9 @@ func (r *run) resume() {
 
 // park waits until the run is over, which it reports, or until this goroutine, that of Run, is made its owner.
 func (r *run) park() (over bool) {
+	if r.life != nil {
+		r.life.Watch()
+	}
 	working.Add(-1)
 	r.parked.Store(true)
 	<-r.wake

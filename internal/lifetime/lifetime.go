@@ -15,11 +15,14 @@ import (
 type Ender interface{ Ended() }
 
 // Context is a life within that of its parent. It implements [context.Context], for which it makes one of the ordinary kind
-// when Done or Value are first called. It may be used after its end, but not for another life.
+// when Done or Value are first called. It may be used after its end, but not for another life unless Renew says so.
+//
+// A life ends with a parent of another kind, too, and Over and Err say so at once. But nobody is told of that, and what is
+// within the life is not ended by name, before Watch was called: whoever is going to wait does so.
 type Context struct {
-	parent  context.Context
-	above   *Context    // parent, if it is of this kind
-	unwatch func() bool // stops watching a parent of another kind; nil if there is nothing to watch
+	parent context.Context
+	above  *Context        // parent, if it is of this kind
+	root   context.Context // the innermost parent of another kind that may end; nil if there is none
 
 	over atomic.Bool
 
@@ -30,6 +33,9 @@ type Context struct {
 	ender    Ender                   // guarded by mu; nil if nobody is to be told
 	children []*Context              // guarded by mu
 	room     [1]*Context             // for children: most have one
+	early    bool                    // guarded by mu; it ended before its time, and somebody may be about to be told
+	watching bool                    // guarded by mu; root has been watched
+	unwatch  func() bool             // guarded by mu; stops watching root; nil if nobody does
 	ordinary context.Context         // guarded by mu; nil until it is needed
 	cancel   context.CancelCauseFunc // guarded by mu; of ordinary
 }
@@ -40,12 +46,29 @@ func (c *Context) Begin(parent context.Context) {
 	above, ok := parent.(*Context)
 	switch {
 	case ok:
-		c.above = above
+		c.above, c.root = above, above.root
 		above.add(c)
 	case parent.Err() != nil: // now, so that nothing is done in a life that is over
 		c.end(parent.Err(), context.Cause(parent))
 	case parent.Done() != nil:
-		c.unwatch = context.AfterFunc(parent, func() { c.end(parent.Err(), context.Cause(parent)) })
+		c.root = parent
+	}
+}
+
+// Watch makes the life end with a parent of another kind as soon as that does, for those who wait and do not ask.
+func (c *Context) Watch() {
+	if c.root == nil {
+		return
+	}
+	if c.above != nil {
+		c.above.Watch()
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.watching && !c.over.Load() {
+		c.watching = true
+		c.unwatch = context.AfterFunc(c.root, func() { c.end(c.root.Err(), context.Cause(c.root)) })
 	}
 }
 
@@ -76,7 +99,9 @@ func (c *Context) remove(child *Context) {
 func (c *Context) Cancel(cause error) { c.end(context.Canceled, cause) }
 
 // end ends the life. Who is told of it is told on another goroutine, so that a life may be ended under any lock.
-func (c *Context) end(err, cause error) {
+func (c *Context) end(err, cause error) { c.finish(err, cause, false) }
+
+func (c *Context) finish(err, cause error, atItsTime bool) {
 	c.mu.Lock()
 	if c.over.Load() {
 		c.mu.Unlock()
@@ -85,7 +110,7 @@ func (c *Context) end(err, cause error) {
 	if cause == nil {
 		cause = err
 	}
-	c.err, c.cause = err, cause
+	c.err, c.cause, c.early = err, cause, !atItsTime
 	c.over.Store(true)
 	children, ender, cancel := c.children, c.ender, c.cancel
 	c.children, c.ender = nil, nil
@@ -105,7 +130,8 @@ func (c *Context) end(err, cause error) {
 func (c *Context) Notify(e Ender) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over.Load() {
+	if c.Over() {
+		c.early = true
 		go e.Ended()
 		return
 	}
@@ -117,7 +143,7 @@ func (c *Context) Silence() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ender = nil
-	return !c.over.Load()
+	return !c.Over()
 }
 
 // Finish ends the life at its time: nobody is told but who waits for Done.
@@ -125,15 +151,36 @@ func (c *Context) Finish() {
 	if c.above != nil {
 		c.above.remove(c)
 	}
-	if c.unwatch != nil {
-		c.unwatch()
+	c.mu.Lock()
+	c.ender = nil
+	unwatch := c.unwatch
+	c.mu.Unlock()
+	if unwatch != nil {
+		unwatch()
 	}
-	c.Silence()
-	c.end(context.Canceled, context.Canceled)
+	if c.root != nil && c.root.Err() != nil {
+		c.end(c.root.Err(), context.Cause(c.root))
+		return
+	}
+	c.finish(context.Canceled, context.Canceled, true)
+}
+
+// Renew makes a life that is over ready to begin again, if nobody can have kept anything of it: it ended at its time, and
+// nobody waited for that. It reports false, and does nothing, if somebody can. The caller knows that nobody uses the
+// context itself.
+func (c *Context) Renew() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over.Load() || c.early || c.watching || c.ordinary != nil || len(c.children) > 0 {
+		return false
+	}
+	c.parent, c.above, c.root, c.err, c.cause, c.children = nil, nil, nil, nil, nil, nil
+	c.over.Store(false)
+	return true
 }
 
 // Over reports whether the life has ended. It is the cheapest of all methods.
-func (c *Context) Over() bool { return c.over.Load() }
+func (c *Context) Over() bool { return c.over.Load() || c.root != nil && c.root.Err() != nil }
 
 // Deadline implements context.Context.
 func (c *Context) Deadline() (time.Time, bool) { return c.parent.Deadline() }

@@ -42,6 +42,7 @@ func TestLifeEndsWithItsParent(t *testing.T) {
 			ctx, end := parent()
 			var c lifetime.Context
 			c.Begin(ctx)
+			c.Watch()
 			if waits {
 				c.Done()
 			}
@@ -146,6 +147,82 @@ func TestQuietLivesAllocateNothing(t *testing.T) {
 	})
 	if n != 0 {
 		t.Errorf("two lives allocate %v times", n)
+	}
+}
+
+// Who does not wait sees the end of a parent that nobody watches.
+func TestEndOfParentThatNobodyWatches(t *testing.T) {
+	parent, cancel := context.WithCancelCause(t.Context())
+	var outer, inner lifetime.Context
+	outer.Begin(parent)
+	inner.Begin(&outer)
+	if inner.Over() {
+		t.Error("over before its end")
+	}
+	cancel(errWhy)
+	for _, c := range []*lifetime.Context{&outer, &inner} {
+		if !c.Over() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(c), errWhy) {
+			t.Errorf("over %t, error %v, cause %v", c.Over(), c.Err(), context.Cause(c))
+		}
+		ended := make(told)
+		c.Notify(ended)
+		<-ended
+		if c.Silence() {
+			t.Error("silenced after its end")
+		}
+	}
+	inner.Finish()
+	outer.Finish()
+}
+
+// Who waits for an inner life is told of the end of what is around the outermost.
+func TestWatchFromWithin(t *testing.T) {
+	parent, cancel := context.WithCancelCause(t.Context())
+	var outer, inner lifetime.Context
+	outer.Begin(parent)
+	inner.Begin(&outer)
+	ended := make(told)
+	inner.Notify(ended)
+	inner.Watch()
+	cancel(errWhy)
+	<-ended
+	if !errors.Is(context.Cause(&inner), errWhy) {
+		t.Errorf("cause %v", context.Cause(&inner))
+	}
+	inner.Finish()
+	outer.Finish()
+}
+
+func TestRenew(t *testing.T) {
+	parent, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for name, live := range map[string]func(*lifetime.Context){
+		"cancelled":  func(c *lifetime.Context) { c.Cancel(errWhy) },
+		"waited for": func(c *lifetime.Context) { c.Done() },
+		"watched":    func(c *lifetime.Context) { c.Watch() },
+		"not over":   nil,
+	} {
+		var c lifetime.Context
+		c.Begin(parent)
+		if live != nil {
+			live(&c)
+			c.Finish()
+		}
+		if c.Renew() {
+			t.Errorf("a life that was %s begins again", name)
+		}
+		c.Finish()
+	}
+	var c lifetime.Context
+	for range 3 {
+		c.Begin(parent)
+		if c.Over() {
+			t.Error("over at its beginning")
+		}
+		c.Finish()
+		if !c.Renew() {
+			t.Error("a quiet life does not begin again")
+		}
 	}
 }
 
