@@ -104,3 +104,13 @@ def empty_and_scalar():
     x, f = feed(np.zeros((0, 3), np.float32))
     y, g = feed(np.float64(1.5))
     return [x * 2.0, tf.reduce_sum(x, 0), tf.concat([x, x], 0), y * y, tf.reshape(y, [1, 1])], {**f, **g}
+
+
+@graph
+def recurrent_cells():
+    x, f = feed(values(3, 2, 4))
+    cs, h, w, peep, b = (tf.constant(values(*shape, seed=seed)) for seed, shape in enumerate([(2, 3), (2, 3), (7, 12), (3,), (12,)]))
+    block = tf.raw_ops.BlockLSTM(seq_len_max=2, x=x, cs_prev=cs, h_prev=h, w=w, wci=peep, wcf=peep, wco=peep, b=b, use_peephole=True)
+    cell = tf.raw_ops.LSTMBlockCell(x=x[0], cs_prev=cs, h_prev=h, w=w, wci=peep, wcf=peep, wco=peep, b=b)
+    gru = tf.raw_ops.GRUBlockCell(x=x[0], h_prev=h, w_ru=w[:, :6], w_c=w[:, :3], b_ru=b[:6], b_c=b[:3])
+    return [block.cs, block.h] + list(cell) + list(gru) + tf.gradients(tf.reduce_sum(block.h * block.h), [x, w, b]), f

@@ -2422,6 +2422,181 @@ func BitwiseXor(s *Scope, x Output, y Output) Output {
 	return out(s.Add("BitwiseXor", []Arg{One(x), One(y)}, nil), 0)
 }
 
+// BlockLSTMAttr is an optional argument of [BlockLSTM].
+type BlockLSTMAttr func(opdef.Attrs)
+
+// BlockLSTMForgetBias sets the optional attribute forget_bias; the default is 1.
+func BlockLSTMForgetBias(value float32) BlockLSTMAttr {
+	return func(a opdef.Attrs) { a["forget_bias"] = value }
+}
+
+// BlockLSTMCellClip sets the optional attribute cell_clip; the default is 3.
+func BlockLSTMCellClip(value float32) BlockLSTMAttr {
+	return func(a opdef.Attrs) { a["cell_clip"] = value }
+}
+
+// BlockLSTMUsePeephole sets the optional attribute use_peephole; the default is false.
+func BlockLSTMUsePeephole(value bool) BlockLSTMAttr {
+	return func(a opdef.Attrs) { a["use_peephole"] = value }
+}
+
+// BlockLSTM computes a layer of LSTM cells over the steps of sequences, of which it returns all gates, cells and outputs.
+//
+//	seqLenMax  int64
+//	x          T  [?,?,?]
+//	csPrev     T
+//	hPrev      T
+//	w          T
+//	wci        T
+//	wcf        T
+//	wco        T
+//	b          T  [?]
+//	→
+//	i          T  [?,?,?]
+//	cs         T  [?,?,?]
+//	f          T  [?,?,?]
+//	o          T  [?,?,?]
+//	ci         T  [?,?,?]
+//	co         T  [?,?,?]
+//	h          T  [?,?,?]
+//
+// where
+//
+//	T  float16, float32
+func BlockLSTM(s *Scope, seqLenMax Output, x Output, csPrev Output, hPrev Output, w Output, wci Output, wcf Output, wco Output, b Output, optional ...BlockLSTMAttr) (i Output, cs Output, f Output, o Output, ci Output, co Output, h Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("BlockLSTM", []Arg{One(seqLenMax), One(x), One(csPrev), One(hPrev), One(w), One(wci), One(wcf), One(wco), One(b)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4), out(node, 5), out(node, 6)
+}
+
+// BlockLSTMGrad computes the gradient of BlockLSTM.
+//
+//	seqLenMax   int64
+//	x           T
+//	csPrev      T
+//	hPrev       T
+//	w           T
+//	wci         T
+//	wcf         T
+//	wco         T
+//	b           T
+//	i           T
+//	cs          T
+//	f           T
+//	o           T
+//	ci          T
+//	co          T
+//	h           T
+//	csGrad      T
+//	hGrad       T
+//	→
+//	xGrad       T
+//	csPrevGrad  T
+//	hPrevGrad   T
+//	wGrad       T
+//	wciGrad     T
+//	wcfGrad     T
+//	wcoGrad     T
+//	bGrad       T
+//
+// where
+//
+//	usePeephole  bool
+//	T            float16, float32
+func BlockLSTMGrad(s *Scope, seqLenMax Output, x Output, csPrev Output, hPrev Output, w Output, wci Output, wcf Output, wco Output, b Output, i Output, cs Output, f Output, o Output, ci Output, co Output, h Output, csGrad Output, hGrad Output, usePeephole bool) (xGrad Output, csPrevGrad Output, hPrevGrad Output, wGrad Output, wciGrad Output, wcfGrad Output, wcoGrad Output, bGrad Output) {
+	attrs := opdef.Attrs{"use_peephole": usePeephole}
+	node := s.Add("BlockLSTMGrad", []Arg{One(seqLenMax), One(x), One(csPrev), One(hPrev), One(w), One(wci), One(wcf), One(wco), One(b), One(i), One(cs), One(f), One(o), One(ci), One(co), One(h), One(csGrad), One(hGrad)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4), out(node, 5), out(node, 6), out(node, 7)
+}
+
+// BlockLSTMGradV2 computes the gradient of BlockLSTMV2.
+//
+//	seqLenMax   int64
+//	x           T
+//	csPrev      T
+//	hPrev       T
+//	w           T
+//	wci         T
+//	wcf         T
+//	wco         T
+//	b           T
+//	i           T
+//	cs          T
+//	f           T
+//	o           T
+//	ci          T
+//	co          T
+//	h           T
+//	csGrad      T
+//	hGrad       T
+//	→
+//	xGrad       T
+//	csPrevGrad  T
+//	hPrevGrad   T
+//	wGrad       T
+//	wciGrad     T
+//	wcfGrad     T
+//	wcoGrad     T
+//	bGrad       T
+//
+// where
+//
+//	usePeephole  bool
+//	T            float16, float32
+func BlockLSTMGradV2(s *Scope, seqLenMax Output, x Output, csPrev Output, hPrev Output, w Output, wci Output, wcf Output, wco Output, b Output, i Output, cs Output, f Output, o Output, ci Output, co Output, h Output, csGrad Output, hGrad Output, usePeephole bool) (xGrad Output, csPrevGrad Output, hPrevGrad Output, wGrad Output, wciGrad Output, wcfGrad Output, wcoGrad Output, bGrad Output) {
+	attrs := opdef.Attrs{"use_peephole": usePeephole}
+	node := s.Add("BlockLSTMGradV2", []Arg{One(seqLenMax), One(x), One(csPrev), One(hPrev), One(w), One(wci), One(wcf), One(wco), One(b), One(i), One(cs), One(f), One(o), One(ci), One(co), One(h), One(csGrad), One(hGrad)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4), out(node, 5), out(node, 6), out(node, 7)
+}
+
+// BlockLSTMV2Attr is an optional argument of [BlockLSTMV2].
+type BlockLSTMV2Attr func(opdef.Attrs)
+
+// BlockLSTMV2CellClip sets the optional attribute cell_clip; the default is 0.
+func BlockLSTMV2CellClip(value float32) BlockLSTMV2Attr {
+	return func(a opdef.Attrs) { a["cell_clip"] = value }
+}
+
+// BlockLSTMV2UsePeephole sets the optional attribute use_peephole; the default is false.
+func BlockLSTMV2UsePeephole(value bool) BlockLSTMV2Attr {
+	return func(a opdef.Attrs) { a["use_peephole"] = value }
+}
+
+// BlockLSTMV2 computes a layer of LSTM cells over the steps of sequences, of which it returns all gates, cells and outputs.
+//
+//	seqLenMax  int64
+//	x          T  [?,?,?]
+//	csPrev     T
+//	hPrev      T
+//	w          T
+//	wci        T
+//	wcf        T
+//	wco        T
+//	b          T  [?]
+//	→
+//	i          T  [?,?,?]
+//	cs         T  [?,?,?]
+//	f          T  [?,?,?]
+//	o          T  [?,?,?]
+//	ci         T  [?,?,?]
+//	co         T  [?,?,?]
+//	h          T  [?,?,?]
+//
+// where
+//
+//	T  float16, float32
+func BlockLSTMV2(s *Scope, seqLenMax Output, x Output, csPrev Output, hPrev Output, w Output, wci Output, wcf Output, wco Output, b Output, optional ...BlockLSTMV2Attr) (i Output, cs Output, f Output, o Output, ci Output, co Output, h Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("BlockLSTMV2", []Arg{One(seqLenMax), One(x), One(csPrev), One(hPrev), One(w), One(wci), One(wcf), One(wco), One(b)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4), out(node, 5), out(node, 6)
+}
+
 // BroadcastArgs gives the shape that tensors of shapes s0 and s1 are broadcast to.
 //
 //	s0   T  [?]
@@ -4415,6 +4590,72 @@ func DatasetCardinality(s *Scope, inputDataset Output, optional ...DatasetCardin
 		set(attrs)
 	}
 	return out(s.Add("DatasetCardinality", []Arg{One(inputDataset)}, attrs), 0)
+}
+
+// DatasetFromGraph makes the dataset that a graph of DatasetToGraph makes.
+//
+//	graphDef  string
+//	→
+//	handle    variant  []
+func DatasetFromGraph(s *Scope, graphDef Output) Output {
+	return out(s.Add("DatasetFromGraph", []Arg{One(graphDef)}, nil), 0)
+}
+
+// DatasetToGraphAttr is an optional argument of [DatasetToGraph].
+type DatasetToGraphAttr func(opdef.Attrs)
+
+// DatasetToGraphStatefulWhitelist sets the optional attribute stateful_whitelist; the default is [].
+func DatasetToGraphStatefulWhitelist(value []string) DatasetToGraphAttr {
+	return func(a opdef.Attrs) { a["stateful_whitelist"] = value }
+}
+
+// DatasetToGraphAllowStateful sets the optional attribute allow_stateful; the default is false.
+func DatasetToGraphAllowStateful(value bool) DatasetToGraphAttr {
+	return func(a opdef.Attrs) { a["allow_stateful"] = value }
+}
+
+// DatasetToGraphStripDeviceAssignment sets the optional attribute strip_device_assignment; the default is false.
+func DatasetToGraphStripDeviceAssignment(value bool) DatasetToGraphAttr {
+	return func(a opdef.Attrs) { a["strip_device_assignment"] = value }
+}
+
+// DatasetToGraph gives the graph that makes a dataset, a serialized GraphDef.
+//
+//	inputDataset  variant
+//	→
+//	graph_        string  []
+func DatasetToGraph(s *Scope, inputDataset Output, optional ...DatasetToGraphAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DatasetToGraph", []Arg{One(inputDataset)}, attrs), 0)
+}
+
+// DatasetToGraphV2Attr is an optional argument of [DatasetToGraphV2].
+type DatasetToGraphV2Attr func(opdef.Attrs)
+
+// DatasetToGraphV2ExternalStatePolicy sets the optional attribute external_state_policy; the default is 0.
+func DatasetToGraphV2ExternalStatePolicy(value int64) DatasetToGraphV2Attr {
+	return func(a opdef.Attrs) { a["external_state_policy"] = value }
+}
+
+// DatasetToGraphV2StripDeviceAssignment sets the optional attribute strip_device_assignment; the default is false.
+func DatasetToGraphV2StripDeviceAssignment(value bool) DatasetToGraphV2Attr {
+	return func(a opdef.Attrs) { a["strip_device_assignment"] = value }
+}
+
+// DatasetToGraphV2 gives the graph that makes a dataset, a serialized GraphDef.
+//
+//	inputDataset  variant
+//	→
+//	graph_        string  []
+func DatasetToGraphV2(s *Scope, inputDataset Output, optional ...DatasetToGraphV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DatasetToGraphV2", []Arg{One(inputDataset)}, attrs), 0)
 }
 
 // DatasetToSingleElementAttr is an optional argument of [DatasetToSingleElement].
@@ -7890,6 +8131,54 @@ func FusedResizeAndPadConv2D(s *Scope, input Output, size Output, paddings Outpu
 	return out(s.Add("FusedResizeAndPadConv2D", []Arg{One(input), One(size), One(paddings), One(filter)}, attrs), 0)
 }
 
+// GRUBlockCell computes one step of a layer of GRU cells: their gates r and u, what they would become, c, and what they become, h.
+//
+//	x      T  [?,?]
+//	hPrev  T  [?,?]
+//	wRu    T
+//	wC     T
+//	bRu    T
+//	bC     T
+//	→
+//	r      T  [?,?]
+//	u      T  [?,?]
+//	c      T  [?,?]
+//	h      T  [?,?]
+//
+// where
+//
+//	T  float32
+func GRUBlockCell(s *Scope, x Output, hPrev Output, wRu Output, wC Output, bRu Output, bC Output) (r Output, u Output, c Output, h Output) {
+	node := s.Add("GRUBlockCell", []Arg{One(x), One(hPrev), One(wRu), One(wC), One(bRu), One(bC)}, nil)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3)
+}
+
+// GRUBlockCellGrad computes the gradient of GRUBlockCell by its inputs, the cells before, and its gates before their functions.
+//
+//	x          T  [?,?]
+//	hPrev      T  [?,?]
+//	wRu        T  [?,?]
+//	wC         T
+//	bRu        T
+//	bC         T
+//	r          T
+//	u          T
+//	c          T
+//	dH         T
+//	→
+//	dX         T  [?,?]
+//	dHPrev     T  [?,?]
+//	dCBar      T  [?,?]
+//	dRBarUBar  T  [?,?]
+//
+// where
+//
+//	T  float32
+func GRUBlockCellGrad(s *Scope, x Output, hPrev Output, wRu Output, wC Output, bRu Output, bC Output, r Output, u Output, c Output, dH Output) (dX Output, dHPrev Output, dCBar Output, dRBarUBar Output) {
+	node := s.Add("GRUBlockCellGrad", []Arg{One(x), One(hPrev), One(wRu), One(wC), One(bRu), One(bC), One(r), One(u), One(c), One(dH)}, nil)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3)
+}
+
 // GatherAttr is an optional argument of [Gather].
 type GatherAttr func(opdef.Attrs)
 
@@ -9364,6 +9653,90 @@ func LRNGrad(s *Scope, inputGrads Output, inputImage Output, outputImage Output,
 	return out(s.Add("LRNGrad", []Arg{One(inputGrads), One(inputImage), One(outputImage)}, attrs), 0)
 }
 
+// LSTMBlockCellAttr is an optional argument of [LSTMBlockCell].
+type LSTMBlockCellAttr func(opdef.Attrs)
+
+// LSTMBlockCellForgetBias sets the optional attribute forget_bias; the default is 1.
+func LSTMBlockCellForgetBias(value float32) LSTMBlockCellAttr {
+	return func(a opdef.Attrs) { a["forget_bias"] = value }
+}
+
+// LSTMBlockCellCellClip sets the optional attribute cell_clip; the default is 3.
+func LSTMBlockCellCellClip(value float32) LSTMBlockCellAttr {
+	return func(a opdef.Attrs) { a["cell_clip"] = value }
+}
+
+// LSTMBlockCellUsePeephole sets the optional attribute use_peephole; the default is false.
+func LSTMBlockCellUsePeephole(value bool) LSTMBlockCellAttr {
+	return func(a opdef.Attrs) { a["use_peephole"] = value }
+}
+
+// LSTMBlockCell computes one step of a layer of LSTM cells, of which it returns the gates, cells and outputs.
+//
+//	x       T  [?,?]
+//	csPrev  T  [?,?]
+//	hPrev   T
+//	w       T
+//	wci     T
+//	wcf     T
+//	wco     T
+//	b       T
+//	→
+//	i       T  [?,?]
+//	cs      T  [?,?]
+//	f       T  [?,?]
+//	o       T  [?,?]
+//	ci      T  [?,?]
+//	co      T  [?,?]
+//	h       T  [?,?]
+//
+// where
+//
+//	T  float16, float32
+func LSTMBlockCell(s *Scope, x Output, csPrev Output, hPrev Output, w Output, wci Output, wcf Output, wco Output, b Output, optional ...LSTMBlockCellAttr) (i Output, cs Output, f Output, o Output, ci Output, co Output, h Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("LSTMBlockCell", []Arg{One(x), One(csPrev), One(hPrev), One(w), One(wci), One(wcf), One(wco), One(b)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4), out(node, 5), out(node, 6)
+}
+
+// LSTMBlockCellGrad computes the gradient of LSTMBlockCell by its gates, the cells before, and the peepholes.
+//
+//	x           T
+//	csPrev      T
+//	hPrev       T
+//	w           T
+//	wci         T
+//	wcf         T
+//	wco         T
+//	b           T
+//	i           T
+//	cs          T
+//	f           T
+//	o           T
+//	ci          T
+//	co          T
+//	csGrad      T
+//	hGrad       T
+//	→
+//	csPrevGrad  T
+//	dicfo       T
+//	wciGrad     T
+//	wcfGrad     T
+//	wcoGrad     T
+//
+// where
+//
+//	usePeephole  bool
+//	T            float16, float32
+func LSTMBlockCellGrad(s *Scope, x Output, csPrev Output, hPrev Output, w Output, wci Output, wcf Output, wco Output, b Output, i Output, cs Output, f Output, o Output, ci Output, co Output, csGrad Output, hGrad Output, usePeephole bool) (csPrevGrad Output, dicfo Output, wciGrad Output, wcfGrad Output, wcoGrad Output) {
+	attrs := opdef.Attrs{"use_peephole": usePeephole}
+	node := s.Add("LSTMBlockCellGrad", []Arg{One(x), One(csPrev), One(hPrev), One(w), One(wci), One(wcf), One(wco), One(b), One(i), One(cs), One(f), One(o), One(ci), One(co), One(csGrad), One(hGrad)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4)
+}
+
 // LatencyStatsDataset gives a dataset whose latencies may be recorded.
 //
 //	inputDataset  variant
@@ -9574,6 +9947,33 @@ func Lgamma(s *Scope, x Output) Output {
 //	Tidx  int32, int64
 func LinSpace(s *Scope, start Output, stop Output, num Output) Output {
 	return out(s.Add("LinSpace", []Arg{One(start), One(stop), One(num)}, nil), 0)
+}
+
+// ListDatasetAttr is an optional argument of [ListDataset].
+type ListDatasetAttr func(opdef.Attrs)
+
+// ListDatasetMetadata sets the optional attribute metadata; the default is "".
+func ListDatasetMetadata(value string) ListDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// ListDataset makes a dataset of elements whose components come one after the other.
+//
+//	tensors  tensors of the types Tinput_types
+//	→
+//	handle   variant
+//
+// where
+//
+//	Tinput_types  any type, at least 1 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ListDataset(s *Scope, tensors []Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ListDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ListDataset", []Arg{Many(tensors)}, attrs), 0)
 }
 
 // ListDiffAttr is an optional argument of [ListDiff].
@@ -26013,6 +26413,22 @@ func WindowDataset(s *Scope, inputDataset Output, size Output, shift Output, str
 		set(attrs)
 	}
 	return out(s.Add("WindowDataset", []Arg{One(inputDataset), One(size), One(shift), One(stride), One(dropRemainder)}, attrs), 0)
+}
+
+// WindowOp makes a dataset of the elements of a window, whose components come one after the other.
+//
+//	inputs  tensors of the types Tinputs
+//	→
+//	handle  variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+//	Tinputs       any type, at least 1 of them
+func WindowOp(s *Scope, inputs []Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("WindowOp", []Arg{Many(inputs)}, attrs), 0)
 }
 
 // WriteAudioSummaryAttr is an optional argument of [WriteAudioSummary].

@@ -23,6 +23,7 @@ import (
 	_ "github.com/weft-ml/weft/kernels/queue"      // registers
 	_ "github.com/weft-ml/weft/kernels/ragged"     // registers
 	_ "github.com/weft-ml/weft/kernels/random"     // registers
+	_ "github.com/weft-ml/weft/kernels/rnn"        // registers
 	_ "github.com/weft-ml/weft/kernels/sparse"     // registers
 	_ "github.com/weft-ml/weft/kernels/state"      // registers
 	_ "github.com/weft-ml/weft/kernels/string"     // registers
