@@ -218,6 +218,7 @@ func (s *Server) closeRoles(ctx context.Context) {
 
 // closeConnections lets the calls that are being answered end, and does not wait for those that are not.
 func (s *Server) closeConnections() {
+	s.health.Close()
 	timer := time.AfterFunc(closeTimeout, s.rpc.Close)
 	defer timer.Stop()
 	s.rpc.Shutdown()

@@ -14,8 +14,10 @@ import (
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	gstatus "google.golang.org/grpc/status"
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/cluster"
@@ -275,6 +277,56 @@ func TestHealth(t *testing.T) {
 		resp, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
 		if err != nil || resp.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 			t.Errorf("%q: got %v, %v", service, resp, err)
+		}
+	}
+}
+
+// TestHealthWatch follows a server from its start to its end.
+func TestHealthWatch(t *testing.T) {
+	s := start(t, cluster.ServerDef{Cluster: cluster.Spec{"ps": cluster.Dense("127.0.0.1:0")}, Job: "ps"})
+	conn, err := grpc.NewClient(s.Address(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var watches []grpc.ServerStreamingClient[healthpb.HealthCheckResponse]
+	next := func(i int) (healthpb.HealthCheckResponse_ServingStatus, error) {
+		resp, err := watches[i].Recv()
+		return resp.GetStatus(), err
+	}
+	for i, service := range []string{"", rpc.WorkerService, "another"} {
+		w, err := healthpb.NewHealthClient(conn).Watch(t.Context(), &healthpb.HealthCheckRequest{Service: service})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := healthpb.HealthCheckResponse_SERVING
+		if watches = append(watches, w); service == "another" {
+			want = healthpb.HealthCheckResponse_SERVICE_UNKNOWN
+		}
+		if got, err := next(i); err != nil || got != want {
+			t.Errorf("%q: got %v, %v; want %v", service, got, err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	gone, err := healthpb.NewHealthClient(conn).Watch(ctx, &healthpb.HealthCheckRequest{})
+	if err == nil {
+		_, err = gone.Recv()
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	cancel() // the server waits for nobody who has heard enough
+	stop(t, s)
+	for i := range watches {
+		if got, err := next(i); i < 2 && (err != nil || got != healthpb.HealthCheckResponse_NOT_SERVING) {
+			t.Errorf("at the end: got %v, %v", got, err)
+		} else if i < 2 {
+			_, err = next(i)
+			if gstatus.Code(err) != codes.Unavailable {
+				t.Errorf("after the end: got %v", err)
+			}
+		} else if gstatus.Code(err) != codes.Unavailable {
+			t.Errorf("of another: got %v, %v", got, err)
 		}
 	}
 }

@@ -103,6 +103,8 @@ func (c *clientConn) ended(error) {
 
 func (c *clientConn) ponged() {}
 
+func (c *clientConn) givenUp(uint32) {}
+
 func (c *clientConn) mayBeOver(id uint32) bool {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()

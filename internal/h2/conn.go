@@ -39,6 +39,8 @@ type side interface {
 	ponged()
 	// mayBeOver reports whether a stream that is not open has been.
 	mayBeOver(id uint32) bool
+	// givenUp is told that the peer wants nothing more of a stream, which may be over.
+	givenUp(id uint32)
 	// ended is told that nothing is read any more. All streams have been reset.
 	ended(err error)
 }

@@ -1,4 +1,5 @@
-// Package h2 carries gRPC calls with one request and one response over HTTP/2, as a server and as a client.
+// Package h2 carries gRPC calls with one request and one response over HTTP/2, as a server and as a client. A server may
+// also answer with several small messages.
 //
 // It exists because steps are short: a call should cost the system calls that move its bytes and nothing else. So no bytes
 // go from one goroutine to another on their way. Whoever makes a message writes it to the connection, together with all

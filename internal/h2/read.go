@@ -81,11 +81,12 @@ func (c *conn) readReset(id uint32, code errCode) error {
 		if !c.side.mayBeOver(id) {
 			return protocolError("RST_STREAM on a stream that was never opened")
 		}
-		return nil
-	}
-	if c.forget(s) {
+	} else if c.forget(s) {
 		s.in.abandon()
 		s.owner.reset(code, nil)
+	}
+	if code != codeNone {
+		c.side.givenUp(id)
 	}
 	return nil
 }

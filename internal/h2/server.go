@@ -160,13 +160,14 @@ func (s *Server) Close() {
 // A Call is one that a server was asked. Its methods are for one goroutine at a time.
 type Call struct {
 	stream
-	conn     *serverConn
-	method   *method
-	ctx      context.Context
-	cancel   context.CancelFunc
-	encoding string
-	body     Body
-	outcome  Outcome // once it is known
+	conn      *serverConn
+	method    *method
+	ctx       context.Context
+	cancel    context.CancelFunc
+	encoding  string
+	body      Body
+	streaming bool    // a message has been sent
+	outcome   Outcome // once it is known
 }
 
 // Context ends with the call: when it has been answered, when its caller gives it up, and with its deadline.

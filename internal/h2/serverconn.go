@@ -29,6 +29,7 @@ type serverConn struct {
 	answered atomic.Int64 // when the last one was, since epoch
 	crowded  habit        // calls come while others are served
 	slow     []habit      // calls take long, by method
+	undos    []undo       // guarded by out.mu; of the calls that were answered last
 	draining atomic.Bool  // set when no stream is accepted any more
 }
 
@@ -244,7 +245,9 @@ func (c *Call) Reply(o Outcome) error {
 	if o.Code == codeOK {
 		data = c.message(o.Data)
 	}
-	c.conn.serving.Add(-1) // from now on, the client may have its answer and call again
+	if !c.streaming {
+		c.conn.serving.Add(-1) // from now on, the client may have its answer and call again
+	}
 	c.conn.answered.Store(now())
 	err := c.conn.out.send(&c.stream, c, data)
 	c.conn.forget(&c.stream)
@@ -268,7 +271,7 @@ func (c *Call) mayStart() (bool, error) { return true, nil }
 
 // appendHead appends the headers of a response that has data.
 func (c *Call) appendHead(b []byte) []byte {
-	if c.outcome.Code != codeOK {
+	if c.outcome.Code != codeOK || c.streaming {
 		return b
 	}
 	var block [64]byte
@@ -283,7 +286,7 @@ func (c *Call) appendHead(b []byte) []byte {
 func (c *Call) appendTail(b []byte) []byte {
 	var block [128]byte
 	fields := block[:0]
-	if c.outcome.Code != codeOK {
+	if c.outcome.Code != codeOK && !c.streaming {
 		fields = appendResponse(fields)
 	}
 	return appendHeaders(b, c.id, c.outcome.appendTrailer(fields), true)

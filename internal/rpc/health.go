@@ -10,26 +10,39 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// methodHealth is the method of gRPC's health service by which probes ask once. Watch, by which they ask for ever, is
-// unknown here, which they take for an answer, too.
-const methodHealth = "/grpc.health.v1.Health/Check"
-
-// States of gRPC's health service.
+// The methods of gRPC's health service: probes ask once, or to be told of every change.
 const (
-	healthServing    = 1
-	healthNotServing = 2
+	methodHealth      = "/grpc.health.v1.Health/Check"
+	methodHealthWatch = "/grpc.health.v1.Health/Watch"
 )
+
+// health is a state of gRPC's health service.
+type health uint64
+
+const (
+	healthServing    health = 1
+	healthNotServing health = 2
+	healthUnknown    health = 3 // there is no such service
+)
+
+// response returns a HealthCheckResponse.
+func (h health) response() []byte {
+	return protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(h))
+}
 
 // Health answers probes of gRPC's health service: services serve between two points in time.
 type Health struct {
 	mu      sync.Mutex
-	serving bool // guarded by mu
+	state   health        // guarded by mu; of all services
+	closed  bool          // guarded by mu
+	changed chan struct{} // guarded by mu; closed when one of these changes
 }
 
 // RegisterHealth makes a server answer probes.
 func RegisterHealth(s *Server) *Health {
-	h := &Health{}
+	h := &Health{state: healthNotServing, changed: make(chan struct{})}
 	s.Handle(methodHealth, h2.Method{Room: rooms(nil), Serve: h.check})
+	s.Handle(methodHealthWatch, h2.Method{Room: rooms(nil), Serve: h.watch})
 	return h
 }
 
@@ -37,7 +50,29 @@ func RegisterHealth(s *Server) *Health {
 func (h *Health) SetServing(serving bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.serving = serving
+	if h.state = healthNotServing; serving {
+		h.state = healthServing
+	}
+	h.changeLocked()
+}
+
+// Close lets nobody wait for changes any more.
+func (h *Health) Close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	h.changeLocked()
+}
+
+func (h *Health) changeLocked() {
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+func (h *Health) look() (state health, closed bool, changed <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.state, h.closed, h.changed
 }
 
 func (h *Health) check(c *h2.Call) {
@@ -45,21 +80,49 @@ func (h *Health) check(c *h2.Call) {
 	switch {
 	case !ok:
 		_ = c.Reply(failed(requestError(errMalformed)))
-	case service != "" && service != MasterService && service != WorkerService:
+	case !hasHealth(service):
 		_ = c.Reply(failed(status.NotFoundf("unknown service %s", service)))
 	default:
-		_ = c.Reply(h2.Outcome{Data: [][]byte{h.response()}})
+		state, _, _ := h.look()
+		_ = c.Reply(h2.Outcome{Data: [][]byte{state.response()}})
 	}
 }
 
-func (h *Health) response() []byte {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	state := uint64(healthNotServing)
-	if h.serving {
-		state = healthServing
+// watch tells of the state of a service, and of each that follows, until the caller has heard enough. Who asks about a
+// service that is not there may hope that it will be.
+func (h *Health) watch(c *h2.Call) {
+	service, ok := healthRequest(slices.Concat(c.Request().(*arrival).data...))
+	if !ok {
+		_ = c.Reply(failed(requestError(errMalformed)))
+		return
 	}
-	return protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), state)
+	var told health
+	for {
+		state, closed, changed := h.look()
+		if !hasHealth(service) {
+			state = healthUnknown
+		}
+		if state != told && c.Send(state.response()) != nil {
+			_ = c.Reply(failed(status.Cancelledf("nobody watches")))
+			return
+		}
+		told = state
+		if closed {
+			_ = c.Reply(failed(status.Unavailablef("the server is shutting down")))
+			return
+		}
+		select {
+		case <-changed:
+		case <-c.Context().Done():
+			_ = c.Reply(failed(status.FromContext(c.Context(), "watching a service")))
+			return
+		}
+	}
+}
+
+// hasHealth reports whether a name is that of a service, or of all of them.
+func hasHealth(service string) bool {
+	return service == "" || service == MasterService || service == WorkerService
 }
 
 // healthRequest reads a HealthCheckRequest, of which the first field is the name of a service.

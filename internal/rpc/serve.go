@@ -28,7 +28,7 @@ var short = map[string]bool{
 // unary adds a method with one request and one response. Whatever call does, the process lives: a panic is logged and
 // answered as an Internal error.
 func unary[Req, Resp any](s *Server, logger *slog.Logger, method string, call func(context.Context, *Req) (*Resp, error)) {
-	undoable(s, logger, method, call, func(*Resp) {})
+	undoable(s, logger, method, call, nil)
 }
 
 // undoable is unary for a method that makes something which nobody would ever drop if its caller did not learn of it.
@@ -58,9 +58,11 @@ func undoable[Req, Resp any](
 		defer release(resp)
 		outcome, data := respond(req, resp)
 		defer data.Free()
-		if c.Reply(outcome) != nil {
-			undo(resp)
+		if undo == nil {
+			_ = c.Reply(outcome)
+			return
 		}
+		c.ReplyOr(outcome, func() { undo(resp) })
 	}})
 }
 
