@@ -58,7 +58,7 @@ var policy = []rule{
 	{pkg: "internal/ints", may: values},
 	{pkg: "internal/shapes", may: ops},
 	{pkg: "internal/permute"},
-	{pkg: "internal/philox", may: []string{"tensor", "internal/parallel"}},
+	{pkg: "internal/philox", may: []string{"tensor", "internal/parallel", "internal/simd"}},
 	{pkg: "internal/strided", may: slices.Concat(ops, vector, []string{"internal/ints"})},
 	{pkg: "internal/elementwise", may: slices.Concat(ops, vector, []string{"kernel", "internal/dtypes"})},
 	{pkg: "internal/reduce", may: kernels},

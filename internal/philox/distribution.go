@@ -32,15 +32,41 @@ func Fill[T any](out []T, g Generator, d *Distribution[T]) {
 // outputs is a distribution that makes a group of each output with f.
 func outputs[T any](group int, cost float64, f func(x *[4]uint32, out []T)) *Distribution[T] {
 	return &Distribution[T]{Group: group, Stride: 1, Cost: cost, Fill: func(g Generator, out []T) {
-		for ; len(out) >= group; out = out[group:] {
-			x := g.Next()
-			f(&x, out[:group])
+		s := scratches.Get().(*scratch)
+		defer scratches.Put(s)
+		for len(out) > 0 {
+			x := s.outputs(g, 1, min(most, (len(out)+group-1)/group))
+			g.Skip(uint64(len(x)))
+			for i := range x {
+				if len(out) < group {
+					var last [4]T
+					f(&x[i], last[:group])
+					out = out[copy(out, last[:]):]
+					break
+				}
+				f(&x[i], out[:group])
+				out = out[group:]
+			}
 		}
-		if len(out) > 0 {
-			x := g.Next()
-			var last [4]T
-			f(&x, last[:group])
-			copy(out, last[:])
+	}}
+}
+
+// mapped is a distribution of float32 that makes a sample of each word with convert, which takes a multiple of 16 words.
+func mapped(cost float64, convert func(dst []float32, words []uint32)) *Distribution[float32] {
+	return &Distribution[float32]{Group: 4, Stride: 1, Cost: cost, Fill: func(g Generator, out []float32) {
+		s := scratches.Get().(*scratch)
+		defer scratches.Put(s)
+		for len(out) > 0 {
+			x := s.outputs(g, 1, min(most, (len(out)+15)/16*4))
+			g.Skip(uint64(len(x)))
+			if n := 4 * len(x); len(out) >= n {
+				convert(out[:n], flat(x))
+				out = out[n:]
+				continue
+			}
+			last := s.samples[0][:4*len(x)]
+			convert(last, flat(x))
+			out = out[copy(out, last):]
 		}
 	}}
 }
@@ -54,19 +80,24 @@ func rejecting[T any](group int, cost float64, propose func(x *[4]uint32) [4]T, 
 	stride := uint64(group * reserved / 4)
 	return &Distribution[T]{Group: group, Stride: stride, Cost: cost, Fill: func(g Generator, out []T) {
 		for len(out) > 0 {
-			at, n := g, min(group, len(out))
-			for i := 0; i < n; {
-				x := at.Next()
-				drawn := propose(&x)
-				for _, v := range drawn[:candidates] {
-					if i < n && accept(v) {
-						out[i] = v
-						i++
-					}
-				}
-			}
+			n := min(group, len(out))
+			untilFull(g, out[:n], propose, candidates, accept)
 			g.Skip(stride)
 			out = out[n:]
 		}
 	}}
+}
+
+// untilFull fills one group with what is accepted of the candidates from g on.
+func untilFull[T any](g Generator, out []T, propose func(x *[4]uint32) [4]T, candidates int, accept func(T) bool) {
+	for i := 0; i < len(out); {
+		x := g.Next()
+		drawn := propose(&x)
+		for _, v := range drawn[:candidates] {
+			if i < len(out) && accept(v) {
+				out[i] = v
+				i++
+			}
+		}
+	}
 }

@@ -40,10 +40,7 @@ func normals64(x *[4]uint32) (out [4]float64) {
 var (
 	NormalHalf    = narrowed(NormalFloat32, tensor.HalfOf)
 	NormalBFloat  = narrowed(NormalFloat32, tensor.BFloatOf)
-	NormalFloat32 = outputs(4, 80, func(x *[4]uint32, out []float32) {
-		v := normals32(x)
-		copy(out, v[:])
-	})
+	NormalFloat32 = mapped(8, normals)
 	NormalFloat64 = outputs(2, 80, func(x *[4]uint32, out []float64) {
 		v := normals64(x)
 		copy(out, v[:])
@@ -57,9 +54,42 @@ const limit = 2
 var (
 	TruncatedHalf    = narrowed(TruncatedFloat32, tensor.HalfOf)
 	TruncatedBFloat  = narrowed(TruncatedFloat32, tensor.BFloatOf)
-	TruncatedFloat32 = rejecting(4, 100, normals32, 4, func(v float32) bool { return -limit < v && v < limit })
+	TruncatedFloat32 = &Distribution[float32]{Group: 4, Stride: reserved, Cost: 25, Fill: fillTruncated}
 	TruncatedFloat64 = rejecting(2, 100, normals64, 2, func(v float64) bool { return -limit < v && v < limit })
 )
+
+// fillTruncated makes the candidates of the first two outputs of many groups at once, which is nearly always enough.
+func fillTruncated(g Generator, out []float32) {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	accept := func(v float32) bool { return -limit < v && v < limit }
+	for len(out) > 0 {
+		n := min(most, (len(out)+3)/4)
+		for i, at := 0, g; i < len(s.samples); i++ {
+			x := s.outputs(at, reserved, (n+3)/4*4)
+			normals(s.samples[i][:4*len(x)], flat(x))
+			at.Skip(1)
+		}
+		for i := range n {
+			group, k := out[:min(4, len(out))], 0
+			out = out[len(group):]
+			for j := 0; j < len(s.samples) && k < len(group); j++ {
+				for _, v := range s.samples[j][4*i : 4*i+4] {
+					if k < len(group) && accept(v) {
+						group[k] = v
+						k++
+					}
+				}
+			}
+			if k < len(group) {
+				at := g
+				at.Skip(uint64(i) * reserved)
+				untilFull(at, group, normals32, 4, accept)
+			}
+		}
+		g.Skip(uint64(n) * reserved)
+	}
+}
 
 // narrowed is a distribution whose samples are those of d, rounded.
 func narrowed[T any](d *Distribution[float32], round func(float32) T) *Distribution[T] {

@@ -28,11 +28,8 @@ func word64(x *[4]uint32, i int) uint64 { return uint64(x[2*i+1])<<32 | uint64(x
 var (
 	UniformHalf   = outputs(4, 40, each4(unitHalf))
 	UniformBFloat = outputs(4, 40, each4(unitBFloat))
-	Uniform32     = outputs(4, 20, func(x *[4]uint32, out []float32) {
-		_ = out[3]
-		out[0], out[1], out[2], out[3] = Unit32(x[0]), Unit32(x[1]), Unit32(x[2]), Unit32(x[3])
-	})
-	Uniform64 = outputs(2, 20, func(x *[4]uint32, out []float64) {
+	Uniform32     = mapped(2, units)
+	Uniform64     = outputs(2, 20, func(x *[4]uint32, out []float64) {
 		out[0], out[1] = Unit64(x[0], x[1]), Unit64(x[2], x[3])
 	})
 )

@@ -44,6 +44,7 @@ func sources() []source {
 			source{"simd", "normalize_" + isa.String(), isa, normalization, single},
 			source{"channelwise", "pool_" + isa.String(), isa, windows, both},
 			source{"channelwise", "depthwise_" + isa.String(), isa, depthwise, both},
+			source{"philox", "vectors_" + isa.String(), isa, philox, single},
 			source{"tile", "tile_" + isa.String(), isa, tiles, both},
 			source{"tile", "pack_" + isa.String(), isa, packs, both},
 		)
