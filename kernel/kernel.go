@@ -157,6 +157,15 @@ type Functions interface {
 	InstantiateOn(device string, fn opdef.Func) (Function, error)
 }
 
+// Graphs is implemented by [Functions] of graphs that can be written down in part, for operations whose values are graphs.
+type Graphs interface {
+	// Library returns the named functions and those that they use: a serialized FunctionDefLibrary.
+	Library(names []string) ([]byte, error)
+	// Load returns the function, without arguments, that a serialized GraphDef is: its results are the inputs of the
+	// graph's _Retval nodes. The functions of that graph come before those of the graph that the kernel belongs to.
+	Load(graphDef []byte) (Function, error)
+}
+
 // Function is an instantiated function.
 type Function interface {
 	// Op is its signature.

@@ -1,6 +1,7 @@
 package function
 
 import (
+	"crypto/sha256"
 	"maps"
 	"slices"
 	"strings"
@@ -22,6 +23,8 @@ type family struct {
 	members map[*kernel.Device]*Runtime // guarded by mu
 	remotes []*remotePart               // guarded by mu; that other tasks may have
 	closed  bool                        // guarded by mu
+
+	extended map[[sha256.Size]byte]*family // guarded by mu; with the functions of other graphs, by these
 }
 
 // on returns the runtime on a device of the task.
@@ -81,9 +84,13 @@ func (f *family) keep(p *remotePart) {
 func (f *family) close() {
 	f.mu.Lock()
 	members := slices.Collect(maps.Values(f.members))
+	extended := slices.Collect(maps.Values(f.extended))
 	remotes := f.remotes
 	f.remotes, f.closed = nil, true
 	f.mu.Unlock()
+	for _, more := range extended {
+		more.close()
+	}
 	for _, r := range members {
 		r.closeKernels()
 	}

@@ -16,6 +16,8 @@ import (
 type Env struct {
 	Device *kernel.Device
 	Step   *kernel.Step
+	// Functions are those of the nodes; nil for none.
+	Functions kernel.Functions
 }
 
 // NewEnv returns an environment without resources.
@@ -49,7 +51,7 @@ func (e *Env) MakeNode(name, op string, attrs opdef.Attrs) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &kernel.Construction{Node: name, Op: def, Attrs: attrs, Device: e.Device}
+	c := &kernel.Construction{Node: name, Op: def, Attrs: attrs, Device: e.Device, Functions: e.Functions}
 	if c.Inputs, err = def.InputTypes(attrs); err != nil {
 		return nil, err
 	}

@@ -109,7 +109,7 @@ var policy = []rule{
 	{pkg: "internal/rendezvous", may: with(values, "kernel", "internal/invariants")},
 	{pkg: "internal/executor", may: with(graphs, "kernel", "internal/invariants", "internal/murmur", "internal/parallel")},
 	{pkg: "internal/function", may: with(graphs, "kernel", "op", "gradients", "internal/executor", "internal/lower", "internal/partition",
-		"internal/place", "internal/rendezvous")},
+		"internal/pb", "internal/pbconv", "internal/place", "internal/rendezvous")},
 
 	// Roles: neither imports the other.
 	{pkg: "internal/collective", may: with(values, "kernel")},

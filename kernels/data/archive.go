@@ -2,7 +2,11 @@ package data
 
 import (
 	"encoding/binary"
+	"slices"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -109,16 +113,19 @@ func (a *archive) saved() tensor.VariantValue {
 	for _, n := range a.numbers {
 		data = binary.AppendVarint(data, n)
 	}
+	for i := range a.tensors {
+		a.tensors[i] = withDatasets(a.tensors[i], writtenDataset)
+	}
 	return tensor.VariantValue{Value: tensor.EncodedVariant{TypeName: savedName, Metadata: data, Tensors: a.tensors}}
 }
 
-// loadFrom returns an archive that loads what saved returned.
-func loadFrom(r *run, v tensor.VariantValue) (*archive, error) {
+// loadFrom returns an archive that loads what saved returned. Functions of datasets in it are found among those of a graph.
+func loadFrom(r *run, functions kernel.Functions, v tensor.VariantValue) (*archive, error) {
 	e, ok := v.Value.(tensor.EncodedVariant)
 	if !ok || e.TypeName != savedName {
 		return nil, status.Internalf("Cannot initialize an iterator from a %T. Expected a variant tensor of type IteratorStateVariant", v.Value)
 	}
-	a := &archive{run: r, loading: true, tensors: e.Tensors}
+	a := &archive{run: r, loading: true, tensors: slices.Clone(e.Tensors)}
 	for data := e.Metadata; len(data) > 0; {
 		n, size := binary.Varint(data)
 		if size <= 0 {
@@ -126,5 +133,67 @@ func loadFrom(r *run, v tensor.VariantValue) (*archive, error) {
 		}
 		a.numbers, data = append(a.numbers, n), data[size:]
 	}
-	return a, nil
+	for i := range a.tensors {
+		a.tensors[i] = withDatasets(a.tensors[i], func(v tensor.VariantValue) tensor.VariantValue {
+			d, err := loadDatasetFrom(r, functions, v)
+			if err != nil {
+				a.fail(err)
+			}
+			return d
+		})
+	}
+	return a, a.err
+}
+
+// withDatasets returns a tensor with what f makes of its elements if they are variants.
+func withDatasets(t tensor.Tensor, f func(tensor.VariantValue) tensor.VariantValue) tensor.Tensor {
+	if t.DType() != tensor.Variant {
+		return t
+	}
+	out, err := tensor.Zeros(tensor.Variant, t.Shape())
+	if err != nil {
+		return t
+	}
+	from, to := tensor.Values[tensor.VariantValue](&t), tensor.Values[tensor.VariantValue](&out)
+	for i := range from {
+		to[i] = f(from[i])
+	}
+	return out
+}
+
+// writtenName is the type of variants that hold the graphs of datasets.
+const writtenName = "weft::DatasetGraph"
+
+// writtenDataset returns the variant of the graph of a dataset. A dataset that has none stays, as do other variants: the place
+// can then be restored in the process where it was saved.
+func writtenDataset(v tensor.VariantValue) tensor.VariantValue {
+	if _, ok := v.Value.(dataset); !ok {
+		return v
+	}
+	t := tensor.Scalar(v)
+	g, err := writeGraph(&t, false)
+	if err != nil {
+		return v
+	}
+	text, err := proto.Marshal(g)
+	if err != nil {
+		return v
+	}
+	return tensor.VariantValue{Value: tensor.EncodedVariant{TypeName: writtenName, Metadata: text}}
+}
+
+// loadDatasetFrom returns the dataset of a variant of its graph, and any other variant as it is.
+func loadDatasetFrom(r *run, functions kernel.Functions, v tensor.VariantValue) (tensor.VariantValue, error) {
+	e, ok := v.Value.(tensor.EncodedVariant)
+	if !ok || e.TypeName != writtenName {
+		return v, nil
+	}
+	d, err := loadGraph(functions, r, string(e.Metadata))
+	if err != nil {
+		return v, err
+	}
+	if _, err := datasetOf(&d); err != nil {
+		return v, err
+	}
+	return tensor.Value[tensor.VariantValue](&d), nil
 }

@@ -62,7 +62,7 @@ func (f *captured) holds(r *run, e element) (bool, error) {
 	return tensor.Values[bool](&got[0])[0], nil
 }
 
-// dataset calls a function that makes a dataset and begins to iterate over it.
+// iterate calls a function that makes a dataset and begins to iterate over it.
 func (f *captured) iterate(r *run, e element) (iterator, error) {
 	d, err := f.dataset(r, e)
 	if err != nil {
@@ -72,13 +72,23 @@ func (f *captured) iterate(r *run, e element) (iterator, error) {
 }
 
 func (f *captured) dataset(r *run, e element) (dataset, error) {
-	got, err := f.call(r, e)
+	made, err := f.variant(r, e)
 	if err != nil {
 		return nil, err
 	}
-	defer got.release()
-	if len(got) != 1 || got[0].DType() != tensor.Variant || got[0].Rank() != 0 {
-		return nil, status.InvalidArgumentf("Function must return a single scalar of dtype DT_VARIANT.")
+	defer made.Release()
+	return datasetOf(&made)
+}
+
+// variant calls a function that makes a dataset.
+func (f *captured) variant(r *run, e element) (tensor.Tensor, error) {
+	got, err := f.call(r, e)
+	if err != nil {
+		return tensor.Tensor{}, err
 	}
-	return datasetOf(&got[0])
+	if len(got) != 1 || got[0].DType() != tensor.Variant || got[0].Rank() != 0 {
+		got.release()
+		return tensor.Tensor{}, status.InvalidArgumentf("Function must return a single scalar of dtype DT_VARIANT.")
+	}
+	return got[0], nil
 }

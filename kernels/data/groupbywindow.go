@@ -144,7 +144,7 @@ func (it *groupsIterator) flush(r *run, key int64, g *group) error {
 // open begins to iterate over the dataset made of the window.
 func (it *groupsIterator) open(r *run) (iterator, error) {
 	w := &listDataset{spec: *it.d.input.elementSpec(), all: it.window}
-	return it.d.reduce.iterate(r, element{tensor.Scalar(it.key), tensor.Scalar(tensor.VariantValue{Value: w})})
+	return it.d.reduce.iterate(r, element{tensor.Scalar(it.key), wrap(w)})
 }
 
 func (it *groupsIterator) state(a *archive) {

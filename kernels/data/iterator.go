@@ -15,6 +15,7 @@ type Iterator struct {
 
 	turn chan struct{} // holds a token while nobody uses what follows
 	data dataset       // nil before the first MakeIterator
+	made tensor.Tensor // the variant of data
 	at   iterator
 	life context.Context // of at
 	ends *ending         // of at
@@ -86,7 +87,11 @@ func guarded(f func() error) (err error) {
 }
 
 // reset goes to the beginning of a dataset.
-func (it *Iterator) reset(ctx *kernel.Context, d dataset) error {
+func (it *Iterator) reset(ctx *kernel.Context, t *tensor.Tensor) error {
+	d, err := datasetOf(t)
+	if err != nil {
+		return err
+	}
 	if len(it.types) > 0 {
 		if err := it.check(d.elementSpec()); err != nil {
 			return err
@@ -97,7 +102,7 @@ func (it *Iterator) reset(ctx *kernel.Context, d dataset) error {
 	if err != nil {
 		return err
 	}
-	it.data, it.at = d, at
+	it.data, it.made, it.at = d, t.Retain(), at
 	return nil
 }
 
@@ -118,11 +123,16 @@ func (it *Iterator) next(ctx *kernel.Context, want *spec) (element, error) {
 	return e, nil
 }
 
-// save returns the place of the iterator.
-func (it *Iterator) save(ctx *kernel.Context) (tensor.VariantValue, error) {
+// save returns the place of the iterator. If asked to it fails where functions of the dataset have a state of their own.
+func (it *Iterator) save(ctx *kernel.Context, stateless bool) (tensor.VariantValue, error) {
 	if it.at == nil {
 		return tensor.VariantValue{}, status.FailedPreconditionf("Save() failed because the iterator has not been initialized. " +
 			"Ensure that you have run the initializer operation for this iterator before saving it.")
+	}
+	if stateless {
+		if _, err := writeGraph(&it.made, true); status.CodeOf(err) == status.FailedPrecondition {
+			return tensor.VariantValue{}, err
+		}
 	}
 	a := &archive{run: newRun(ctx, it.life, it.ends)}
 	it.at.state(a)
@@ -130,13 +140,13 @@ func (it *Iterator) save(ctx *kernel.Context) (tensor.VariantValue, error) {
 }
 
 // restore goes to a place that was saved.
-func (it *Iterator) restore(ctx *kernel.Context, v tensor.VariantValue) error {
+func (it *Iterator) restore(ctx *kernel.Context, functions kernel.Functions, v tensor.VariantValue) error {
 	if it.at == nil {
 		return status.FailedPreconditionf("Restore() failed because the iterator has not been initialized. " +
 			"Ensure that you have run the initializer operation for this iterator before restoring it.")
 	}
 	r := it.renew(ctx)
-	a, err := loadFrom(r, v)
+	a, err := loadFrom(r, functions, v)
 	if err != nil {
 		return err
 	}

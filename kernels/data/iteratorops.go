@@ -109,11 +109,7 @@ func onIterator(i int, f func(*kernel.Construction, *kernel.Context, *Iterator) 
 }
 
 func initialize(_ *kernel.Construction, ctx *kernel.Context, it *Iterator) error {
-	d, err := datasetOf(ctx.Input(0))
-	if err != nil {
-		return err
-	}
-	return it.reset(ctx, d)
+	return it.reset(ctx, ctx.Input(0))
 }
 
 func getNext(c *kernel.Construction, ctx *kernel.Context, it *Iterator) error {
@@ -135,20 +131,20 @@ func endOfSequence(err error) error {
 	return err
 }
 
-func serialize(_ *kernel.Construction, ctx *kernel.Context, it *Iterator) error {
-	v, err := it.save(ctx)
+func serialize(c *kernel.Construction, ctx *kernel.Context, it *Iterator) error {
+	v, err := it.save(ctx, c.Attrs.Int("external_state_policy") == failOnState)
 	if err == nil {
 		ctx.SetOutput(0, tensor.Vector(v))
 	}
 	return err
 }
 
-func deserialize(_ *kernel.Construction, ctx *kernel.Context, it *Iterator) error {
+func deserialize(c *kernel.Construction, ctx *kernel.Context, it *Iterator) error {
 	in := ctx.Input(1)
 	if in.NumElements() != 1 {
 		return status.InvalidArgumentf("serialized must have one element, has shape %v", in.Shape())
 	}
-	if err := it.restore(ctx, tensor.Values[tensor.VariantValue](in)[0]); err != nil {
+	if err := it.restore(ctx, c.Functions, tensor.Values[tensor.VariantValue](in)[0]); err != nil {
 		return status.Errorf(status.CodeOf(err), "Failed to restore dataset iterator from checkpoint: %s. Make sure the dataset "+
 			"definition has not changed between the process that saved the checkpoint and the process that is restoring it.", err)
 	}

@@ -80,11 +80,11 @@ func (k *oneShot) ComputeAsync(ctx *kernel.Context, done func(error)) {
 func (k *oneShot) start(ctx *kernel.Context) error {
 	it := newIterator(k.node.spec())
 	f := &captured{Function: k.node.functions["dataset_factory"]}
-	d, err := f.dataset(it.renew(ctx), nil)
+	d, err := f.variant(it.renew(ctx), nil)
 	if err != nil {
 		return err
 	}
-	if err := it.reset(ctx, d); err != nil {
+	if err := it.reset(ctx, &d); err != nil {
 		return err
 	}
 	if err := kernel.CreateResource(k.resources, k.place.Container, k.place.Name, it); err != nil {

@@ -65,7 +65,7 @@ func registerAs(def opdef.Def, build maker) {
 		return kernel.Func(func(ctx *kernel.Context) error {
 			d, err := build(n, ctx)
 			if err == nil {
-				ctx.SetOutput(0, tensor.Scalar(tensor.VariantValue{Value: d}))
+				ctx.SetOutput(0, makeFrom(n, ctx, d))
 			}
 			return err
 		}), nil
@@ -141,18 +141,6 @@ func (n *node) scalars(ctx *kernel.Context, args ...string) ([]int64, error) {
 		out[i] = v
 	}
 	return out, nil
-}
-
-// datasetOf returns the dataset that a tensor holds.
-func datasetOf(t *tensor.Tensor) (dataset, error) {
-	if t.DType() != tensor.Variant || t.Rank() != 0 {
-		return nil, status.InvalidArgumentf("Dataset tensor must be a scalar of dtype DT_VARIANT.")
-	}
-	d, ok := tensor.Value[tensor.VariantValue](t).Value.(dataset)
-	if !ok {
-		return nil, status.InvalidArgumentf("Tensor must be a Dataset object.")
-	}
-	return d, nil
 }
 
 // stage is a dataset made of another's elements, as many unless it says otherwise.

@@ -173,5 +173,5 @@ func (d *loadDataset) iterate(r *run) (iterator, error) {
 		return nil, err
 	}
 	all := &listDataset{spec: spec{[]tensor.DType{tensor.Variant}, []tensor.PartialShape{tensor.MakePartial()}}, all: shards}
-	return d.join.iterate(r, element{tensor.Scalar(tensor.VariantValue{Value: all})})
+	return d.join.iterate(r, element{wrap(all)})
 }

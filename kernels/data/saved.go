@@ -172,7 +172,7 @@ func shardsOf(s spec, path, run, compression string) ([]element, error) {
 	out := make([]element, len(dirs))
 	for i, dir := range dirs {
 		d := &shardDirDataset{s, dir, compression}
-		out[i] = element{tensor.Scalar(tensor.VariantValue{Value: d})}
+		out[i] = element{wrap(d)}
 	}
 	return out, nil
 }

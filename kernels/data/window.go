@@ -5,7 +5,6 @@ import (
 
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
-	"github.com/weft-ml/weft/tensor"
 )
 
 func init() {
@@ -128,7 +127,7 @@ func (it *windowIterator) windows(rows []element) element {
 		for _, row := range rows {
 			w.all = append(w.all, element{row[i]})
 		}
-		out[i] = tensor.Scalar(tensor.VariantValue{Value: w})
+		out[i] = wrap(w)
 	}
 	return out
 }
@@ -166,34 +165,3 @@ func (it *slidingIterator) next(r *run) (element, error) {
 	}
 	return stack(rows, int64(len(rows)))
 }
-
-// listDataset has the elements of a list.
-type listDataset struct {
-	spec
-	all []element
-}
-
-func (d *listDataset) cardinality() int64 { return int64(len(d.all)) }
-
-func (d *listDataset) at(_ *run, i int64) (element, error) { //nolint:unparam // other datasets can fail
-	return d.all[i].retain(), nil
-}
-
-func (d *listDataset) iterate(*run) (iterator, error) { //nolint:unparam // other datasets can fail
-	return &listIterator{d: d}, nil
-}
-
-type listIterator struct {
-	d *listDataset
-	i int64
-}
-
-func (it *listIterator) next(*run) (element, error) {
-	if it.i >= int64(len(it.d.all)) {
-		return nil, errEnd
-	}
-	it.i++
-	return it.d.all[it.i-1].retain(), nil
-}
-
-func (it *listIterator) state(a *archive) { a.int(&it.i) }

@@ -1,0 +1,72 @@
+package graph
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/weft-ml/weft/opdef"
+)
+
+// Part returns the named functions and all that they use, in the order of their names, with their gradients. Names that are
+// no function's are ignored.
+func (l *Library) Part(names []string) ([]FunctionDef, map[string]string) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	used := map[string]bool{}
+	gradient := map[string]string{}
+	var use func(name string)
+	var useAttr func(v any)
+	useAttr = func(v any) {
+		switch v := v.(type) {
+		case opdef.Func:
+			use(v.Name)
+			for _, attr := range v.Attrs {
+				useAttr(attr)
+			}
+		case []opdef.Func:
+			for _, f := range v {
+				useAttr(f)
+			}
+		}
+	}
+	use = func(name string) {
+		f := l.functions[name]
+		if f == nil || used[name] {
+			return
+		}
+		used[name] = true
+		for i := range f.Def.Nodes {
+			use(f.Def.Nodes[i].Op)
+			for _, attr := range f.Def.Nodes[i].Attrs {
+				useAttr(attr)
+			}
+		}
+		if own := l.gradient[name]; own != "" {
+			gradient[name] = own
+			use(own)
+		}
+	}
+	for _, name := range names {
+		use(name)
+	}
+	defs := make([]FunctionDef, 0, len(used))
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		defs = append(defs, l.functions[name].Def)
+	}
+	return defs, gradient
+}
+
+// With returns a library that has the functions and gradients of this one and those of another graph, which take the place of
+// functions of the same name.
+func (l *Library) With(functions []FunctionDef, gradient map[string]string) *Library {
+	out := newLibrary()
+	l.mu.RLock()
+	maps.Copy(out.functions, l.functions)
+	maps.Copy(out.gradient, l.gradient)
+	l.mu.RUnlock()
+	for i := range functions {
+		out.functions[functions[i].Signature.Name] = &Function{Def: functions[i]}
+	}
+	maps.Copy(out.gradient, gradient)
+	return out
+}
