@@ -51,6 +51,8 @@ func initConversions() {
 	toLong.asm = levels[func(dst *int64, src *float32, n int)]{nil, toLong32AVX512}
 	longFromInt.asm = levels[func(dst *int64, src *int32, n int)]{longFromInt32AVX2, longFromInt32AVX512}
 	intFromLong.asm = levels[func(dst *int32, src *int64, n int)]{intFromLong32AVX2, intFromLong32AVX512}
+	copyRows = levels[func(dst, src *byte, dstStride, srcStride, rows, size int)]{copyRows32AVX2, copyRows32AVX512}
+	reverse = levels[func(dst, src *float32, n int)]{reverse32AVX2, reverse32AVX512}
 	gatherRows = levels[func(dst, src *float32, list *int64, rows, words int)]{gatherRows32AVX2, gatherRows32AVX512}
 	andWords = levels[func(dst, a, b *int32, n int)]{andInts32AVX2, andInts32AVX512}
 	orWords = levels[func(dst, a, b *int32, n int)]{orInts32AVX2, orInts32AVX512}

@@ -108,10 +108,7 @@ func (m *mover[E]) block(d, s, n int) {
 		m.transpose(d, s, n)
 	case m.d1 == 1 && m.s1 == -1:
 		for range n {
-			row, from := m.dst[d:d+m.n1], m.src[s-m.n1+1:s+1]
-			for i := range row {
-				row[i] = from[len(from)-1-i]
-			}
+			turn(m.dst[d:d+m.n1], m.src[s-m.n1+1:s+1])
 			d, s = d+m.d0, s+m.s0
 		}
 	default:
@@ -147,17 +144,33 @@ func repeat[E any](row []E, v E) {
 }
 
 func (m *mover[E]) rows(d, s, n int) {
-	if m.n1 >= 8 {
+	switch dst := any(m.dst).(type) {
+	case []uint8:
+		simd.CopyRows(dst, d, m.d0, any(m.src).([]uint8), s, m.s0, n, m.n1)
+	case []uint16:
+		simd.CopyRows(dst, d, m.d0, any(m.src).([]uint16), s, m.s0, n, m.n1)
+	case []uint32:
+		simd.CopyRows(dst, d, m.d0, any(m.src).([]uint32), s, m.s0, n, m.n1)
+	case []uint64:
+		simd.CopyRows(dst, d, m.d0, any(m.src).([]uint64), s, m.s0, n, m.n1)
+	case []complex128:
+		simd.CopyRows(dst, d, m.d0, any(m.src).([]complex128), s, m.s0, n, m.n1)
+	default:
 		for range n {
 			copy(m.dst[d:d+m.n1], m.src[s:s+m.n1])
 			d, s = d+m.d0, s+m.s0
 		}
+	}
+}
+
+// turn sets dst to src in opposite order.
+func turn[E any](dst, src []E) {
+	if words, ok := any(dst).([]uint32); ok {
+		simd.Reverse(words, any(src).([]uint32))
 		return
 	}
-	for range n {
-		out, in := m.dst[d:d+m.n1], m.src[s:s+m.n1]
-		copy(out, in)
-		d, s = d+m.d0, s+m.s0
+	for i := range dst {
+		dst[i] = src[len(src)-1-i]
 	}
 }
 

@@ -1,0 +1,51 @@
+package simd
+
+import "unsafe"
+
+var (
+	copyRows levels[func(dst, src *byte, dstStride, srcStride, rows, size int)]
+	reverse  levels[func(dst, src *float32, n int)]
+)
+
+// copyBytes is how much one call of the assembly copies.
+const copyBytes = 64 << 10
+
+// Plain is an element without pointers.
+type Plain interface {
+	uint8 | uint16 | uint32 | uint64 | complex128
+}
+
+// CopyRows copies n rows of size elements: row i of dst begins at d + i*dStride, that of src at s + i*sStride.
+func CopyRows[E Plain](dst []E, d, dStride int, src []E, s, sStride, n, size int) {
+	width := int(unsafe.Sizeof(*new(E)))
+	bytes := size * width
+	if l := Current(); l != Generic && copyRows[l-1] != nil && bytes >= 4 && n*bytes >= 64 {
+		last := n - 1
+		_, _ = dst[min(d, d+last*dStride):max(d, d+last*dStride)+size], src[min(s, s+last*sStride):max(s, s+last*sStride)+size]
+		for step := max(1, copyBytes/bytes); n > 0; n -= step {
+			copyRows[l-1]((*byte)(unsafe.Pointer(&dst[d])), (*byte)(unsafe.Pointer(&src[s])), dStride*width, sStride*width, min(step, n), bytes)
+			d, s = d+step*dStride, s+step*sStride
+		}
+		return
+	}
+	for range n {
+		copy(dst[d:d+size], src[s:s+size])
+		d, s = d+dStride, s+sStride
+	}
+}
+
+// Reverse: dst = src in opposite order. They must not overlap.
+func Reverse(dst, src []uint32) {
+	n := len(dst)
+	src = src[:n]
+	if l := Current(); l != Generic && reverse[l-1] != nil {
+		for n >= vector {
+			k := min(piece, n&^(vector-1))
+			reverse[l-1](word[float32](&dst[len(dst)-n]), word[float32](&src[n-k]), k)
+			n -= k
+		}
+	}
+	for i := range n {
+		dst[len(dst)-n+i] = src[n-1-i]
+	}
+}
