@@ -237,12 +237,12 @@ func (c *clientCall) giveUp(ctx context.Context) {
 	}
 	c.in.abandon()
 	c.response = unanswered(ctx, ctx.Err())
+	if c.id != 0 { // before the caller goes on, who may close the connection
+		_ = c.conn.out.control(appendUint32Frame(nil, frameReset, c.id, uint32(codeCancel))) // an error shows when the connection is read
+	}
 	c.signal()
 	c.conn.interrupt()
-	if c.id != 0 {
-		_ = c.conn.out.control(appendUint32Frame(nil, frameReset, c.id, uint32(codeCancel))) // an error shows when the connection is read
-		c.conn.out.drain()
-	}
+	c.conn.out.drain()
 	c.conn.closeWhenDone()
 }
 

@@ -46,8 +46,10 @@ func greet(ctx context.Context, client *Client, nc net.Conn) (*clientConn, error
 // start lets calls use the connection.
 func (c *clientConn) start() { c.yield() }
 
-// close ends the connection.
+// close ends the connection. The server still learns which calls were given up, if it listens.
 func (c *clientConn) close() {
+	_ = c.nc.SetWriteDeadline(time.Now().Add(lastWords)) // without it, the server is told at its own pace
+	c.out.complete()
 	c.nc.Close()
 	if c.turn.back() {
 		c.end(errClosing)
