@@ -5,7 +5,7 @@ import re
 SKIPPED = {
     r"^_": "made by the runtime, not by clients",
     r"^(Read|Write)File$|Dataset|Iterator|Reader|Save|Restore|Checkpoint|ShardedFilename|MatchingFiles|Summary": "files, or what needs them",
-    r"Queue|Stack|TensorArray|Barrier|Stage|Map|Accumulator|Mutex|Session|Table|Variable|Scatter.*Ref|Resource": "state",
+    r"Queue|Stack|TensorArray|Barrier|[Ss]tage$|^Stage|Map|Accumulator|Mutex|Session|Table|Variable|Scatter.*Ref|Resource": "state",
     r"^Collective|^Nccl|^Send|^Recv|Xla|TPU|Tpu|^Batch$|^Unbatch|Rpc": "several tasks or other devices",
     r"^(Abort|Print|PrintV2|Timestamp|Placeholder.*|Const|Assert|Enter|Exit|Switch|Merge|NextIteration|LoopCond|RefSwitch)$":
         "ends the process, depends on the time, or has a meaning only in a graph",

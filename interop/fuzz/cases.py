@@ -1,5 +1,6 @@
 """Random uses of operations, from their definitions."""
 import dataclasses
+import functools
 
 import numpy as np
 import tensorflow as tf
@@ -43,7 +44,15 @@ class Case:
         return graph
 
     def feeds(self, name):
-        return {} if self.constant else {f"{name}_in{i}:0": tensor(a) for i, a in enumerate(self.inputs)}
+        """Bytes of TensorProtos by name."""
+        return {} if self.constant else {f"{name}_in{i}:0": tensor(a).SerializeToString() for i, a in enumerate(self.inputs)}
+
+    def arrays(self, name):
+        """The arrays of feeds by name."""
+        return {} if self.constant else {f"{name}_in{i}:0": a for i, a in enumerate(self.inputs)}
+
+    def fetches(self, name):
+        return [f"{name}:{i}" for i in range(self.outputs)]
 
     def __str__(self):
         attrs = " ".join(f"{k}={' '.join(str(v).split())}" for k, v in sorted(self.attrs.items()))
@@ -54,6 +63,11 @@ class Case:
 
 def tensor(array):
     return tf.make_tensor_proto(array, shape=array.shape)
+
+
+@functools.cache
+def cpu_kernels(op):
+    return [k for k in kernels.get_registered_kernels_for_op(op).kernel if k.device_type == "CPU"]
 
 
 class Unsuitable(Exception):
@@ -121,7 +135,7 @@ class Generator:
             attrs[attr.name] = self.attribute(attr)
             if attr.name in ("seed", "seed2"):
                 attrs[attr.name].i = int(self.rng.integers(1, 100))  # 0 is for another seed every time
-        usable = [k for k in kernels.get_registered_kernels_for_op(definition.name).kernel if k.device_type == "CPU"]
+        usable = cpu_kernels(definition.name)
         if not usable:
             raise Unsuitable
         kernel = usable[int(self.rng.integers(len(usable)))]

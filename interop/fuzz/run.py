@@ -1,70 +1,70 @@
-"""Runs cases on both servers and counts what comes of it."""
+"""Runs cases on both sides and counts what comes of it."""
 import collections
 import dataclasses
 import os
-import select
 import subprocess
 import sys
+import threading
 
 import grpc
 from tensorflow.python.framework import kernels, op_def_registry
 
 from interop import cluster
-from interop.fuzz import allowed, cases, compare, wire
+from interop.fuzz import allowed, cases, compare, phoenix, wire
 
-SECONDS = 30              # that a call may take
-CASES_OF_A_SESSION = 40   # placement looks at the whole graph with every extension
+SECONDS = 30  # that a call may take
+BATCH = 64    # cases that are on their way together
 
-OK = "ok"
+OK, DIED, HANGS = "ok", "died", "hangs"
 CODES = {code.value[0]: code.name for code in grpc.StatusCode}
+NODE = "n"
+JOB = "localhost"  # as in names of devices of sessions without a cluster
 
 
-class Died(Exception):
-    """A server ended."""
+class Weft:
+    """A server, and what it makes of cases."""
 
-
-class Side:
-    """One of the two servers, and a session on it. A subclass starts and watches the server."""
-
-    def __init__(self):
-        self.session, self.used = None, 0
-
-    def outcome(self, case):
-        """Returns "ok" and the results, or the name of a code and the text."""
-        try:
-            if self.session is None or self.used >= CASES_OF_A_SESSION:
-                if self.session:
-                    self.session.close()
-                self.session, self.used = self.master.session(), 0
-            self.used += 1
-            name = f"n{self.used}"
-            self.session.extend(case.nodes(name))
-            return OK, self.session.run(case.feeds(name), [f"{name}:{i}" for i in range(case.outputs)])
-        except wire.Failure as e:
-            if e.code in (grpc.StatusCode.UNAVAILABLE.value[0], grpc.StatusCode.DEADLINE_EXCEEDED.value[0]):
-                self.session = None
-                if self.died(e.code == grpc.StatusCode.DEADLINE_EXCEEDED.value[0]):
-                    raise Died(e.text) from None
-            return CODES[e.code], e.text
-
-
-class Weft(Side):
     def __init__(self, server):
-        super().__init__()
-        self.server, self.cluster = server, None
+        self.server = server
         self.start()
 
     def start(self):
-        self.cluster = cluster.Cluster({"worker": 1}, self.server).__enter__()
-        self.master = wire.Master(self.cluster.spec["worker"][0], SECONDS)
+        self.cluster = cluster.Cluster({JOB: 1}, self.server).__enter__()
+        self.master = wire.Master(self.cluster.spec[JOB][0], SECONDS)
 
     def stop(self):
         self.cluster.__exit__()
 
-    def died(self, hangs):
+    def outcomes(self, some):
+        """Returns "ok" and the results, or the name of a code and the text, for each case."""
+        out = self.together(some)
+        if all(kind != "UNAVAILABLE" for kind, _ in out) or not self.ended():
+            return out
+        if len(some) == 1:
+            return [(DIED, out[0][1])]
+        return [self.outcomes([case])[0] for case in some]  # which of them has ended it?
+
+    def together(self, some):
+        out, handles, steps = [None] * len(some), {}, {}
+        creations = [self.master.create(case.nodes(NODE).SerializeToString()) for case in some]
+        for i, creation in enumerate(creations):
+            try:
+                handles[i] = wire.result(creation).session_handle
+                steps[i] = self.master.run(handles[i], some[i].feeds(NODE), some[i].fetches(NODE))
+            except wire.Failure as e:
+                out[i] = CODES[e.code], e.text
+        for i, step in steps.items():
+            try:
+                out[i] = OK, [compare.array(t) for t in wire.fetched(wire.result(step), some[i].fetches(NODE))]
+            except wire.Failure as e:
+                out[i] = CODES[e.code], e.text
+            self.master.close(handles[i])
+        return out
+
+    def ended(self):
         """Reports whether the server has ended, and starts another one then."""
         try:
-            self.cluster.processes["worker", 0].wait(2)  # one that crashes takes a moment
+            self.cluster.processes[JOB, 0].wait(2)  # one that crashes takes a moment
         except subprocess.TimeoutExpired:
             return False
         self.stop()
@@ -72,27 +72,36 @@ class Weft(Side):
         return True
 
 
-class TensorFlow(Side):
+class TensorFlow:
+    """A process of package phoenix."""
+
     def __init__(self):
-        super().__init__()
-        address = f"127.0.0.1:{cluster.free_ports(1)[0]}"
-        env = dict(os.environ, **cluster.QUIET)
-        self.process = subprocess.Popen([sys.executable, "-m", "interop.fuzz.phoenix", address], cwd=cluster.ROOT, env=env,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self.master = wire.Master(address, SECONDS)
-        self.master.wait()
+        answers, theirs = os.pipe()
+        env = dict(os.environ, **cluster.QUIET, TF_ENABLE_ONEDNN_OPTS="0")
+        self.process = subprocess.Popen([sys.executable, "-m", "interop.fuzz.phoenix", str(theirs)], cwd=cluster.ROOT, env=env,
+                                        stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        pass_fds=[theirs], bufsize=0)
+        os.close(theirs)
+        self.answers = answers
 
     def stop(self):
         self.process.terminate()
         self.process.wait()
+        os.close(self.answers)
 
-    def died(self, hangs):
-        """Reports whether the server has ended, and waits for the next one then."""
-        ended = bool(select.select([self.process.stdout], [], [], 0 if hangs else 10)[0])
-        if ended:
-            self.process.stdout.readline()
-            self.master.wait()
-        return ended
+    def begin(self, some):
+        """Starts on cases, whose outcomes are to be asked for."""
+        def write():
+            for case in some:
+                request = case.nodes(NODE).SerializeToString(), case.arrays(NODE), case.fetches(NODE)
+                phoenix.write(self.process.stdin.fileno(), request)
+        self.writer = threading.Thread(target=write, daemon=True)
+        self.writer.start()
+
+    def outcomes(self, some):
+        out = [phoenix.read(self.answers) for _ in some]
+        self.writer.join()
+        return [(CODES.get(kind, kind), what) for kind, what in out]
 
 
 @dataclasses.dataclass
@@ -104,6 +113,7 @@ class Findings:
     allowed: int = 0
     died: int = 0
     different: int = 0
+    worked: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # by operation
     shown: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
 
@@ -112,7 +122,7 @@ def operations(known):
     out = []
     for op in sorted(known):
         definition = op_def_registry.get(op)
-        if definition and not allowed.skipped(op) and kernels.get_registered_kernels_for_op(op).kernel:
+        if definition and not allowed.skipped(op) and cases.cpu_kernels(op):
             out.append(op)
     return out
 
@@ -128,16 +138,21 @@ def run(tries, seed, ops, server, shown):
     found = Findings(ops or usable(generator, operations(ours())))
     theirs, weft = TensorFlow(), Weft(server or cluster.WEFT)
     try:
+        at = 0
         while found.tries < tries:
-            op = found.ops[found.tries % len(found.ops)]
-            try:
-                case = generator.case(op)
-            except cases.Unsuitable:
-                continue
-            found.tries += 1
-            if found.tries % 1000 == 0:
+            some = []
+            while len(some) < min(BATCH, tries - found.tries):
+                try:
+                    some.append(generator.case(found.ops[at % len(found.ops)]))
+                except cases.Unsuitable:
+                    continue
+                at += 1
+            theirs.begin(some)
+            mine = weft.outcomes(some)
+            for case, theirs_, mine_ in zip(some, theirs.outcomes(some), mine):
+                one(case, *theirs_, *mine_, generator, found, shown)
+            if found.tries // 1000 != (found.tries - len(some)) // 1000:
                 print(f"{found.tries} tries, {found.different} differences", file=sys.stderr, flush=True)
-            one(case, theirs, weft, generator, found, shown)
     except KeyboardInterrupt:
         pass  # what was found so far is told
     finally:
@@ -159,28 +174,23 @@ def usable(generator, ops):
     return [op for op in ops if can(op)]
 
 
-def one(case, theirs, weft, generator, found, shown):
-    """Tries one case on both sides and counts it."""
-    try:
-        mine, answer = weft.outcome(case)
-    except Died as e:
-        mine, answer = "died", str(e)
-    try:
-        expected, results = theirs.outcome(case)
-    except Died:
+def one(case, expected, results, mine, answer, generator, found, shown):
+    """Counts one case by what both sides made of it."""
+    found.tries += 1
+    if expected in (DIED, HANGS):
         found.died += 1
-        if mine != "died":
+        if mine != DIED:
             return
-        expected, results = "died", []
     kind, text = f"{expected} / {mine}", ""
     if expected == mine == OK:
         generator.remember(case)
+        found.worked[case.op] += 1
         text = compare.difference(results, answer)
         if text is None:
             found.succeeded += 1
             return
         kind = "ok / other"
-    elif expected == mine and mine != "died":
+    elif expected == mine != DIED:
         found.failed += 1
         return
     if allowed.reason(case.op, kind):

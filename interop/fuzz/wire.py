@@ -13,9 +13,6 @@ _MESSAGES = {
     "NamedTensor": [("name", 1, _STRING, _OPTIONAL), ("tensor", 2, _BYTES, _OPTIONAL)],
     "CreateSessionRequest": [("graph_def", 1, _BYTES, _OPTIONAL), ("config", 2, _BYTES, _OPTIONAL)],
     "CreateSessionResponse": [("session_handle", 1, _STRING, _OPTIONAL)],
-    "ExtendSessionRequest": [("session_handle", 1, _STRING, _OPTIONAL), ("graph_def", 2, _BYTES, _OPTIONAL),
-                             ("current_graph_version", 3, _INT64, _OPTIONAL)],
-    "ExtendSessionResponse": [("new_graph_version", 4, _INT64, _OPTIONAL)],
     "RunStepRequest": [("session_handle", 1, _STRING, _OPTIONAL), ("feed", 2, "NamedTensor", _REPEATED),
                        ("fetch", 3, _STRING, _REPEATED), ("store_errors_in_response_body", 7, _BOOL, _OPTIONAL)],
     "RunStepResponse": [("tensor", 1, "NamedTensor", _REPEATED), ("status_code", 3, _INT32, _OPTIONAL),
@@ -53,52 +50,48 @@ class Master:
     """The master of one server."""
 
     def __init__(self, address, seconds):
-        unlimited = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1),
-                     ("grpc.max_reconnect_backoff_ms", 200), ("grpc.initial_reconnect_backoff_ms", 50)]
+        unlimited = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
         self.channel, self.seconds = grpc.insecure_channel(address, unlimited), seconds
+        self.stubs = {method: self.stub(method) for method in ("CreateSession", "RunStep", "CloseSession")}
 
-    def call(self, method, **fields):
-        request = _CLASS[method + "Request"](**fields)
+    def stub(self, method):
         answer = _CLASS.get(method + "Response")
-        stub = self.channel.unary_unary(
+        return self.channel.unary_unary(
             "/tensorflow.MasterService/" + method, request_serializer=lambda m: m.SerializeToString(),
             response_deserializer=answer.FromString if answer else lambda b: b)
-        try:
-            return stub(request, timeout=self.seconds)
-        except grpc.RpcError as e:
-            raise Failure(e.code().value[0], e.details()) from None
 
-    def wait(self):
-        """Waits until the server is up."""
-        grpc.channel_ready_future(self.channel).result(timeout=300)
+    def begin(self, method, **fields):
+        """Starts a call, whose answer result gives."""
+        return self.stubs[method].future(_CLASS[method + "Request"](**fields), timeout=self.seconds)
 
-    def session(self):
-        """A session that runs graphs as they are: optimizers drop nodes before these could fail."""
+    def create(self, graph_def):
+        """Starts a session that runs a graph as it is: optimizers drop nodes before these could fail."""
         config = config_pb2.ConfigProto()
         config.graph_options.rewrite_options.disable_meta_optimizer = True
         config.graph_options.optimizer_options.opt_level = config_pb2.OptimizerOptions.L0
-        return Session(self, self.call("CreateSession", config=config.SerializeToString()).session_handle)
+        return self.begin("CreateSession", graph_def=graph_def, config=config.SerializeToString())
+
+    def run(self, handle, feeds, fetches):
+        """Starts a step; feeds are bytes of TensorProtos by name."""
+        named = [_CLASS["NamedTensor"](name=name, tensor=proto) for name, proto in feeds.items()]
+        return self.begin("RunStep", session_handle=handle, feed=named, fetch=fetches, store_errors_in_response_body=True)
+
+    def close(self, handle):
+        return self.begin("CloseSession", session_handle=handle)
 
 
-class Session:
-    """A session whose graph grows."""
+def result(future):
+    """The answer of a call, when it is there."""
+    try:
+        response = future.result()
+    except grpc.RpcError as e:
+        raise Failure(e.code().value[0], e.details()) from None
+    if getattr(response, "status_code", 0):
+        raise Failure(response.status_code, response.status_error_message.decode(errors="replace"))
+    return response
 
-    def __init__(self, master, handle):
-        self.master, self.handle, self.version = master, handle, 0
 
-    def extend(self, graph_def):
-        self.version = self.master.call("ExtendSession", session_handle=self.handle, graph_def=graph_def.SerializeToString(),
-                                        current_graph_version=self.version).new_graph_version
-
-    def run(self, feeds, fetches):
-        """Returns the fetched TensorProtos; feeds are TensorProtos by name."""
-        named = [_CLASS["NamedTensor"](name=name, tensor=proto.SerializeToString()) for name, proto in feeds.items()]
-        response = self.master.call("RunStep", session_handle=self.handle, feed=named, fetch=fetches,
-                                    store_errors_in_response_body=True)
-        if response.status_code:
-            raise Failure(response.status_code, response.status_error_message.decode(errors="replace"))
-        tensors = {t.name: t.tensor for t in response.tensor}
-        return [tensor_pb2.TensorProto.FromString(tensors[name]) for name in fetches]
-
-    def close(self):
-        self.master.call("CloseSession", session_handle=self.handle)
+def fetched(response, fetches):
+    """The fetched TensorProtos of a step."""
+    tensors = {t.name: t.tensor for t in response.tensor}
+    return [tensor_pb2.TensorProto.FromString(tensors[name]) for name in fetches]
