@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -35,14 +34,6 @@ const idleTime = 5 * time.Second
 
 func newGate(task cluster.Task) *gate {
 	return &gate{task: task, idle: make(chan struct{}), rest: giveMemoryBack}
-}
-
-// giveMemoryBack gives what the process has in reserve back to the machine: buffers of tensors that wait to be used again,
-// which outlive two garbage collections, and memory that was collected.
-func giveMemoryBack() {
-	for range 3 {
-		debug.FreeOSMemory()
-	}
 }
 
 // look calls rest if nothing has come since it was last called, and is called again otherwise.

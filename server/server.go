@@ -94,6 +94,7 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	s.task, err = task.New(task.Config{
 		Task: def.Self(), Cluster: def.Cluster, CPUDevices: def.CPUDevices, Kernels: kernel.Default, Connect: s.connect,
 		Lender:          s.lender,
+		Unused:          giveMuchBack,
 		SessionDefaults: defaults, SessionTTL: o.sessionTTL, Placement: o.placement, Log: o.log,
 	})
 	if err != nil {

@@ -42,6 +42,16 @@ func (s *shelf) put(b *Buffer) {
 	s.watchLocked()
 }
 
+// DropSpare leaves the large buffers that wait to be used again to the garbage collector.
+func DropSpare() {
+	for i := range shelves {
+		s := &shelves[i]
+		s.mu.Lock()
+		s.fresh, s.old = nil, nil
+		s.mu.Unlock()
+	}
+}
+
 // watchLocked makes the next collection age what is here.
 func (s *shelf) watchLocked() {
 	if !s.aging {

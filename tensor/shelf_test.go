@@ -41,3 +41,15 @@ func TestShelf(t *testing.T) {
 		}
 	}
 }
+
+func TestDropSpare(t *testing.T) {
+	x := mustAlloc(t, Uint8, 3<<20)
+	buf := x.buf
+	x.Release()
+	DropSpare()
+	y := mustAlloc(t, Uint8, 3<<20)
+	defer y.Release()
+	if y.buf == buf {
+		t.Error("a buffer is used again that was dropped")
+	}
+}

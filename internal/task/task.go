@@ -36,6 +36,7 @@ type Config struct {
 	// It is nil for a task that is alone.
 	Connect         func(spec cluster.Spec, self cluster.Task) (Network, error)
 	Lender          worker.Lender   // may be nil
+	Unused          func()          // called when the worker's last session has been deleted; may be nil
 	SessionDefaults *pb.ConfigProto // may be nil
 	SessionTTL      time.Duration   // how long a session lives that nobody uses; 0 for ever
 	Placement       io.Writer       // where placements go that sessions want logged; may be nil
@@ -67,7 +68,7 @@ func New(cfg Config) (*Task, error) {
 	}
 	sequences := collective.NewSequences()
 	workerConfig := worker.Config{
-		Task: cfg.Task, Devices: t.Devices, Kernels: cfg.Kernels, Lender: cfg.Lender, Sequences: sequences,
+		Task: cfg.Task, Devices: t.Devices, Kernels: cfg.Kernels, Lender: cfg.Lender, Unused: cfg.Unused, Sequences: sequences,
 		Leader:         cfg.SessionDefaults.GetExperimental().GetCollectiveGroupLeader(),
 		CacheResponses: cfg.SessionDefaults.GetRpcOptions().GetCacheRpcResponse(), Log: cfg.Log,
 	}

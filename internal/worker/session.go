@@ -157,9 +157,14 @@ func (w *Worker) remove(handle string) {
 	w.mu.Lock()
 	s := w.sessions[handle]
 	delete(w.sessions, handle)
+	last := len(w.sessions) == 0
 	w.mu.Unlock()
-	if s != nil {
-		w.drop(s)
+	if s == nil {
+		return
+	}
+	w.drop(s)
+	if last && w.Unused != nil {
+		w.Unused()
 	}
 }
 

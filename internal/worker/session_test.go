@@ -132,3 +132,19 @@ func TestClustersOfSessions(t *testing.T) {
 	})
 	expect(t, err, status.InvalidArgument, `Invalid device name in cluster_device_attributes: "garbage"`)
 }
+
+func TestUnusedIsToldOfTheLastSession(t *testing.T) {
+	f := newFixture(t)
+	told := 0
+	f.Unused = func() { told++ }
+	f.session("a")
+	f.session("b")
+	for i, handle := range []string{"a", "none", "b", "b"} {
+		if _, err := f.DeleteWorkerSession(t.Context(), &pb.DeleteWorkerSessionRequest{SessionHandle: handle}); err != nil {
+			t.Error(err)
+		}
+		if want := i / 2; told != want {
+			t.Errorf("told %d times after session %s was deleted, want %d", told, handle, want)
+		}
+	}
+}

@@ -81,6 +81,8 @@ type Config struct {
 	Leader string
 	// Lender lends tensors to peers that can do without their bytes; nil where none is.
 	Lender Lender
+	// Unused is called when the last session has been deleted, before its master is told so; it may be nil.
+	Unused func()
 	// CacheResponses keeps tensors that peers have asked for until they say that these have arrived.
 	CacheResponses bool
 	Log            *slog.Logger
