@@ -2,6 +2,7 @@ package weft
 
 import (
 	"context"
+	"sync"
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/message"
@@ -44,6 +45,17 @@ func (s *Session) MakeCallable(
 	return &Callable{session: s, known: k, handle: resp.GetHandle(), feeds: len(feeds), fetches: len(fetches)}, nil
 }
 
+// callableRequests are those that no call uses: a master borrows its request.
+var callableRequests = sync.Pool{New: func() any { return new(message.RunCallableRequest) }}
+
+// recycle ends the use of a request.
+func recycle(req *message.RunCallableRequest) {
+	req.Release()
+	clear(req.Feeds)
+	*req = message.RunCallableRequest{Feeds: req.Feeds[:0]}
+	callableRequests.Put(req)
+}
+
 // Run runs the step. Feeds are in the order in which they were declared, and so are the values that it returns; who owns
 // them is as with [Session.Run].
 func (c *Callable) Run(ctx context.Context, feeds ...tensor.Tensor) ([]tensor.Tensor, error) {
@@ -55,17 +67,18 @@ func (c *Callable) Run(ctx context.Context, feeds ...tensor.Tensor) ([]tensor.Te
 		ctx, cancel = context.WithTimeout(ctx, d)
 		defer cancel()
 	}
-	req := &message.RunCallableRequest{Session: c.known.handle, Handle: c.handle, RequestID: requestID()}
-	if len(feeds) > 0 {
-		req.Feeds = make([]tensor.Tensor, len(feeds))
+	req := callableRequests.Get().(*message.RunCallableRequest)
+	req.Session, req.Handle = c.known.handle, c.handle
+	if !c.known.inProcess { // where no network can bring it twice
+		req.RequestID = requestID()
 	}
+	defer recycle(req)
 	for i, t := range feeds {
 		if !t.Initialized() {
 			return nil, status.InvalidArgumentf("feed %d has no value", i)
 		}
-		req.Feeds[i] = c.known.lend(t)
+		req.Feeds = append(req.Feeds, c.known.lend(t))
 	}
-	defer req.Release()
 	resp, err := c.known.master.RunCallable(ctx, req)
 	switch {
 	case err != nil:

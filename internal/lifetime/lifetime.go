@@ -165,13 +165,24 @@ func (c *Context) Finish() {
 	c.finish(context.Canceled, context.Canceled, true)
 }
 
-// Renew makes a life that is over ready to begin again, if nobody can have kept anything of it: it ended at its time, and
-// nobody waited for that. It reports false, and does nothing, if somebody can. The caller knows that nobody uses the
-// context itself.
+// Quiet reports whether the life is over and nobody can have kept anything of it: it ended at its time, and nobody waited
+// for that.
+func (c *Context) Quiet() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.quietLocked()
+}
+
+func (c *Context) quietLocked() bool {
+	return c.over.Load() && !c.early && !c.watching && c.ordinary == nil && len(c.children) == 0
+}
+
+// Renew lets a life that is quiet begin again, and reports whether it is. The caller knows that nobody uses the context
+// itself.
 func (c *Context) Renew() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.over.Load() || c.early || c.watching || c.ordinary != nil || len(c.children) > 0 {
+	if !c.quietLocked() {
 		return false
 	}
 	c.parent, c.above, c.root, c.err, c.cause, c.children = nil, nil, nil, nil, nil, nil

@@ -111,29 +111,44 @@ func (m *Master) RunCallable(ctx context.Context, req *message.RunCallableReques
 	}
 	ctx, cancel := s.withTimeout(ctx, c.options)
 	defer cancel()
-	st := &step{session: s, plan: c.plan, keys: c.keys}
+	st := s.newStep(&c.order)
 	for i, key := range c.feedKeys {
-		if key != "" {
-			st.sends = append(st.sends, message.NamedTensor{Name: key, Tensor: req.Feeds[i]})
-		}
+		st.feed(key, req.Feeds[i])
 	}
 	tensors, metadata, err := st.traced(ctx, c.options)
 	if err != nil {
 		return nil, err
 	}
-	return &message.RunCallableResponse{Fetches: c.arrange(tensors), Metadata: metadata}, nil
+	resp := newCallableResponse(len(c.positions))
+	resp.Metadata = metadata
+	c.arrange(tensors, resp.Fetches)
+	st.answer.Recv = tensors // for the next step
+	st.forget()
+	return resp, nil
 }
 
-// arrange returns the tensors of all fetches by position. A fetch that is repeated has references of its own.
-func (c *callable) arrange(tensors []message.NamedTensor) []tensor.Tensor {
-	out := make([]tensor.Tensor, len(c.positions))
+// newCallableResponse returns a response with room for n tensors. Most have one, which then lies beside it.
+func newCallableResponse(n int) *message.RunCallableResponse {
+	one := &struct {
+		message.RunCallableResponse
+		room [1]tensor.Tensor
+	}{}
+	if n <= len(one.room) {
+		one.Fetches = one.room[:n]
+	} else {
+		one.Fetches = make([]tensor.Tensor, n)
+	}
+	return &one.RunCallableResponse
+}
+
+// arrange puts the tensors of all fetches in their positions. A fetch that is repeated has references of its own.
+func (c *callable) arrange(tensors []message.NamedTensor, out []tensor.Tensor) {
 	for i, at := range c.positions {
 		out[i] = tensors[at].Tensor.Retain()
 	}
 	for i := range tensors {
 		tensors[i].Tensor.Release()
 	}
-	return out
 }
 
 // callable returns a step that was prepared, whose plan has one more user, who must call release.

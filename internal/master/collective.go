@@ -103,7 +103,8 @@ func (st *step) number(ctx context.Context) (err error) {
 func (st *step) retire(err error) {
 	s, key := st.session, st.plan.collective
 	if key == 0 || err == nil {
-		s.cleanup(st.plan, st.id)
+		st.cleanup.StepId = st.id
+		s.cleanup(st.plan, &st.cleanup)
 		if key != 0 {
 			s.master.Sequences.Release(key, true)
 		}

@@ -80,9 +80,7 @@ func (s *session) runPartial(ctx context.Context, req *message.RunStepRequest) (
 	}
 	st := &step{session: s, plan: run.plan, id: run.id, partial: true, last: last}
 	for i := range req.Feeds {
-		if key := run.plan.feedKeys[req.Feeds[i].Name]; key != "" {
-			st.sends = append(st.sends, message.NamedTensor{Name: key, Tensor: req.Feeds[i].Tensor})
-		}
+		st.feed(run.plan.feedKeys[req.Feeds[i].Name], req.Feeds[i].Tensor)
 	}
 	for _, name := range req.Fetches {
 		st.keys = append(st.keys, run.plan.fetchKeys[name])
@@ -108,7 +106,7 @@ func (s *session) endPartial(handle string, run *partialRun) {
 	delete(s.partials, handle)
 	s.mu.Unlock()
 	if known {
-		s.cleanup(run.plan, run.id)
+		s.cleanup(run.plan, &pb.CleanupGraphRequest{StepId: run.id})
 		s.release(run.plan)
 	}
 }
@@ -120,7 +118,7 @@ func (s *session) endPartials() {
 	s.partials = map[string]*partialRun{}
 	s.mu.Unlock()
 	for _, run := range partials {
-		s.cleanup(run.plan, run.id)
+		s.cleanup(run.plan, &pb.CleanupGraphRequest{StepId: run.id})
 	}
 }
 

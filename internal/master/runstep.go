@@ -59,16 +59,15 @@ func (s *session) runStep(ctx context.Context, req *message.RunStepRequest) (*me
 		return nil, err
 	}
 	defer s.release(o.plan)
-	st := &step{session: s, plan: o.plan, keys: o.keys}
+	st := s.newStep(o)
 	for i, key := range o.feedKeys {
-		if key != "" {
-			st.sends = append(st.sends, message.NamedTensor{Name: key, Tensor: req.Feeds[i].Tensor})
-		}
+		st.feed(key, req.Feeds[i].Tensor)
 	}
 	tensors, metadata, err := st.traced(ctx, req.Options)
 	if err != nil {
 		return nil, err
 	}
+	st.forget()
 	for i := range tensors {
 		tensors[i].Name = o.outputs[i]
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/requestid"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 // step is one step under way, or one call of a step that is run in pieces.
@@ -29,9 +30,47 @@ type step struct {
 	life   lifetime.Context
 	failed time.Time // when the step was first seen to have failed; guarded by session.mu
 
+	// Of the part that the master's own task does.
+	own     message.RunGraphRequest
+	answer  message.RunGraphResponse
+	answers [1]*message.RunGraphResponse // those of all parts, where there is no other
+	cleanup pb.CleanupGraphRequest
+
 	mu       sync.Mutex
 	errs     status.Group // guarded by mu
 	finished []bool       // guarded by mu; by part
+}
+
+// spare are steps that have ended and that nobody holds on to.
+var spare = sync.Pool{New: func() any { return new(step) }}
+
+// newStep returns a step that the caller should forget.
+func (s *session) newStep(o *order) *step {
+	st := spare.Get().(*step)
+	st.session, st.plan, st.keys = s, o.plan, o.keys
+	return st
+}
+
+// feed adds a tensor, which is borrowed, to what is fed.
+func (st *step) feed(key string, t tensor.Tensor) {
+	if key != "" { // something consumes it
+		st.sends = append(st.sends, message.NamedTensor{Name: key, Tensor: t})
+	}
+}
+
+// forget ends the use of a step. One that was done by the master's own task alone, and of which that has kept nothing, is
+// used again.
+func (st *step) forget() {
+	if !st.answer.Forgotten || st.finished != nil || !st.life.Renew() {
+		return
+	}
+	clear(st.sends)
+	clear(st.answer.Recv)
+	recv := st.answer.Recv[:0]
+	st.session, st.plan, st.sends, st.keys, st.exec = nil, nil, st.sends[:0], nil, nil
+	st.own, st.answer, st.answers[0] = message.RunGraphRequest{}, message.RunGraphResponse{Recv: recv}, nil
+	st.failed = time.Time{}
+	spare.Put(st)
 }
 
 // newStepID returns a number for a step; the upper seven bits are 0 for uses to come.
@@ -46,10 +85,25 @@ func (st *step) run(ctx context.Context) ([]*message.RunGraphResponse, error) {
 		return nil, err
 	}
 	defer st.session.leave(st)
-	if len(st.plan.parts) > 1 {
+	resps := st.answers[:]
+	if st.plan.home == 0 && len(st.plan.parts) == 1 {
+		resps[0] = st.runHome()
+	} else {
 		st.finished = make([]bool, len(st.plan.parts))
+		resps = make([]*message.RunGraphResponse, len(st.plan.parts))
+		st.runAll(resps)
 	}
-	resps := make([]*message.RunGraphResponse, len(st.plan.parts))
+	if err := st.outcome(ctx); err != nil {
+		for _, resp := range resps {
+			release(resp)
+		}
+		return nil, err
+	}
+	return resps, nil
+}
+
+// runAll runs all parts at the same time.
+func (st *step) runAll(resps []*message.RunGraphResponse) {
 	var wg sync.WaitGroup
 	for i := range st.plan.parts {
 		if i != st.plan.home {
@@ -61,17 +115,19 @@ func (st *step) run(ctx context.Context) ([]*message.RunGraphResponse, error) {
 		}
 	}
 	if home := st.plan.home; home >= 0 {
-		resp, err := st.plan.parts[home].worker.RunGraph(&st.life, st.request(home))
-		resps[home] = st.endPart(home, resp, err)
+		resps[home] = st.runHome()
 	}
 	wg.Wait()
-	if err := st.outcome(ctx); err != nil {
-		for _, resp := range resps {
-			release(resp)
-		}
-		return nil, err
-	}
-	return resps, nil
+}
+
+// runHome runs the part of the master's own task.
+func (st *step) runHome() *message.RunGraphResponse {
+	home := st.plan.home
+	st.own = st.request(home)
+	st.own.Send, st.own.RecvKeys, st.own.Into = st.sends, st.keys, &st.answer
+	st.own.RequestID = 0 // no network can bring it twice
+	resp, err := st.plan.parts[home].worker.RunGraph(&st.life, &st.own)
+	return st.endPart(home, resp, err)
 }
 
 // release ends the references of a response that nobody wants.
@@ -93,7 +149,8 @@ type starter interface {
 
 // startPart runs the step on one task, without waiting for it. done is called once.
 func (st *step) startPart(i int, done func(*message.RunGraphResponse)) {
-	req := st.request(i)
+	request := st.request(i)
+	req := &request
 	if w, ok := st.plan.parts[i].worker.(starter); ok {
 		w.StartGraph(&st.life, req, func(resp *message.RunGraphResponse, err error) { done(st.endPart(i, resp, err)) })
 		return
@@ -105,15 +162,11 @@ func (st *step) startPart(i int, done func(*message.RunGraphResponse)) {
 }
 
 // request asks a task for its part.
-func (st *step) request(i int) *message.RunGraphRequest {
-	req := &message.RunGraphRequest{
+func (st *step) request(i int) message.RunGraphRequest {
+	return message.RunGraphRequest{
 		Session: st.session.handle, SessionCreated: true, GraphHandle: st.plan.parts[i].handle, StepID: st.id, Exec: st.exec,
 		IsPartial: st.partial, IsLastPartial: st.last, StoreErrorsInBody: true, RequestID: requestid.New(),
 	}
-	if i == st.plan.home {
-		req.Send, req.RecvKeys = st.sends, st.keys
-	}
-	return req
 }
 
 // endPart takes note of what a task has answered. The first error that does not follow from another one ends the other
@@ -172,13 +225,14 @@ func (st *step) outcome(ctx context.Context) error {
 }
 
 // cleanup lets all tasks of a step forget it. Nobody waits for that: a task that cannot be reached has nothing to forget.
-func (s *session) cleanup(p *plan, id int64) {
+// req is for the master's own task, and is borrowed.
+func (s *session) cleanup(p *plan, req *pb.CleanupGraphRequest) {
 	for i := range p.parts {
 		if i == p.home {
-			_, _ = p.parts[i].worker.CleanupGraph(s.ctx, &pb.CleanupGraphRequest{StepId: id}) // the own worker only forgets
+			_, _ = p.parts[i].worker.CleanupGraph(s.ctx, req) // the own worker only forgets
 			continue
 		}
-		s.startCleanup(&p.parts[i], id)
+		s.startCleanup(&p.parts[i], req.GetStepId())
 	}
 }
 

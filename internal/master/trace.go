@@ -72,12 +72,15 @@ func (t *trace) logging(ctx context.Context, req *pb.LoggingRequest) []*pb.Loggi
 	return resps
 }
 
+// nothing is what was recorded of most steps. Nobody changes it.
+var nothing = &pb.RunMetadata{}
+
 // end gathers what was recorded: transfers first, those to the master's own task before the others', then kernels.
 func (t *trace) end(ctx context.Context, id int64, resps []*message.RunGraphResponse) *pb.RunMetadata {
-	out := &pb.RunMetadata{}
 	if t == nil {
-		return out
+		return nothing
 	}
+	out := &pb.RunMetadata{}
 	if t.timeline {
 		out.StepStats = &pb.StepStats{}
 		logs := t.logging(ctx, &pb.LoggingRequest{DisableRpcLogging: true, FetchStepId: []int64{id}})

@@ -66,6 +66,8 @@ type RunGraphRequest struct {
 	IsLastPartial     bool
 	StoreErrorsInBody bool
 	RequestID         int64
+	// Into is where a worker of this process may put its response, instead of into a new one; may be nil.
+	Into *RunGraphResponse
 }
 
 // RunGraphResponse is the outcome of one part of a step. Err is set where the error travels in the body.
@@ -75,6 +77,8 @@ type RunGraphResponse struct {
 	CostGraph       *pb.CostGraphDef
 	PartitionGraphs []*pb.GraphDef
 	Err             *status.Error
+	// Forgotten says that a worker of this process has kept nothing of the call, nor of its context.
+	Forgotten bool
 }
 
 // RecvTensorRequest asks a worker for a tensor of a step. It may come before the step does.

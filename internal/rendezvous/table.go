@@ -151,6 +151,21 @@ func (r *Table) Await(ctx context.Context, key string) (t tensor.Tensor, dead bo
 	return t, dead, err
 }
 
+// TakeText returns the oldest value under the text of a key, with its reference. It reports false if there is none.
+func (r *Table) TakeText(key string) (t tensor.Tensor, dead, ok bool, err error) {
+	p := parsePlace(key)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := r.queues[p]
+	if r.err != nil || first == nil || first.done != nil {
+		return t, false, r.err != nil, r.err
+	}
+	r.removeLocked(p, first, nil)
+	t, dead = first.value, first.dead
+	first.recycle()
+	return t, dead, true, nil
+}
+
 // match returns the oldest item under a key if it is of the other sort than it, having removed it. Otherwise it parks it.
 func (r *Table) match(p place, it *item) (*item, error) {
 	r.mu.Lock()
@@ -237,6 +252,35 @@ func (r *Table) Abort(err error) {
 			it = next
 		}
 	}
+}
+
+// manyPlaces is how many keys a table may have had at once that is used again. The map of a larger one takes long to clear.
+const manyPlaces = 64
+
+// Reset readies the table of a step that is over for another one: what nobody has asked for is released. It reports false,
+// and does nothing, if the step was aborted, if somebody still waits, or if the table has grown. Nobody else may use it.
+func (r *Table) Reset() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil || len(r.queues) > manyPlaces {
+		return false
+	}
+	for _, it := range r.queues {
+		if it.done != nil {
+			return false
+		}
+	}
+	for _, it := range r.queues {
+		for it != nil {
+			following := it.next
+			it.value.Release()
+			it.recycle()
+			it = following
+		}
+	}
+	clear(r.queues)
+	r.parked = 0
+	return true
 }
 
 // Close ends a step that is over: what nobody has asked for is released.

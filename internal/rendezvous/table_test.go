@@ -370,3 +370,56 @@ func BenchmarkSendRecvParallel(b *testing.B) {
 		}
 	})
 }
+
+func TestTakeText(t *testing.T) {
+	r := New()
+	text := key("x").At(root)
+	if _, _, ok, err := r.TakeText(text); ok || err != nil {
+		t.Errorf("a value of an empty table: %t, %v", ok, err)
+	}
+	for _, v := range []string{"first", "second"} {
+		if err := r.SendText(text, tensor.Scalar(v), v == "second"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"first", "second"} {
+		v, dead, ok, err := r.TakeText(text)
+		if !ok || err != nil || dead != (want == "second") || tensor.Value[string](&v) != want {
+			t.Errorf("got %v, dead %t, %t, %v, want %q", &v, dead, ok, err, want)
+		}
+	}
+	r.RecvText(text, func(tensor.Tensor, bool, error) {})
+	if _, _, ok, _ := r.TakeText(text); ok {
+		t.Error("took a consumer for a value")
+	}
+	why := status.Abortedf("why")
+	r.Abort(why)
+	if _, _, _, err := r.TakeText(text); status.CodeOf(err) != status.Aborted {
+		t.Errorf("got %v after the end", err)
+	}
+}
+
+func TestReset(t *testing.T) {
+	r := New()
+	for range 3 {
+		for i := range 5 {
+			if err := r.Send(key(fmt.Sprint(i%3)), root, tensor.Scalar("left"), false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !r.Reset() || r.Parked() != 0 {
+			t.Fatalf("%d are left", r.Parked())
+		}
+		if _, _, ok, _ := r.TakeText(key("0").At(root)); ok {
+			t.Error("a value of another step")
+		}
+	}
+	r.RecvText("waits", func(tensor.Tensor, bool, error) {})
+	if r.Reset() {
+		t.Error("a table is used again for which somebody waits")
+	}
+	r.Abort(status.Abortedf("why"))
+	if r.Reset() {
+		t.Error("a table is used again that was aborted")
+	}
+}

@@ -100,7 +100,7 @@ func (f *functions) Begin(step *kernel.Step) (function.Step, error) {
 		f.worker.steps.calls.Add(-1)
 		return nil, status.ResourceExhaustedf("More than %d calls of functions on other tasks are under way", maxCalls)
 	}
-	r := &run{worker: f.worker, session: f.graph.session, graph: f.graph}
+	r := f.worker.newRun(f.graph.session, f.graph)
 	r.life.Begin(step.Context)
 	var err error
 	if r.step, err = f.worker.steps.begin(rand.Int64N(1<<57-1)+1, r); err != nil {
@@ -108,6 +108,7 @@ func (f *functions) Begin(step *kernel.Step) (function.Step, error) {
 		r.life.Finish()
 		return nil, err
 	}
+	r.step.keep()
 	return &callStep{r, f}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
 )
 
 // kernelCache holds the kernels with state of one session, which its graphs share by node name: a random generator goes on
@@ -85,11 +86,28 @@ func (c *kernelCache) shared(device string, n *graph.Node, create func(*graph.No
 	return k, found, nil
 }
 
+// isPlain reports whether all that is left of a graph's run are the tensors that it sends: nodes neither have state nor call
+// functions, and what they make are numbers and strings.
+func isPlain(g *graph.Graph) bool {
+	for n := range g.Nodes() {
+		_, call := g.Library.Lookup(n.Op.Name)
+		transfer := n.Op.Name == "_Send" || n.Op.Name == "_Recv"
+		if call || n.Op.Stateful && !transfer || slices.ContainsFunc(n.Op.Attrs, takesFunctions) || slices.ContainsFunc(n.OutTypes, isOpaque) {
+			return false
+		}
+	}
+	return true
+}
+
+func takesFunctions(a opdef.Attr) bool { return strings.Contains(a.Kind, "func") }
+
+func isOpaque(t tensor.DType) bool { return t == tensor.Resource || t == tensor.Variant || t.IsRef() }
+
 // isShared reports whether the kernel of a node belongs to the session: it has state, and does not depend on the functions
 // of its graph.
 func isShared(n *graph.Node, lib *graph.Library) bool {
 	if _, call := lib.Lookup(n.Op.Name); call || !n.Op.Stateful {
 		return false
 	}
-	return !slices.ContainsFunc(n.Op.Attrs, func(a opdef.Attr) bool { return strings.Contains(a.Kind, "func") })
+	return !slices.ContainsFunc(n.Op.Attrs, takesFunctions)
 }

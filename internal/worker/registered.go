@@ -26,6 +26,8 @@ type registered struct {
 	roots    map[string][]*kernel.Key // what is received from other tasks in every run, several of each; by task
 	rootKeys map[string]bool          // their texts
 
+	plain bool // nothing that runs can hold on to a step
+
 	collective bool   // it has collective operations
 	leader     string // task that leads their groups; "" for this one
 
@@ -105,6 +107,7 @@ func (w *Worker) compile(s *session, g *graph.Graph, cacheName string) (*registe
 	reg := &registered{
 		session: s, keys: map[string]bool{}, roots: roots, rootKeys: rootKeys(roots), kernels: s.cache(cacheName), cacheName: cacheName,
 	}
+	reg.plain = isPlain(g)
 	reg.users.Store(1)
 	for n := range g.Nodes() {
 		if key := clientKey(n); key != "" {

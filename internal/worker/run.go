@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/weft-ml/weft/internal/lifetime"
@@ -22,15 +23,49 @@ type run struct {
 	step    *step
 	local   kernel.Resources  // of the run alone: stacks, tensor arrays
 	asked   *rendezvous.Table // where tensors come that were asked for together; nil if none were
+	view    kernel.Step       // the step as kernels see it
 
 	life lifetime.Context // of the executors; its cause is the error that ended the run
+}
+
+// runs are those that have ended and that nobody holds on to.
+var runs = sync.Pool{New: func() any {
+	r := new(run)
+	r.view.Cancel = r.fail
+	return r
+}}
+
+func (w *Worker) newRun(s *session, graph *registered) *run {
+	r := runs.Get().(*run)
+	r.worker, r.session, r.graph = w, s, graph
+	return r
+}
+
+// end takes the run out of its step. One that succeeded is used again if nobody can hold on to it, which is reported:
+// kernels without state, and what they make, keep nothing of a step.
+func (r *run) end(succeeded bool) (forgotten bool) {
+	r.life.Finish()
+	quiet := succeeded && r.graph.plain && r.asked == nil && r.life.Quiet()
+	if !quiet {
+		r.step.keep()
+	}
+	if alive := r.worker.steps.finish(r.step, r); !alive || !quiet || !r.life.Renew() {
+		return false
+	}
+	r.worker, r.session, r.graph, r.step = nil, nil, nil, nil
+	r.view = kernel.Step{Cancel: r.view.Cancel}
+	runs.Put(r)
+	return true
 }
 
 // RunGraph runs a registered graph as part of a step: it stores the tensors that the master sends, runs the graph on all
 // its devices, and returns the tensors under the keys that the master asks for. The error is in the response where the
 // request says so.
 func (w *Worker) RunGraph(ctx context.Context, req *message.RunGraphRequest) (*message.RunGraphResponse, error) {
-	resp := &message.RunGraphResponse{}
+	resp := req.Into
+	if resp == nil {
+		resp = &message.RunGraphResponse{}
+	}
 	err := w.runGraph(ctx, req, resp)
 	if err == nil {
 		return resp, nil
@@ -60,20 +95,28 @@ func (w *Worker) runGraph(ctx context.Context, req *message.RunGraphRequest, res
 	if err != nil {
 		return err
 	}
-	r := &run{worker: w, session: s, graph: graph}
+	r := w.newRun(s, graph)
 	if req.IsPartial {
 		return w.runPartial(ctx, r, req, resp)
 	}
 	defer graph.release()
 	r.life.Begin(ctx)
-	defer r.life.Finish()
 	if r.step, err = w.steps.begin(req.StepID, r); err != nil {
+		r.life.Finish()
 		return err
 	}
-	defer w.steps.finish(r.step, r)
-	if s.isClosed() { // after it was looked up: nobody else will end the step
-		w.steps.cleanup(req.StepID)
-		return w.unknownSession(req.Session)
+	succeeded := false
+	defer func() { resp.Forgotten = r.end(succeeded) }()
+	err = r.do(ctx, req, resp)
+	succeeded = err == nil
+	return err
+}
+
+// do is the run of a graph in its step.
+func (r *run) do(ctx context.Context, req *message.RunGraphRequest, resp *message.RunGraphResponse) error {
+	if r.session.isClosed() { // after it was looked up: nobody else will end the step
+		r.worker.steps.cleanup(req.StepID)
+		return r.worker.unknownSession(req.Session)
 	}
 	if err := r.store(req.Send); err != nil {
 		return err
@@ -82,14 +125,15 @@ func (w *Worker) runGraph(ctx context.Context, req *message.RunGraphRequest, res
 	if r.asked != nil {
 		defer r.asked.Close()
 	}
-	if err := r.execute(newStats(req.Exec, graph), resp); err != nil {
+	if err := r.execute(newStats(req.Exec, r.graph), resp); err != nil {
 		if ctx.Err() != nil && status.CodeOf(err) == status.Cancelled {
 			err = status.From(err).Derive() // the master has a better one
 		}
 		return err
 	}
 	if req.Exec.GetRecordPartitionGraphs() {
-		if resp.PartitionGraphs, err = graph.defs(); err != nil {
+		var err error
+		if resp.PartitionGraphs, err = r.graph.defs(); err != nil {
 			return err
 		}
 	}
@@ -142,10 +186,9 @@ func (r *run) fed(t *tensor.Tensor) (tensor.Tensor, error) {
 // execute runs all parts of the graph and waits for them. The first error ends them all.
 func (r *run) execute(stats *stats, resp *message.RunGraphResponse) error {
 	r.life.Notify(r)
-	step := &kernel.Step{
-		ID: r.step.id, Context: &r.life, Cancel: r.fail, Rendezvous: r, Resources: &r.local, Session: r.session.handle,
-		Collectives: r.collectives(),
-	}
+	step := &r.view
+	step.ID, step.Context, step.Rendezvous, step.Resources, step.Session = r.step.id, &r.life, r, &r.local, r.session.handle
+	step.Collectives = r.collectives()
 	defer r.local.ClearAll()
 	var err error
 	if len(r.graph.units) == 1 {
@@ -204,7 +247,7 @@ func (r *run) takeAll(keys []string, resp *message.RunGraphResponse) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	resp.Recv = make([]message.NamedTensor, 0, len(keys))
+	resp.Recv = slices.Grow(resp.Recv[:0], len(keys))
 	for _, key := range keys {
 		t, err := r.take(key)
 		if err != nil {
@@ -221,21 +264,18 @@ func (r *run) take(key string) (tensor.Tensor, error) {
 			return tensor.Tensor{}, err
 		}
 	}
-	var got struct {
-		tensor.Tensor
-		dead, came bool
-		err        error
+	t, dead, came, err := r.step.table.TakeText(key)
+	switch {
+	case err != nil:
+		return t, err
+	case !came:
+		err = status.Internalf("No node of the graph produces %s", key)
+		r.fail(err)
+		return t, err
+	case dead:
+		return t, deadFetch(key)
 	}
-	r.step.table.RecvText(key, func(t tensor.Tensor, dead bool, err error) {
-		got.Tensor, got.dead, got.err, got.came = t, dead, err, true
-	})
-	if !got.came { // ending the exchange answers the request at once
-		r.fail(status.Internalf("No node of the graph produces %s", key))
-	}
-	if got.err == nil && got.dead {
-		return got.Tensor, deadFetch(key)
-	}
-	return got.Tensor, got.err
+	return t, nil
 }
 
 func deadFetch(key string) error {

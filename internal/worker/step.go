@@ -42,12 +42,31 @@ type step struct {
 	table   rendezvous.Table
 	buffers collective.Buffers
 
+	kept atomic.Bool // somebody may hold on to the step after its end
+
 	// Guarded by steps.mu:
 	session   *session    // nil until the master starts the step
 	receivers int         // peers that wait
 	runs      []*run      // of registered graphs, that have not ended
 	partial   *partial    // nil unless the step is run in pieces
 	timer     *time.Timer // ends a step that is early or has been given up; nil if none is due
+}
+
+// keep says that somebody may hold on to the step, which then is not used again for another one.
+func (st *step) keep() { st.kept.Store(true) }
+
+// over are steps that have ended and that nobody holds on to.
+var over = sync.Pool{New: func() any { return new(step) }}
+
+// forget lets a step be used again that ended in peace, if nobody can hold on to it, and reports whether it did. It has
+// been taken out of its worker's, and has neither receivers nor runs.
+func (st *step) forget() bool {
+	if st.kept.Load() || st.partial != nil || !st.table.Reset() {
+		return false
+	}
+	st.session, st.runs = nil, st.runs[:0]
+	over.Put(st)
+	return true
 }
 
 // abort ends the exchange of tensors with an error.
@@ -84,11 +103,13 @@ func (s *steps) arrive(id int64) (*step, error) {
 		})
 	}
 	st.receivers++
+	st.keep()
 	return st, nil
 }
 
 func (s *steps) addLocked(id int64) *step {
-	st := &step{id: id}
+	st := over.Get().(*step)
+	st.id = id
 	s.byID[id] = st
 	return st
 }
@@ -127,14 +148,17 @@ func (s *steps) begin(id int64, r *run) (*step, error) {
 	return st, nil
 }
 
-// finish takes a run that has ended out of its step.
-func (s *steps) finish(st *step, r *run) {
+// finish takes a run that has ended out of its step. It reports whether the step is still there: otherwise, whoever has
+// ended it may be about to end the run.
+func (s *steps) finish(st *step, r *run) bool {
 	s.mu.Lock()
+	alive := s.byID[st.id] == st
 	if i := slices.Index(st.runs, r); i >= 0 {
 		st.runs = slices.Delete(st.runs, i, i+1)
 	}
 	s.mu.Unlock()
 	s.running.Done()
+	return alive
 }
 
 func (st *step) stopTimerLocked() {
@@ -221,9 +245,13 @@ func (s *steps) remove(st *step, why *status.Error) {
 	}
 	st.stopTimerLocked()
 	runs := slices.Clone(st.runs)
+	quiet := len(runs) == 0 && st.receivers == 0 && st.session != nil && why == errCleanedUp
 	s.mu.Unlock()
 	if s.lender != nil {
 		s.lender.EndStep(st.id)
+	}
+	if quiet && st.forget() {
+		return
 	}
 	if !status.IsDerived(why) {
 		why = why.Derive()
