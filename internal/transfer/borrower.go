@@ -32,6 +32,9 @@ type Borrower struct {
 	end  context.CancelFunc
 	work sync.WaitGroup // channels
 
+	pipes chan struct{} // has an element for each that is open
+	blind bool          // no memory is read, as if the system did not let it
+
 	borrowed atomic.Int64 // bytes of tensors that are being read
 
 	mu     sync.Mutex
@@ -50,7 +53,7 @@ type peer struct {
 
 // NewBorrower returns a borrower without channels. Close must be called when it is no longer used.
 func NewBorrower(log *slog.Logger) *Borrower {
-	b := &Borrower{log: log, peers: map[string]*peer{}}
+	b := &Borrower{log: log, pipes: make(chan struct{}, maxPipes), peers: map[string]*peer{}}
 	b.life, b.end = context.WithCancel(context.Background())
 	return b
 }
@@ -146,7 +149,7 @@ func (b *Borrower) open(p *peer, r *reply) {
 		return
 	}
 	b.work.Go(func() {
-		ch, err := dial(b.life, r)
+		ch, err := b.dial(r)
 		if err != nil {
 			b.log.Debug("large tensors are received as bytes", "error", err)
 			p.notYet.Store(time.Now().Add(retryAfter).UnixNano())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,44 +14,53 @@ import (
 )
 
 const (
-	// chunk is read at a time, between two looks whether anybody still wants it.
-	chunk = 16 << 20
 	// patience is how long a lender may take to make room for a ticket in its socket.
 	patience = 5 * time.Second
 )
 
-// channel is a borrower's way to the memory of a lender.
+// channel is what a borrower has with a lender.
 type channel struct {
+	way
 	conn   *net.UnixConn
-	pid    int
 	number uint64
 	offer  *anypb.Any // of this channel
 }
 
-// dial follows an invitation and makes sure that the lender's memory can be read.
-func dial(ctx context.Context, r *reply) (*channel, error) {
+// way is how a borrower gets at the elements of tensors.
+type way interface {
+	// lends reports whether the lender keeps a tensor, by an error, as far as that is known before it is read.
+	lends(r *reply) error
+	// read copies the elements of a tensor, and makes sure that they were there all the time.
+	read(ctx context.Context, dst []byte, r *reply) error
+}
+
+// dial follows an invitation and makes sure that there is a way to the lender's memory.
+func (b *Borrower) dial(r *reply) (*channel, error) {
 	name, ok := strings.CutPrefix(r.socket, socketPrefix)
 	if _, err := hex.DecodeString(name); !ok || err != nil || len(r.secret) != secretSize {
 		return nil, errMalformed
 	}
-	dialer := net.Dialer{Timeout: greeting}
-	c, err := dialer.DialContext(ctx, "unix", r.socket)
+	ctx, cancel := context.WithTimeout(b.life, greeting)
+	defer cancel()
+	c, err := new(net.Dialer).DialContext(ctx, "unix", r.socket)
 	if err != nil {
 		return nil, err
 	}
 	ch := &channel{conn: c.(*net.UnixConn)} //nolint:forcetypeassert // of the network "unix"
-	if err := ch.greet(r.secret); err != nil {
+	if err := ch.greet(ctx, r.secret, b); err != nil {
 		c.Close()
 		return nil, err
 	}
 	return ch, nil
 }
 
-func (c *channel) greet(secret []byte) (err error) {
+// greet gets to know a lender.
+func (c *channel) greet(ctx context.Context, secret []byte, b *Borrower) error {
 	if err := c.conn.SetDeadline(time.Now().Add(greeting)); err != nil {
 		return err
 	}
-	if c.pid, err = peerProcess(c.conn); err != nil {
+	pid, err := peerProcess(c.conn)
+	if err != nil {
 		return err
 	}
 	if _, err := c.conn.Write(secret); err != nil {
@@ -64,12 +72,19 @@ func (c *channel) greet(secret []byte) (err error) {
 	}
 	c.number = binary.LittleEndian.Uint64(hello)
 	c.offer = (&offer{channel: c.number}).encode()
-	word, err := readWord(c.pid, binary.LittleEndian.Uint64(hello[8:]))
-	if err != nil {
-		return err
-	}
-	if word != binary.LittleEndian.Uint64(hello[16:]) {
-		return fmt.Errorf("process %d is another one than the lender", c.pid)
+	address, probe := binary.LittleEndian.Uint64(hello[8:]), binary.LittleEndian.Uint64(hello[16:])
+	if word, err := readWord(pid, address); err == nil && word == probe && !b.blind {
+		c.way = memory(pid)
+	} else {
+		through := &pipes{c.conn, b.pipes}
+		word, err := through.word(ctx)
+		if err != nil {
+			return err
+		}
+		if word != probe {
+			return fmt.Errorf("process %d is another one than the lender", pid)
+		}
+		c.way = through
 	}
 	return c.conn.SetDeadline(time.Time{})
 }
@@ -82,36 +97,10 @@ func (c *channel) watch(ctx context.Context) {
 	_, _ = c.conn.Read(make([]byte, 1)) // nothing is ever sent
 }
 
-var errReturned = errors.New("the tensor is no longer lent")
-
-// lends reports whether the lender keeps a tensor, by an error.
-func (c *channel) lends(r *reply) error {
-	word, err := readWord(c.pid, r.word)
-	if err == nil && word != r.ticket {
-		err = errReturned
-	}
-	return err
-}
-
-// read copies the elements of a tensor, and makes sure that they were there all the time.
-func (c *channel) read(ctx context.Context, dst []byte, r *reply) error {
-	for at := 0; at < len(dst); at += chunk {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := readMemory(c.pid, dst[at:min(at+chunk, len(dst))], r.elements+uint64(at)); err != nil {
-			return err
-		}
-	}
-	return c.lends(r)
-}
-
 // giveBack tells the lender that a tensor is no longer read. It keeps the tensor otherwise until the step ends.
 func (c *channel) giveBack(ticket uint64) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], ticket)
 	if c.conn.SetWriteDeadline(time.Now().Add(patience)) == nil {
-		if _, err := c.conn.Write(b[:]); err == nil {
+		if _, err := c.conn.Write(ticketBytes(ticket)); err == nil {
 			return
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -20,6 +20,7 @@ const (
 	// maxChannels bounds the connections of a lender, of which each has a goroutine.
 	maxChannels = 1024
 	helloSize   = 3 * 8
+	ticketSize  = 8
 )
 
 // door is where a lender's borrowers come in.
@@ -75,7 +76,8 @@ func (d *door) leave(conn *net.UnixConn) {
 	conn.Close()
 }
 
-// serve greets a borrower and takes tickets back until it leaves. What it has not read by then, it may redeem.
+// serve greets a borrower, hands over what it cannot read and takes tickets back until it leaves. What it has not read by
+// then, it may redeem.
 func (d *door) serve(conn *net.UnixConn) error {
 	if err := conn.SetReadDeadline(time.Now().Add(greeting)); err != nil {
 		return err
@@ -90,26 +92,30 @@ func (d *door) serve(conn *net.UnixConn) error {
 	if subtle.ConstantTimeCompare(secret, d.secret) != 1 {
 		return errors.New("a borrower does not know the secret")
 	}
-	channel, probe := number(), new(atomic.Uint64)
-	probe.Store(number())
-	hello := binary.LittleEndian.AppendUint64(make([]byte, 0, helloSize), channel)
-	hello = binary.LittleEndian.AppendUint64(hello, address(unsafe.Pointer(probe)))
-	hello = binary.LittleEndian.AppendUint64(hello, probe.Load())
-	d.lender.join(channel)
-	defer d.lender.part(channel)
+	g := &guest{lender: d.lender, channel: number(), pipes: map[*os.File]struct{}{}}
+	g.probe.Store(number())
+	hello := binary.LittleEndian.AppendUint64(make([]byte, 0, helloSize), g.channel)
+	hello = binary.LittleEndian.AppendUint64(hello, address(unsafe.Pointer(&g.probe)))
+	hello = binary.LittleEndian.AppendUint64(hello, g.probe.Load())
+	d.lender.join(g.channel)
+	defer g.leave(conn)
 	if _, err := conn.Write(hello); err != nil {
 		return err
 	}
 	if err := conn.SetReadDeadline(time.Time{}); err != nil {
 		return err
 	}
-	defer probe.Store(0) // it must stay in its place until here
-	var ticket [8]byte
+	ticket := make([]byte, ticketSize)
 	for {
-		if _, err := io.ReadFull(conn, ticket[:]); err != nil {
+		pipe, err := receive(conn, ticket)
+		switch n := binary.LittleEndian.Uint64(ticket); {
+		case err != nil:
 			return err
+		case pipe != nil:
+			g.handOver(n, pipe)
+		default:
+			d.lender.returned(g.channel, n)
 		}
-		d.lender.returned(channel, binary.LittleEndian.Uint64(ticket[:]))
 	}
 }
 
@@ -119,10 +125,19 @@ func (l *Lender) join(channel uint64) {
 	l.channels[channel] = struct{}{}
 }
 
+// part ends a channel, of which the borrower has heard already.
 func (l *Lender) part(channel uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.channels, channel)
+	for ticket, n := range l.loans {
+		if n.channel == channel && n.handed {
+			n.handed = false
+			if n.over {
+				l.endLocked(ticket, n)
+			}
+		}
+	}
 }
 
 func (d *door) close() {

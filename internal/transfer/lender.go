@@ -50,6 +50,8 @@ type loan struct {
 	tensor  tensor.Tensor
 	channel uint64
 	step    int64
+	handed  bool // it is being handed over; guarded by Lender.mu
+	over    bool // its step is; guarded by Lender.mu
 }
 
 // NewLender returns a lender that listens once it has somebody to invite. Close must be called when it is no longer used.
@@ -155,7 +157,7 @@ func (l *Lender) Redeem(req *message.RecvTensorRequest) (*message.RecvTensorResp
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.loans[o.redeem]
-	if n == nil || n.step != req.StepID || n.channel != o.channel {
+	if n == nil || n.over || n.step != req.StepID || n.channel != o.channel {
 		return nil, status.Abortedf("The tensor %s is no longer kept for whoever could not read it.", req.Key).Derive()
 	}
 	t := n.tensor.Retain()
@@ -163,7 +165,7 @@ func (l *Lender) Redeem(req *message.RecvTensorRequest) (*message.RecvTensorResp
 	return &message.RecvTensorResponse{Tensor: t}, nil
 }
 
-// EndStep releases what is lent of a step.
+// EndStep releases what is lent of a step, but what is being handed over: that is kept until the borrower has it.
 func (l *Lender) EndStep(step int64) {
 	if l.held.Load() == 0 {
 		return
@@ -171,7 +173,11 @@ func (l *Lender) EndStep(step int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for ticket, n := range l.loans {
-		if n.step == step {
+		switch {
+		case n.step != step:
+		case n.handed:
+			n.over = true
+		default:
 			l.endLocked(ticket, n)
 		}
 	}
@@ -205,11 +211,13 @@ func (l *Lender) Close() {
 	l.mu.Lock()
 	l.closed = true
 	d := l.door
-	for ticket, n := range l.loans {
-		l.endLocked(ticket, n)
-	}
 	l.mu.Unlock()
 	if d != nil {
 		d.close()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for ticket, n := range l.loans {
+		l.endLocked(ticket, n)
 	}
 }

@@ -33,7 +33,23 @@ type pair struct {
 	asked    []*anypb.Any                      // options of all requests
 }
 
-func newPair(t *testing.T, produce func() *message.RecvTensorResponse) *pair {
+// newPair makes a pair whose lender has what produce returns.
+type newPair func(t *testing.T, produce func() *message.RecvTensorResponse) *pair
+
+// eachWay runs a test with lenders whose memory can be read, and with such that have to hand it over.
+func eachWay(t *testing.T, test func(t *testing.T, newPair newPair)) {
+	t.Run("memory", func(t *testing.T) { test(t, newSeeingPair) })
+	t.Run("pipes", func(t *testing.T) { test(t, newBlindPair) })
+}
+
+func newBlindPair(t *testing.T, produce func() *message.RecvTensorResponse) *pair {
+	t.Helper()
+	p := newSeeingPair(t, produce)
+	p.borrower.blind = true
+	return p
+}
+
+func newSeeingPair(t *testing.T, produce func() *message.RecvTensorResponse) *pair {
 	t.Helper()
 	p := &pair{t: t, lender: NewLender(slog.New(slog.DiscardHandler)), borrower: NewBorrower(slog.New(slog.DiscardHandler)), produce: produce}
 	t.Cleanup(func() {
@@ -151,32 +167,34 @@ func responses(ts ...tensor.Tensor) func() *message.RecvTensorResponse {
 
 // The bits are equal whichever way a tensor takes, and the first is the only one that is sent.
 func TestBorrow(t *testing.T) {
-	for _, x := range []tensor.Tensor{
-		random(tensor.Float32, tensor.Shape{minLent / 4}),
-		random(tensor.Float64, tensor.Shape{3, 1, minLent}),
-		random(tensor.BFloat16, tensor.Shape{chunk/2 + 5, 3}),
-		random(tensor.Uint8, tensor.Shape{minLent + 1}),
-	} {
-		p := newPair(t, responses(x))
-		p.open()
-		for range 3 {
-			resp, err := p.recv(t.Context())
-			if err != nil {
-				t.Fatal(err)
+	eachWay(t, func(t *testing.T, newPair newPair) {
+		for _, x := range []tensor.Tensor{
+			random(tensor.Float32, tensor.Shape{minLent / 4}),
+			random(tensor.Float64, tensor.Shape{3, 1, minLent}),
+			random(tensor.BFloat16, tensor.Shape{chunk/2 + 5, 3}),
+			random(tensor.Uint8, tensor.Shape{minLent + 1}),
+		} {
+			p := newPair(t, responses(x))
+			p.open()
+			for range 3 {
+				resp, err := p.recv(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if resp.Tensor.DType() != x.DType() || !resp.Tensor.Shape().Equal(x.Shape()) || !bytes.Equal(resp.Tensor.Bytes(), x.Bytes()) {
+					t.Errorf("%v %v has changed on its way", x.DType(), x.Shape())
+				}
+				if resp.Tensor.SharesBuffer(&x) || p.lastOffer().channel == 0 || resp.SendStartMicros != 3 || resp.Transport != nil {
+					t.Error("the tensor was not borrowed")
+				}
+				resp.Release()
 			}
-			if resp.Tensor.DType() != x.DType() || !resp.Tensor.Shape().Equal(x.Shape()) || !bytes.Equal(resp.Tensor.Bytes(), x.Bytes()) {
-				t.Errorf("%v %v has changed on its way", x.DType(), x.Shape())
+			p.until("nothing is lent any more", func() bool { return p.lender.Held() == 0 })
+			if n := p.borrower.borrowed.Load(); n != 0 {
+				t.Errorf("%d bytes are still being read", n)
 			}
-			if resp.Tensor.SharesBuffer(&x) || p.lastOffer().channel == 0 || resp.SendStartMicros != 3 || resp.Transport != nil {
-				t.Error("the tensor was not borrowed")
-			}
-			resp.Release()
 		}
-		p.until("nothing is lent any more", func() bool { return p.lender.Held() == 0 })
-		if n := p.borrower.borrowed.Load(); n != 0 {
-			t.Errorf("%d bytes are still being read", n)
-		}
-	}
+	})
 }
 
 // Small tensors, those with bytes that are no elements, and those that are no memory are sent.
@@ -185,7 +203,7 @@ func TestNotLent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPair(t, responses(random(tensor.Uint8, tensor.Shape{minLent}), random(tensor.Uint8, tensor.Shape{minLent - 1}),
+	p := newSeeingPair(t, responses(random(tensor.Uint8, tensor.Shape{minLent}), random(tensor.Uint8, tensor.Shape{minLent - 1}),
 		bools, tensor.Vector("a"), tensor.Tensor{}))
 	p.open()
 	for range 4 {
@@ -205,15 +223,15 @@ func TestNotLent(t *testing.T) {
 func TestRedeem(t *testing.T) {
 	x := random(tensor.Float32, tensor.Shape{minLent})
 	for name, meddle := range map[string]func(p *pair, ch *channel, r *reply){
-		"the memory is another's":  func(_ *pair, ch *channel, _ *reply) { ch.pid = 1 << 30 },
+		"the memory is another's":  func(_ *pair, ch *channel, _ *reply) { ch.way = memory(1 << 30) },
 		"the ticket is another's":  func(_ *pair, _ *channel, r *reply) { r.word += 8 },
 		"the elements are nowhere": func(_ *pair, _ *channel, r *reply) { r.elements = 1 << 60 },
 		"the elements end early":   func(p *pair, _ *channel, r *reply) { r.elements = p.short() },
 		"the tensor is too large":  func(_ *pair, _ *channel, r *reply) { r.shape = tensor.Shape{1 << 40} },
-		"the channel is gone":      func(p *pair, ch *channel, _ *reply) { ch.conn.Close(); ch.pid = 1 << 30 },
+		"the channel is gone":      func(p *pair, ch *channel, _ *reply) { ch.conn.Close(); ch.way = memory(1 << 30) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPair(t, responses(x))
+			p := newSeeingPair(t, responses(x))
 			ch := p.open()
 			p.meddle = func(resp *message.RecvTensorResponse) {
 				r, err := decodeReply(resp.Transport)
@@ -239,55 +257,63 @@ func TestRedeem(t *testing.T) {
 
 // A tensor that was released while it was read is no tensor.
 func TestStepEnds(t *testing.T) {
-	p := newPair(t, responses(random(tensor.Float32, tensor.Shape{minLent})))
-	p.open()
-	p.meddle = func(*message.RecvTensorResponse) { p.lender.EndStep(7) }
-	if _, err := p.recv(t.Context()); status.CodeOf(err) != status.Aborted {
-		t.Errorf("got %v", err)
-	}
-	if n := p.lender.Held(); n != 0 {
-		t.Errorf("%d bytes are still lent", n)
-	}
+	eachWay(t, func(t *testing.T, newPair newPair) {
+		p := newPair(t, responses(random(tensor.Float32, tensor.Shape{minLent})))
+		p.open()
+		p.meddle = func(*message.RecvTensorResponse) { p.lender.EndStep(7) }
+		if _, err := p.recv(t.Context()); status.CodeOf(err) != status.Aborted {
+			t.Errorf("got %v", err)
+		}
+		if n := p.lender.Held(); n != 0 {
+			t.Errorf("%d bytes are still lent", n)
+		}
+	})
 }
 
 func TestCancel(t *testing.T) {
-	p := newPair(t, responses(random(tensor.Float32, tensor.Shape{minLent})))
-	p.open()
-	ctx, cancel := context.WithCancel(t.Context())
-	p.meddle = func(*message.RecvTensorResponse) { cancel() }
-	if _, err := p.recv(ctx); status.CodeOf(err) != status.Cancelled {
-		t.Errorf("got %v", err)
-	}
-	p.until("nothing is lent any more", func() bool { return p.lender.Held() == 0 })
+	eachWay(t, func(t *testing.T, newPair newPair) {
+		p := newPair(t, responses(random(tensor.Float32, tensor.Shape{minLent})))
+		p.open()
+		ctx, cancel := context.WithCancel(t.Context())
+		p.meddle = func(*message.RecvTensorResponse) { cancel() }
+		if _, err := p.recv(ctx); status.CodeOf(err) != status.Cancelled {
+			t.Errorf("got %v", err)
+		}
+		p.until("nothing is lent any more", func() bool { return p.lender.Held() == 0 })
+	})
 }
 
 // A lender that has started anew knows no channel of its life before.
 func TestLenderRestarts(t *testing.T) {
-	p := newPair(t, responses(random(tensor.Float32, tensor.Shape{minLent})))
-	before := p.open()
-	p.lender.Close()
-	p.until("the channel has ended", func() bool { return p.borrower.peer("there").channel.Load() == nil })
-	p.lender = NewLender(slog.New(slog.DiscardHandler))
-	if after := p.open(); after == before {
-		t.Error("the channel is the same")
-	}
+	eachWay(t, func(t *testing.T, newPair newPair) {
+		p := newPair(t, responses(random(tensor.Float32, tensor.Shape{minLent})))
+		before := p.open()
+		p.lender.Close()
+		p.until("the channel has ended", func() bool { return p.borrower.peer("there").channel.Load() == nil })
+		p.lender = NewLender(slog.New(slog.DiscardHandler))
+		if after := p.open(); after == before {
+			t.Error("the channel is the same")
+		}
+	})
 }
 
 // A lender lends no more than it may.
 func TestMaxLent(t *testing.T) {
-	p := newPair(t, responses(random(tensor.Uint8, tensor.Shape{minLent})))
-	p.open()
-	p.lender.held.Add(maxLent - minLent + 1)
-	defer p.lender.held.Add(-(maxLent - minLent + 1))
-	resp, err := p.recv(t.Context())
-	if loans, _ := p.lendings(); err != nil || !resp.Tensor.Initialized() || loans != 0 {
-		t.Errorf("%v, %v, %d loans", resp, err, loans)
-	}
+	eachWay(t, func(t *testing.T, newPair newPair) {
+		p := newPair(t, responses(random(tensor.Uint8, tensor.Shape{minLent})))
+		p.open()
+		p.lender.held.Add(maxLent - minLent + 1)
+		defer p.lender.held.Add(-(maxLent - minLent + 1))
+		resp, err := p.recv(t.Context())
+		if loans, _ := p.lendings(); err != nil || !resp.Tensor.Initialized() || loans != 0 {
+			t.Errorf("%v, %v, %d loans", resp, err, loans)
+		}
+	})
 }
 
 // Whoever does not know the secret gets no channel, and hears nothing.
 func TestSecret(t *testing.T) {
-	p := newPair(t, responses(random(tensor.Uint8, tensor.Shape{minLent})))
+	p := newSeeingPair(t, responses(random(tensor.Uint8, tensor.Shape{minLent})))
 	p.open()
 	conn, err := net.Dial("unix", p.address())
 	if err != nil {
@@ -321,8 +347,11 @@ func TestImpostor(t *testing.T) {
 			hello := make([]byte, helloSize) // a word at address 16, which nobody has
 			binary.LittleEndian.PutUint64(hello[8:], 16)
 			_, _ = conn.Write(hello)
+			conn.Close()
 		}
 	}()
+	b := NewBorrower(slog.New(slog.DiscardHandler))
+	defer b.Close()
 	for _, r := range []reply{
 		{socket: l.Addr().String(), secret: make([]byte, secretSize)},
 		{socket: l.Addr().String()},
@@ -330,7 +359,7 @@ func TestImpostor(t *testing.T) {
 		{socket: socketPrefix + "../x", secret: make([]byte, secretSize)},
 		{socket: socketPrefix + "44556677", secret: make([]byte, secretSize)},
 	} {
-		if ch, err := dial(t.Context(), &r); err == nil {
+		if ch, err := b.dial(&r); err == nil {
 			ch.conn.Close()
 			t.Errorf("%q has a borrower", r.socket)
 		}
@@ -343,7 +372,7 @@ func TestUninvited(t *testing.T) {
 	for name, options := range map[string]*anypb.Any{
 		"a loan without a channel": lend.encode(), "another type": {TypeUrl: "x"}, "nothing": {}, "noise": {TypeUrl: replyType, Value: []byte{0xff}},
 	} {
-		p := newPair(t, func() *message.RecvTensorResponse { return &message.RecvTensorResponse{Transport: options} })
+		p := newSeeingPair(t, func() *message.RecvTensorResponse { return &message.RecvTensorResponse{Transport: options} })
 		if _, err := p.recv(t.Context()); status.CodeOf(err) != status.Internal {
 			t.Errorf("%s: got %v", name, err)
 		}
