@@ -53,7 +53,7 @@ func (r *run) fail(err *status.Error) {
 	r.err = err
 	clear(r.ready)
 	r.ready = r.ready[:0]
-	for t := r.jobs.take(); t != nil; t = r.jobs.take() {
+	for t := r.jobs.oldest(); t != nil; t = r.jobs.oldest() {
 		r.underWay--
 		r.freeTask(t)
 	}

@@ -33,6 +33,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -92,13 +93,13 @@ func (e *Executor) NumNodes() int { return len(e.nodes) }
 // it has ended the rest of the step through step.Cancel by then. When the step's context ends, no further node is started
 // and Run returns as soon as the kernels that are under way do; whoever ends the context aborts the rendezvous as well.
 func (e *Executor) Run(step *kernel.Step, opts RunOptions) error {
-	working.Add(1)
+	parallel.Enter()
 	r := e.begin(step, opts)
 	over := r.work(true)
 	for !over {
 		over = r.park() || r.work(true)
 	}
-	working.Add(-1)
+	parallel.Leave()
 	err := r.result()
 	r.leave(2)
 	return err
@@ -113,7 +114,7 @@ func (e *Executor) RunAsync(step *kernel.Step, opts RunOptions, done func(error)
 		r.assist(true)
 		return
 	}
-	working.Add(1)
+	parallel.Enter()
 	r.assist(true)
-	working.Add(-1)
+	parallel.Leave()
 }

@@ -3,6 +3,7 @@ package executor
 import (
 	"sync/atomic"
 
+	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -85,7 +86,7 @@ func (r *run) work(owner bool) (over bool) {
 			if t, over = r.own(); t == nil {
 				return over
 			}
-		} else if t = r.jobs.take(); t == nil {
+		} else if t = r.jobs.oldest(); t == nil {
 			return false
 		}
 		owner = r.runJob(t) && r.inbox.push(t)
@@ -109,7 +110,7 @@ func (r *run) own() (job *task, over bool) {
 		if r.collect() {
 			continue
 		}
-		job := r.jobs.take()
+		job := r.jobs.newest()
 		switch {
 		case job != nil && r.underWay == 1: // nobody else could make progress
 			if r.runJob(job) {
@@ -190,7 +191,7 @@ func (r *run) launch(t *task) {
 
 // help starts a goroutine for the jobs that wait if a core is idle.
 func (r *run) help() {
-	if claimCore() {
+	if parallel.TryEnter() {
 		r.spawn(false)
 	}
 }
@@ -200,7 +201,7 @@ func (r *run) spawn(owner bool) {
 	r.visitors.Add(1)
 	go func() {
 		r.assist(owner)
-		working.Add(-1)
+		parallel.Leave()
 	}()
 }
 
@@ -211,7 +212,7 @@ func (r *run) resume() {
 		r.wake <- struct{}{}
 		return
 	}
-	working.Add(1)
+	parallel.Enter()
 	r.spawn(true)
 }
 
@@ -220,11 +221,11 @@ func (r *run) park() (over bool) {
 	if r.life != nil {
 		r.life.Watch()
 	}
-	working.Add(-1)
+	parallel.Leave()
 	r.parked.Store(true)
 	<-r.wake
 	r.parked.Store(false)
-	working.Add(1)
+	parallel.Enter()
 	return r.over
 }
 

@@ -49,16 +49,15 @@ func (j *job) start(n, grain int, body Body) {
 	j.left.Store(leftBias)
 }
 
-// loop takes blocks until none is left.
-func (j *job) loop() {
-	for {
-		i := int(j.next.Add(1)) - 1
-		if i >= j.blocks {
-			return
-		}
-		lo := i * j.grain
-		j.body.Range(lo, min(j.n, lo+j.grain))
+// block runs the next block and reports false if there is none.
+func (j *job) block() bool {
+	i := int(j.next.Add(1)) - 1
+	if i >= j.blocks {
+		return false
 	}
+	lo := i * j.grain
+	j.body.Range(lo, min(j.n, lo+j.grain))
+	return true
 }
 
 // help works on the job from worker w, which has begun.
@@ -69,11 +68,13 @@ func (j *job) help(w *worker) {
 			j.drop()
 		}
 		w.slot.Store(idle)
+		Leave()
 		if j.left.Add(-1) == 0 {
 			j.done <- struct{}{}
 		}
 	}()
-	j.loop()
+	for j.block() {
+	}
 }
 
 // drop hands out no more blocks.
@@ -85,7 +86,9 @@ func (j *job) finish() {
 	j.drop()
 	begun := int64(0)
 	for _, w := range j.claimed {
-		if !w.revoke(j) {
+		if w.revoke(j) {
+			Leave()
+		} else {
 			begun++
 		}
 	}

@@ -2,8 +2,8 @@
 //
 // A loop over [0, n) is cut into blocks of grain iterations; block boundaries depend on n and grain alone, so a body
 // that keeps one partial result per block gives the same bits whatever the number of cores. The blocks are handed out
-// from a shared counter to the calling goroutine and to those workers of a persistent pool that are idle at that
-// moment. The caller never waits for a worker that has not begun: when no core is free it does all the work itself.
+// from a shared counter to the calling goroutine and to those workers of a persistent pool that are idle, as long as
+// fewer goroutines compute than there are threads ([Enter]). The caller never waits for a worker that has not begun: when no core is free it does all the work itself.
 // Loops may therefore be nested and may run on any number of goroutines at once, without deadlock and without more
 // threads than cores.
 //
@@ -35,7 +35,8 @@ func For(n, grain int, fn func(lo, hi int)) { Run(n, grain, bodyFunc(fn)) }
 func Run(n, grain int, body Body) {
 	grain = max(grain, 1)
 	if n > grain {
-		if p := current(); len(p.workers) > 0 && p.run(n, grain, body) {
+		if p := current(); len(p.workers) > 0 {
+			p.run(n, grain, body)
 			return
 		}
 	}

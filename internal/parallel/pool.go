@@ -43,25 +43,32 @@ func (p *pool) stop() {
 	p.running.Wait()
 }
 
-// run offers the loop to idle workers and works on it. It reports false, with nothing done, if no worker is idle.
-func (p *pool) run(n, grain int, body Body) bool {
+// run works on a loop of several blocks together with workers that are idle.
+func (p *pool) run(n, grain int, body Body) {
 	j := jobs.Get().(*job)
 	j.start(n, grain, body)
+	defer j.finish()
 	want := min(j.blocks-1, len(p.workers))
+	for {
+		if len(j.claimed) < want {
+			p.offer(j, want)
+		}
+		if !j.block() {
+			return
+		}
+	}
+}
+
+// offer offers a job to idle workers, as long as cores are idle.
+func (p *pool) offer(j *job, want int) {
 	for _, w := range p.workers {
-		if len(j.claimed) == want {
-			break
+		if len(j.claimed) == want || !tryEnter(len(p.workers)+1) {
+			return
 		}
 		if w.claim(j) {
 			j.claimed = append(j.claimed, w)
+		} else {
+			Leave()
 		}
 	}
-	if len(j.claimed) == 0 {
-		j.body = nil
-		jobs.Put(j)
-		return false
-	}
-	defer j.finish()
-	j.loop()
-	return true
 }
