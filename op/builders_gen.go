@@ -4592,6 +4592,15 @@ func DatasetCardinality(s *Scope, inputDataset Output, optional ...DatasetCardin
 	return out(s.Add("DatasetCardinality", []Arg{One(inputDataset)}, attrs), 0)
 }
 
+// DatasetFingerprint gives a number that tells a dataset from others, whatever its nodes and functions are called.
+//
+//	inputDataset  variant
+//	→
+//	fingerprint   uint64  []
+func DatasetFingerprint(s *Scope, inputDataset Output) Output {
+	return out(s.Add("DatasetFingerprint", []Arg{One(inputDataset)}, nil), 0)
+}
+
 // DatasetFromGraph makes the dataset that a graph of DatasetToGraph makes.
 //
 //	graphDef  string
@@ -14593,6 +14602,26 @@ func QuantizeAndDequantizeV4Grad(s *Scope, gradients Output, input Output, input
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
+// QuantizeDownAndShrinkRange represents integers by shorter ones, in the range that they take up.
+//
+//	input      Tinput
+//	inputMin   float32  []
+//	inputMax   float32  []
+//	→
+//	output     outType  shape of input
+//	outputMin  float32  []
+//	outputMax  float32  []
+//
+// where
+//
+//	Tinput   qint8, quint8, qint32, qint16, quint16
+//	outType  qint8, quint8, qint32, qint16, quint16
+func QuantizeDownAndShrinkRange(s *Scope, input Output, inputMin Output, inputMax Output, outType tensor.DType) (output Output, outputMin Output, outputMax Output) {
+	attrs := opdef.Attrs{"out_type": outType}
+	node := s.Add("QuantizeDownAndShrinkRange", []Arg{One(input), One(inputMin), One(inputMax)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // QuantizeV2Attr is an optional argument of [QuantizeV2].
 type QuantizeV2Attr func(opdef.Attrs)
 
@@ -14642,6 +14671,423 @@ func QuantizeV2(s *Scope, input Output, minRange Output, maxRange Output, t tens
 		set(attrs)
 	}
 	node := s.Add("QuantizeV2", []Arg{One(input), One(minRange), One(maxRange)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// QuantizedAddAttr is an optional argument of [QuantizedAdd].
+type QuantizedAddAttr func(opdef.Attrs)
+
+// QuantizedAddToutput sets the optional attribute Toutput; the default is DT_QINT32.
+func QuantizedAddToutput(value tensor.DType) QuantizedAddAttr {
+	return func(a opdef.Attrs) { a["Toutput"] = value }
+}
+
+// QuantizedAdd adds numbers that integers stand for. Of two shapes the one must be the end of the other.
+//
+//	x     T1
+//	y     T2
+//	minX  float32  []
+//	maxX  float32  []
+//	minY  float32  []
+//	maxY  float32  []
+//	→
+//	z     Toutput
+//	minZ  float32  []
+//	maxZ  float32  []
+//
+// where
+//
+//	T1       qint8, quint8, qint32, qint16, quint16
+//	T2       qint8, quint8, qint32, qint16, quint16
+//	Toutput  qint8, quint8, qint32, qint16, quint16
+func QuantizedAdd(s *Scope, x Output, y Output, minX Output, maxX Output, minY Output, maxY Output, optional ...QuantizedAddAttr) (z Output, minZ Output, maxZ Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("QuantizedAdd", []Arg{One(x), One(y), One(minX), One(maxX), One(minY), One(maxY)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// QuantizedAvgPool computes the averages of windows of numbers that integers stand for.
+//
+//	input      T        [?,?,?,?]
+//	minInput   float32  []
+//	maxInput   float32  []
+//	→
+//	output     T        [?,?,?,?]
+//	minOutput  float32  []
+//	maxOutput  float32  []
+//
+// where
+//
+//	T        qint8, quint8, qint32, qint16, quint16
+//	ksize    list(int)
+//	strides  list(int)
+//	padding  one of SAME, VALID
+func QuantizedAvgPool(s *Scope, input Output, minInput Output, maxInput Output, ksize []int64, strides []int64, padding string) (output Output, minOutput Output, maxOutput Output) {
+	attrs := opdef.Attrs{"ksize": ksize, "strides": strides, "padding": padding}
+	node := s.Add("QuantizedAvgPool", []Arg{One(input), One(minInput), One(maxInput)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// QuantizedBatchNormWithGlobalNormalization normalizes each channel with the given mean and variance, for numbers that integers stand for.
+//
+//	t          Tinput
+//	tMin       float32
+//	tMax       float32
+//	m          Tinput
+//	mMin       float32
+//	mMax       float32
+//	v          Tinput
+//	vMin       float32
+//	vMax       float32
+//	beta       Tinput
+//	betaMin    float32
+//	betaMax    float32
+//	gamma      Tinput
+//	gammaMin   float32
+//	gammaMax   float32
+//	→
+//	result     outType
+//	resultMin  float32
+//	resultMax  float32
+//
+// where
+//
+//	Tinput                   qint8, quint8, qint32, qint16, quint16
+//	outType                  qint8, quint8, qint32, qint16, quint16
+//	varianceEpsilon          float
+//	scaleAfterNormalization  bool
+func QuantizedBatchNormWithGlobalNormalization(s *Scope, t Output, tMin Output, tMax Output, m Output, mMin Output, mMax Output, v Output, vMin Output, vMax Output, beta Output, betaMin Output, betaMax Output, gamma Output, gammaMin Output, gammaMax Output, outType tensor.DType, varianceEpsilon float32, scaleAfterNormalization bool) (result Output, resultMin Output, resultMax Output) {
+	attrs := opdef.Attrs{"out_type": outType, "variance_epsilon": varianceEpsilon, "scale_after_normalization": scaleAfterNormalization}
+	node := s.Add("QuantizedBatchNormWithGlobalNormalization", []Arg{One(t), One(tMin), One(tMax), One(m), One(mMin), One(mMax), One(v), One(vMin), One(vMax), One(beta), One(betaMin), One(betaMax), One(gamma), One(gammaMin), One(gammaMax)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// QuantizedBiasAdd adds a vector to the dimension of channels, for numbers that integers stand for.
+//
+//	input     T1       […,?,?]
+//	bias      T2       [?]
+//	minInput  float32  []
+//	maxInput  float32  []
+//	minBias   float32  []
+//	maxBias   float32  []
+//	→
+//	output    outType  shape of input
+//	minOut    float32  []
+//	maxOut    float32  []
+//
+// where
+//
+//	T1       qint8, quint8, qint32, qint16, quint16
+//	T2       qint8, quint8, qint32, qint16, quint16
+//	outType  qint8, quint8, qint32, qint16, quint16
+func QuantizedBiasAdd(s *Scope, input Output, bias Output, minInput Output, maxInput Output, minBias Output, maxBias Output, outType tensor.DType) (output Output, minOut Output, maxOut Output) {
+	attrs := opdef.Attrs{"out_type": outType}
+	node := s.Add("QuantizedBiasAdd", []Arg{One(input), One(bias), One(minInput), One(maxInput), One(minBias), One(maxBias)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// QuantizedConcat joins tensors of numbers that integers stand for, in a range that holds those of all.
+//
+//	concatDim   int32
+//	values      N tensors of T
+//	inputMins   N tensors of float32
+//	inputMaxes  N tensors of float32
+//	→
+//	output      T
+//	outputMin   float32
+//	outputMax   float32
+//
+// where
+//
+//	N  int, at least 2
+//	T  any type
+func QuantizedConcat(s *Scope, concatDim Output, values []Output, inputMins []Output, inputMaxes []Output) (output Output, outputMin Output, outputMax Output) {
+	node := s.Add("QuantizedConcat", []Arg{One(concatDim), Many(values), Many(inputMins), Many(inputMaxes)}, nil)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// QuantizedConv2DAttr is an optional argument of [QuantizedConv2D].
+type QuantizedConv2DAttr func(opdef.Attrs)
+
+// QuantizedConv2DOutType sets the optional attribute out_type; the default is DT_QINT32.
+func QuantizedConv2DOutType(value tensor.DType) QuantizedConv2DAttr {
+	return func(a opdef.Attrs) { a["out_type"] = value }
+}
+
+// QuantizedConv2DDilations sets the optional attribute dilations; the default is [1, 1, 1, 1].
+func QuantizedConv2DDilations(value []int64) QuantizedConv2DAttr {
+	return func(a opdef.Attrs) { a["dilations"] = value }
+}
+
+// QuantizedConv2D computes the two-dimensional convolution of images and a filter, of numbers that integers stand for.
+//
+//	input      Tinput    [?,?,?,?]
+//	filter     Tfilter   [?,?,?,?]
+//	minInput   float32   []
+//	maxInput   float32   []
+//	minFilter  float32   []
+//	maxFilter  float32   []
+//	→
+//	output     out_type  [?,?,?,?]
+//	minOutput  float32   []
+//	maxOutput  float32   []
+//
+// where
+//
+//	Tinput    qint8, quint8, qint32, qint16, quint16
+//	Tfilter   qint8, quint8, qint32, qint16, quint16
+//	out_type  qint8, quint8, qint32, qint16, quint16
+//	strides   list(int)
+//	padding   one of SAME, VALID
+func QuantizedConv2D(s *Scope, input Output, filter Output, minInput Output, maxInput Output, minFilter Output, maxFilter Output, strides []int64, padding string, optional ...QuantizedConv2DAttr) (output Output, minOutput Output, maxOutput Output) {
+	attrs := opdef.Attrs{"strides": strides, "padding": padding}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("QuantizedConv2D", []Arg{One(input), One(filter), One(minInput), One(maxInput), One(minFilter), One(maxFilter)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// QuantizedInstanceNormAttr is an optional argument of [QuantizedInstanceNorm].
+type QuantizedInstanceNormAttr func(opdef.Attrs)
+
+// QuantizedInstanceNormOutputRangeGiven sets the optional attribute output_range_given; the default is false.
+func QuantizedInstanceNormOutputRangeGiven(value bool) QuantizedInstanceNormAttr {
+	return func(a opdef.Attrs) { a["output_range_given"] = value }
+}
+
+// QuantizedInstanceNormGivenYMin sets the optional attribute given_y_min; the default is 0.
+func QuantizedInstanceNormGivenYMin(value float32) QuantizedInstanceNormAttr {
+	return func(a opdef.Attrs) { a["given_y_min"] = value }
+}
+
+// QuantizedInstanceNormGivenYMax sets the optional attribute given_y_max; the default is 0.
+func QuantizedInstanceNormGivenYMax(value float32) QuantizedInstanceNormAttr {
+	return func(a opdef.Attrs) { a["given_y_max"] = value }
+}
+
+// QuantizedInstanceNormVarianceEpsilon sets the optional attribute variance_epsilon; the default is 1e-05.
+func QuantizedInstanceNormVarianceEpsilon(value float32) QuantizedInstanceNormAttr {
+	return func(a opdef.Attrs) { a["variance_epsilon"] = value }
+}
+
+// QuantizedInstanceNormMinSeparation sets the optional attribute min_separation; the default is 0.001.
+func QuantizedInstanceNormMinSeparation(value float32) QuantizedInstanceNormAttr {
+	return func(a opdef.Attrs) { a["min_separation"] = value }
+}
+
+// QuantizedInstanceNorm normalizes each channel of each image to mean 0 and variance 1, of numbers that integers stand for.
+//
+//	x     T        [?,?,?,?]
+//	xMin  float32  []
+//	xMax  float32  []
+//	→
+//	y     T        shape of x
+//	yMin  float32  []
+//	yMax  float32  []
+//
+// where
+//
+//	T  qint8, quint8, qint32, qint16, quint16
+func QuantizedInstanceNorm(s *Scope, x Output, xMin Output, xMax Output, optional ...QuantizedInstanceNormAttr) (y Output, yMin Output, yMax Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("QuantizedInstanceNorm", []Arg{One(x), One(xMin), One(xMax)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// QuantizedMatMulAttr is an optional argument of [QuantizedMatMul].
+type QuantizedMatMulAttr func(opdef.Attrs)
+
+// QuantizedMatMulToutput sets the optional attribute Toutput; the default is DT_QINT32.
+func QuantizedMatMulToutput(value tensor.DType) QuantizedMatMulAttr {
+	return func(a opdef.Attrs) { a["Toutput"] = value }
+}
+
+// QuantizedMatMulTransposeA sets the optional attribute transpose_a; the default is false.
+func QuantizedMatMulTransposeA(value bool) QuantizedMatMulAttr {
+	return func(a opdef.Attrs) { a["transpose_a"] = value }
+}
+
+// QuantizedMatMulTransposeB sets the optional attribute transpose_b; the default is false.
+func QuantizedMatMulTransposeB(value bool) QuantizedMatMulAttr {
+	return func(a opdef.Attrs) { a["transpose_b"] = value }
+}
+
+// QuantizedMatMulTactivation sets the optional attribute Tactivation; the default is DT_QUINT8.
+func QuantizedMatMulTactivation(value tensor.DType) QuantizedMatMulAttr {
+	return func(a opdef.Attrs) { a["Tactivation"] = value }
+}
+
+// QuantizedMatMul multiplies two matrices of numbers that integers stand for.
+//
+//	a       T1       [?,?]
+//	b       T2       [?,?]
+//	minA    float32  []
+//	maxA    float32  []
+//	minB    float32  []
+//	maxB    float32  []
+//	→
+//	out_    Toutput  [?,?]
+//	minOut  float32  []
+//	maxOut  float32  []
+//
+// where
+//
+//	T1           qint8, quint8, qint32, qint16, quint16
+//	T2           qint8, quint8, qint32, qint16, quint16
+//	Toutput      qint8, quint8, qint32, qint16, quint16
+//	Tactivation  qint8, quint8, qint32, qint16, quint16
+func QuantizedMatMul(s *Scope, a Output, b Output, minA Output, maxA Output, minB Output, maxB Output, optional ...QuantizedMatMulAttr) (out_ Output, minOut Output, maxOut Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("QuantizedMatMul", []Arg{One(a), One(b), One(minA), One(maxA), One(minB), One(maxB)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// QuantizedMaxPool computes the greatest of windows of numbers that integers stand for.
+//
+//	input      T        [?,?,?,?]
+//	minInput   float32  []
+//	maxInput   float32  []
+//	→
+//	output     T        [?,?,?,?]
+//	minOutput  float32  []
+//	maxOutput  float32  []
+//
+// where
+//
+//	T        qint8, quint8, qint32, qint16, quint16
+//	ksize    list(int)
+//	strides  list(int)
+//	padding  one of SAME, VALID
+func QuantizedMaxPool(s *Scope, input Output, minInput Output, maxInput Output, ksize []int64, strides []int64, padding string) (output Output, minOutput Output, maxOutput Output) {
+	attrs := opdef.Attrs{"ksize": ksize, "strides": strides, "padding": padding}
+	node := s.Add("QuantizedMaxPool", []Arg{One(input), One(minInput), One(maxInput)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// QuantizedMulAttr is an optional argument of [QuantizedMul].
+type QuantizedMulAttr func(opdef.Attrs)
+
+// QuantizedMulToutput sets the optional attribute Toutput; the default is DT_QINT32.
+func QuantizedMulToutput(value tensor.DType) QuantizedMulAttr {
+	return func(a opdef.Attrs) { a["Toutput"] = value }
+}
+
+// QuantizedMul multiplies numbers that integers stand for. Of two shapes the one must be the end of the other.
+//
+//	x     T1
+//	y     T2
+//	minX  float32
+//	maxX  float32
+//	minY  float32
+//	maxY  float32
+//	→
+//	z     Toutput
+//	minZ  float32  []
+//	maxZ  float32  []
+//
+// where
+//
+//	T1       qint8, quint8, qint32, qint16, quint16
+//	T2       qint8, quint8, qint32, qint16, quint16
+//	Toutput  qint8, quint8, qint32, qint16, quint16
+func QuantizedMul(s *Scope, x Output, y Output, minX Output, maxX Output, minY Output, maxY Output, optional ...QuantizedMulAttr) (z Output, minZ Output, maxZ Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("QuantizedMul", []Arg{One(x), One(y), One(minX), One(maxX), One(minY), One(maxY)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// QuantizedReluAttr is an optional argument of [QuantizedRelu].
+type QuantizedReluAttr func(opdef.Attrs)
+
+// QuantizedReluOutType sets the optional attribute out_type; the default is DT_QUINT8.
+func QuantizedReluOutType(value tensor.DType) QuantizedReluAttr {
+	return func(a opdef.Attrs) { a["out_type"] = value }
+}
+
+// QuantizedRelu computes max(features, 0) of numbers that integers stand for.
+//
+//	features        Tinput
+//	minFeatures     float32   []
+//	maxFeatures     float32   []
+//	→
+//	activations     out_type  shape of features
+//	minActivations  float32   []
+//	maxActivations  float32   []
+//
+// where
+//
+//	Tinput    qint8, quint8, qint32, qint16, quint16
+//	out_type  qint8, quint8, qint32, qint16, quint16
+func QuantizedRelu(s *Scope, features Output, minFeatures Output, maxFeatures Output, optional ...QuantizedReluAttr) (activations Output, minActivations Output, maxActivations Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("QuantizedRelu", []Arg{One(features), One(minFeatures), One(maxFeatures)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// QuantizedRelu6Attr is an optional argument of [QuantizedRelu6].
+type QuantizedRelu6Attr func(opdef.Attrs)
+
+// QuantizedRelu6OutType sets the optional attribute out_type; the default is DT_QUINT8.
+func QuantizedRelu6OutType(value tensor.DType) QuantizedRelu6Attr {
+	return func(a opdef.Attrs) { a["out_type"] = value }
+}
+
+// QuantizedRelu6 computes min(max(features, 0), 6) of numbers that integers stand for.
+//
+//	features        Tinput
+//	minFeatures     float32   []
+//	maxFeatures     float32   []
+//	→
+//	activations     out_type  shape of features
+//	minActivations  float32   []
+//	maxActivations  float32   []
+//
+// where
+//
+//	Tinput    qint8, quint8, qint32, qint16, quint16
+//	out_type  qint8, quint8, qint32, qint16, quint16
+func QuantizedRelu6(s *Scope, features Output, minFeatures Output, maxFeatures Output, optional ...QuantizedRelu6Attr) (activations Output, minActivations Output, maxActivations Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("QuantizedRelu6", []Arg{One(features), One(minFeatures), One(maxFeatures)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// QuantizedReshape gives a tensor of numbers that integers stand for another shape.
+//
+//	tensor_    T
+//	shape      Tshape   [?]
+//	inputMin   float32  []
+//	inputMax   float32  []
+//	→
+//	output     T
+//	outputMin  float32  []
+//	outputMax  float32  []
+//
+// where
+//
+//	T       any type
+//	Tshape  int32, int64
+func QuantizedReshape(s *Scope, tensor_ Output, shape Output, inputMin Output, inputMax Output) (output Output, outputMin Output, outputMax Output) {
+	node := s.Add("QuantizedReshape", []Arg{One(tensor_), One(shape), One(inputMin), One(inputMax)}, nil)
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
@@ -16474,6 +16920,97 @@ func RepeatDataset(s *Scope, inputDataset Output, count Output, outputTypes []te
 		set(attrs)
 	}
 	return out(s.Add("RepeatDataset", []Arg{One(inputDataset), One(count)}, attrs), 0)
+}
+
+// RequantizationRange computes the range that integers take up.
+//
+//	input      Tinput
+//	inputMin   float32  []
+//	inputMax   float32  []
+//	→
+//	outputMin  float32  []
+//	outputMax  float32  []
+//
+// where
+//
+//	Tinput  qint8, quint8, qint32, qint16, quint16
+func RequantizationRange(s *Scope, input Output, inputMin Output, inputMax Output) (outputMin Output, outputMax Output) {
+	node := s.Add("RequantizationRange", []Arg{One(input), One(inputMin), One(inputMax)}, nil)
+	return out(node, 0), out(node, 1)
+}
+
+// RequantizationRangePerChannel computes the range that integers take up, of which each channel has a range of its own.
+//
+//	input      T
+//	inputMin   float32
+//	inputMax   float32
+//	→
+//	outputMin  float32
+//	outputMax  float32
+//
+// where
+//
+//	T             qint8, quint8, qint32, qint16, quint16
+//	clipValueMax  float
+func RequantizationRangePerChannel(s *Scope, input Output, inputMin Output, inputMax Output, clipValueMax float32) (outputMin Output, outputMax Output) {
+	attrs := opdef.Attrs{"clip_value_max": clipValueMax}
+	node := s.Add("RequantizationRangePerChannel", []Arg{One(input), One(inputMin), One(inputMax)}, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// Requantize represents integers by shorter ones, in the given range.
+//
+//	input               Tinput
+//	inputMin            float32  []
+//	inputMax            float32  []
+//	requestedOutputMin  float32  []
+//	requestedOutputMax  float32  []
+//	→
+//	output              outType  shape of input
+//	outputMin           float32  []
+//	outputMax           float32  []
+//
+// where
+//
+//	Tinput   qint8, quint8, qint32, qint16, quint16
+//	outType  qint8, quint8, qint32, qint16, quint16
+func Requantize(s *Scope, input Output, inputMin Output, inputMax Output, requestedOutputMin Output, requestedOutputMax Output, outType tensor.DType) (output Output, outputMin Output, outputMax Output) {
+	attrs := opdef.Attrs{"out_type": outType}
+	node := s.Add("Requantize", []Arg{One(input), One(inputMin), One(inputMax), One(requestedOutputMin), One(requestedOutputMax)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// RequantizePerChannelAttr is an optional argument of [RequantizePerChannel].
+type RequantizePerChannelAttr func(opdef.Attrs)
+
+// RequantizePerChannelOutType sets the optional attribute out_type; the default is DT_QUINT8.
+func RequantizePerChannelOutType(value tensor.DType) RequantizePerChannelAttr {
+	return func(a opdef.Attrs) { a["out_type"] = value }
+}
+
+// RequantizePerChannel represents integers, each channel of which has a range of its own, by shorter ones in one range.
+//
+//	input               T
+//	inputMin            float32   [?]
+//	inputMax            float32   [?]
+//	requestedOutputMin  float32   []
+//	requestedOutputMax  float32   []
+//	→
+//	output              out_type  shape of input
+//	outputMin           float32   []
+//	outputMax           float32   []
+//
+// where
+//
+//	T         qint8, quint8, qint32, qint16, quint16
+//	out_type  qint8, quint8, qint32, qint16, quint16
+func RequantizePerChannel(s *Scope, input Output, inputMin Output, inputMax Output, requestedOutputMin Output, requestedOutputMax Output, optional ...RequantizePerChannelAttr) (output Output, outputMin Output, outputMax Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("RequantizePerChannel", []Arg{One(input), One(inputMin), One(inputMax), One(requestedOutputMin), One(requestedOutputMax)}, attrs)
+	return out(node, 0), out(node, 1), out(node, 2)
 }
 
 // Reshape gives the elements of tensor the shape that input shape names; one size may be -1 and is then inferred.
@@ -19919,6 +20456,64 @@ func SlidingWindowDataset(s *Scope, inputDataset Output, windowSize Output, wind
 //	T  any type
 func Snapshot(s *Scope, input Output) Output {
 	return out(s.Add("Snapshot", []Arg{One(input)}, nil), 0)
+}
+
+// SnapshotDatasetV2Attr is an optional argument of [SnapshotDatasetV2].
+type SnapshotDatasetV2Attr func(opdef.Attrs)
+
+// SnapshotDatasetV2Compression sets the optional attribute compression; the default is "".
+func SnapshotDatasetV2Compression(value string) SnapshotDatasetV2Attr {
+	return func(a opdef.Attrs) { a["compression"] = value }
+}
+
+// SnapshotDatasetV2ReaderPrefix sets the optional attribute reader_prefix; the default is "".
+func SnapshotDatasetV2ReaderPrefix(value string) SnapshotDatasetV2Attr {
+	return func(a opdef.Attrs) { a["reader_prefix"] = value }
+}
+
+// SnapshotDatasetV2WriterPrefix sets the optional attribute writer_prefix; the default is "".
+func SnapshotDatasetV2WriterPrefix(value string) SnapshotDatasetV2Attr {
+	return func(a opdef.Attrs) { a["writer_prefix"] = value }
+}
+
+// SnapshotDatasetV2HashValid sets the optional attribute hash_valid; the default is false.
+func SnapshotDatasetV2HashValid(value bool) SnapshotDatasetV2Attr {
+	return func(a opdef.Attrs) { a["hash_valid"] = value }
+}
+
+// SnapshotDatasetV2Hash sets the optional attribute hash; the default is 0.
+func SnapshotDatasetV2Hash(value int64) SnapshotDatasetV2Attr {
+	return func(a opdef.Attrs) { a["hash"] = value }
+}
+
+// SnapshotDatasetV2Metadata sets the optional attribute metadata; the default is "".
+func SnapshotDatasetV2Metadata(value string) SnapshotDatasetV2Attr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// SnapshotDatasetV2 makes a dataset of the elements of another, which are written to files in the first iteration and read from them in the next.
+//
+//	inputDataset         variant
+//	path                 string
+//	readerFuncOtherArgs  tensors of the types Treader_func_args
+//	shardFuncOtherArgs   tensors of the types Tshard_func_args
+//	→
+//	handle               variant
+//
+// where
+//
+//	outputTypes        any type, at least 1 of them
+//	outputShapes       list(shape), at least 1 of them
+//	readerFunc         func
+//	shardFunc          func
+//	Treader_func_args  any type, at least 0 of them
+//	Tshard_func_args   any type, at least 0 of them
+func SnapshotDatasetV2(s *Scope, inputDataset Output, path Output, readerFuncOtherArgs []Output, shardFuncOtherArgs []Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, readerFunc opdef.Func, shardFunc opdef.Func, optional ...SnapshotDatasetV2Attr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes, "reader_func": readerFunc, "shard_func": shardFunc}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SnapshotDatasetV2", []Arg{One(inputDataset), One(path), Many(readerFuncOtherArgs), Many(shardFuncOtherArgs)}, attrs), 0)
 }
 
 // SobolSampleAttr is an optional argument of [SobolSample].

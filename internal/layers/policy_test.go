@@ -22,7 +22,7 @@ var (
 	numeric = slices.Concat(values, vector, []string{"internal/dtypes", "internal/ints", "internal/shapes", "internal/strided",
 		"internal/gemm", "internal/conv", "internal/channelwise", "internal/elementwise", "internal/permute", "internal/philox", "internal/reduce", "internal/rows",
 		"internal/monitor", "internal/resource", "internal/batch",
-		"internal/special"})
+		"internal/special", "internal/quantized"})
 	kernels = with(numeric, "opdef", "kernel")
 	clients = with(graphs, "op", "gradients", "cluster")
 	formats = with(values, "internal/pb", "internal/pbconv")
@@ -66,6 +66,7 @@ var policy = []rule{
 	{pkg: "internal/special"},
 	{pkg: "internal/number"},
 	{pkg: "internal/fillrows", may: kernels},
+	{pkg: "internal/quantized", may: with(ops, "kernel")},
 	{pkg: "internal/cross", may: with(values, "internal/farmhash", "internal/ints", "internal/siphash")},
 	{pkg: "internal/batch", may: slices.Concat(ops, vector, []string{"internal/strided"})},
 	{pkg: "internal/monitor", may: []string{"status"}},
@@ -79,7 +80,7 @@ var policy = []rule{
 	{pkg: "kernels/parsing", may: with(kernels, "internal/number", "internal/pb", "internal/pbconv")},
 	{pkg: "kernels/sparse", may: with(kernels, "internal/cross", "internal/fillrows", "internal/pb", "internal/pbconv")},
 	{pkg: "kernels/ragged", may: with(kernels, "internal/cross", "internal/fillrows")},
-	{pkg: "kernels/data", may: with(kernels, "checkpoint", "internal/fileio", "internal/pb", "internal/pbconv", "internal/record", "internal/rendezvous")},
+	{pkg: "kernels/data", may: with(kernels, "checkpoint", "internal/fileio", "internal/murmur", "internal/pb", "internal/pbconv", "internal/record", "internal/rendezvous")},
 	{pkg: "kernels/all", may: []string{"kernels/*"}},
 	{pkg: "kernels/*", may: kernels},
 

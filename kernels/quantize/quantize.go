@@ -93,7 +93,7 @@ func dequantizeShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-type quantized interface {
+type integer interface {
 	tensor.QI8 | tensor.QU8 | tensor.QI16 | tensor.QU16 | tensor.QI32
 }
 
@@ -113,7 +113,7 @@ type codec struct {
 	least       float32 // of the length of a range, relative to its limits
 }
 
-func newQuantize[T quantized](first, last float32) kernel.New {
+func newQuantize[T integer](first, last float32) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		q := codec{
 			c.Attrs.String("mode"), first, last, c.Attrs.Bool("narrow_range"), c.Attrs.String("round_mode") == "HALF_TO_EVEN",
@@ -280,7 +280,7 @@ func clamp(v, lo, hi float32) float32 {
 func abs(v float32) float32   { return float32(math.Abs(float64(v))) }
 func round(v float32) float32 { return float32(math.Round(float64(v))) }
 
-func newDequantize[T quantized](first, last float32) kernel.New {
+func newDequantize[T integer](first, last float32) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		q := codec{mode: c.Attrs.String("mode"), first: first, last: last, narrow: c.Attrs.Bool("narrow_range")}
 		axis, short := c.Attrs.Int("axis"), c.Attrs.Type("dtype") == tensor.BFloat16
