@@ -3,7 +3,6 @@ package array
 import (
 	"github.com/weft-ml/weft/internal/rows"
 	"github.com/weft-ml/weft/internal/shapes"
-	"github.com/weft-ml/weft/internal/strided"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -63,10 +62,22 @@ func partition(ctx *kernel.Context, n int) error {
 		}
 		outs[p] = *out
 	}
-	size, next := int(row.NumElements()), make([]int, n)
+	list, err := rows.Make(partitions.NumElements())
+	defer list.Release()
+	if err != nil {
+		return err
+	}
+	next := make([]int64, n)
+	for p := 1; p < n; p++ {
+		next[p] = next[p-1] + counts[p-1]
+	}
 	for i, p := range tensor.Values[int32](partitions) {
-		strided.CopyRows(&outs[p], strided.Rows{Offset: next[p] * size}, data, strided.Rows{Offset: i * size}, 1, size)
+		list.Rows[next[p]] = int64(i)
 		next[p]++
+	}
+	layout := rows.Layout{Outer: 1, Rows: partitions.NumElements(), Width: int(row.NumElements())}
+	for p := range outs {
+		rows.Gather(&outs[p], data, rows.List{Rows: list.Rows[next[p]-counts[p] : next[p]]}, layout)
 	}
 	return nil
 }

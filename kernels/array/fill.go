@@ -2,10 +2,12 @@ package array
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/weft-ml/weft/internal/dtypes"
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/internal/strided"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -93,7 +95,7 @@ func fill(ctx *kernel.Context) error {
 func splat(out, value *tensor.Tensor) {
 	n := out.NumElements()
 	if len(value.Bytes()) > 0 && !slices.ContainsFunc(value.Bytes(), func(b byte) bool { return b != 0 }) {
-		clear(out.Bytes())
+		clearAll(out)
 		return
 	}
 	strided.Copy(out, strided.Of(tensor.Shape{int64(n)}), value, strided.View{Dims: []int{n}, Strides: []int{0}})
@@ -111,7 +113,7 @@ func zerosLike(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	clear(out.Bytes())
+	clearAll(out)
 	return nil
 }
 
@@ -187,4 +189,14 @@ func newEmpty(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		return err
 	}), nil
+}
+
+// clearAll sets all elements of a tensor of plain memory to zero.
+func clearAll(t *tensor.Tensor) {
+	mem := t.Bytes()
+	if words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/8); len(words) > 0 {
+		simd.Fill(words, 0)
+		mem = mem[8*len(words):]
+	}
+	clear(mem)
 }

@@ -81,11 +81,14 @@ func oneHot(ctx *kernel.Context, axis int) error {
 	}
 	ints.Read(list.Rows, indices, 0)
 	suffix := indices.Shape()[axis:].NumElements()
-	for i, hot := range list.Rows {
-		list.Rows[i] = -1
-		if hot >= 0 && hot < depth {
-			p, s := int64(i)/suffix, int64(i)%suffix
-			list.Rows[i] = (p*depth+hot)*suffix + s
+	for p, at := int64(0), 0; at < n; p++ {
+		for s := range suffix {
+			hot := list.Rows[at]
+			list.Rows[at] = -1
+			if hot >= 0 && hot < depth {
+				list.Rows[at] = (p*depth+hot)*suffix + s
+			}
+			at++
 		}
 	}
 	rows.Scatter(elementwise.Assign, out, ctx.Input(2), list, 1)

@@ -130,11 +130,14 @@ func newUnpack(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// cutInto makes the outputs of a context the pieces of in along axis; size gives the length of each piece in that axis,
-// and every output is allocated by the shape that shapeOf makes of it.
+// cutInto makes the outputs of a context the pieces of in along axis; size gives the length of each piece in that axis.
+// shape is that of a piece, with or without the axis. Pieces that lie together share the memory of in.
 func cutInto(ctx *kernel.Context, in *tensor.Tensor, axis int, shape tensor.Shape, size func(i int) int64) error {
 	outer, inner := int(in.Shape()[:axis].NumElements()), int(in.Shape()[axis+1:].NumElements())
 	stride := in.Dim(axis) * inner
+	if outer == 1 && in.DType().Size() > 0 && in.NumElements() > 0 {
+		return shareInto(ctx, in, axis, shape, size)
+	}
 	at := 0
 	for i := range ctx.NumOutputs() {
 		n := int(size(i)) * inner
@@ -146,6 +149,28 @@ func cutInto(ctx *kernel.Context, in *tensor.Tensor, axis int, shape tensor.Shap
 			return err
 		}
 		strided.CopyRows(out, strided.Rows{Stride: n}, in, strided.Rows{Offset: at, Stride: stride}, outer, n)
+		at += n
+	}
+	return nil
+}
+
+// shareInto is cutInto for pieces that are runs of elements.
+func shareInto(ctx *kernel.Context, in *tensor.Tensor, axis int, shape tensor.Shape, size func(i int) int64) error {
+	flat, err := in.WithShape(tensor.Shape{in.Shape()[axis], in.Shape()[axis+1:].NumElements()})
+	if err != nil {
+		return err
+	}
+	at := 0
+	for i := range ctx.NumOutputs() {
+		n := int(size(i))
+		if len(shape) == in.Rank() {
+			shape[axis] = size(i)
+		}
+		piece := flat.Rows(at, at+n)
+		if piece, err = piece.WithShape(shape); err != nil {
+			return err
+		}
+		ctx.SetOutput(i, piece.Retain())
 		at += n
 	}
 	return nil

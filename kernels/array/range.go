@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -145,9 +146,38 @@ func rangeOp(ctx *kernel.Context) error {
 
 func progression[T int32 | int64 | float32 | float64](out *tensor.Tensor, start, delta T) {
 	v := tensor.Values[T](out)
-	for i := range v {
+	begun := v[:min(len(v), progressionBlock)]
+	for i := range begun {
 		step := T(i) * delta
 		v[i] = start + step
+	}
+	switch v := any(v).(type) {
+	case []int32:
+		proceed(v, int32(delta))
+	case []int64:
+		proceed(v, int64(delta))
+	default:
+		rest := tensor.Values[T](out)
+		for i := len(begun); i < len(rest); i++ {
+			step := T(i) * delta
+			rest[i] = start + step
+		}
+	}
+}
+
+// progressionBlock is how many numbers of a progression are computed one by one.
+const progressionBlock = 512
+
+// proceed goes on with a progression of integers, of which the first block is there: they wrap around, so that sums are as
+// good as products.
+func proceed[T int32 | int64](v []T, delta T) {
+	var ahead [progressionBlock]T
+	for i := range ahead {
+		ahead[i] = progressionBlock * delta
+	}
+	for lo := progressionBlock; lo < len(v); lo += progressionBlock {
+		next := v[lo:min(lo+progressionBlock, len(v))]
+		simd.AddInts(next, v[lo-progressionBlock:], ahead[:])
 	}
 }
 

@@ -2,7 +2,6 @@ package array
 
 import (
 	"math"
-	"sort"
 
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/shapes"
@@ -64,21 +63,64 @@ func search[T tensor.Elem, K ordered](upper bool, key func(T) K) kernel.New {
 		if err != nil {
 			return err
 		}
-		row, per := tensor.Values[T](sorted), values.Dim(1)
-		n := sorted.Dim(1)
-		found := make([]int64, values.NumElements())
-		for i, v := range tensor.Values[T](values) {
-			line, want := row[i/per*n:][:n], key(v)
-			found[i] = int64(sort.Search(n, func(j int) bool {
-				if upper {
-					return key(line[j]) > want
-				}
-				return key(line[j]) >= want
-			}))
+		lines, wanted := keys(tensor.Values[T](sorted), key), keys(tensor.Values[T](values), key)
+		n, per := sorted.Dim(1), values.Dim(1)
+		found := make([]int64, len(wanted))
+		for lo := 0; lo < len(wanted); lo += per {
+			line := lines[lo/per*n:][:n]
+			if upper {
+				upperBounds(found[lo:lo+per], line, wanted[lo:])
+			} else {
+				lowerBounds(found[lo:lo+per], line, wanted[lo:])
+			}
 		}
 		ints.Set(out, found)
 		return nil
 	})
+}
+
+// keys returns what elements are compared by.
+func keys[T tensor.Elem, K ordered](x []T, key func(T) K) []K {
+	if same, ok := any(x).([]K); ok {
+		return same
+	}
+	k := make([]K, len(x))
+	for i, v := range x {
+		k[i] = key(v)
+	}
+	return k
+}
+
+// lowerBounds finds the first element of line that is not less than each one wanted. Only the loop branches, not its body.
+func lowerBounds[K ordered](found []int64, line, wanted []K) {
+	for i := range found {
+		at, want := 0, wanted[i]
+		for n := len(line); n > 0; {
+			half := (n + 1) / 2
+			next := at
+			if !(line[at+half-1] >= want) {
+				next = at + half
+			}
+			at, n = next, n-half
+		}
+		found[i] = int64(at)
+	}
+}
+
+// upperBounds finds the first element of line that is greater than each one wanted.
+func upperBounds[K ordered](found []int64, line, wanted []K) {
+	for i := range found {
+		at, want := 0, wanted[i]
+		for n := len(line); n > 0; {
+			half := (n + 1) / 2
+			next := at
+			if !(line[at+half-1] > want) {
+				next = at + half
+			}
+			at, n = next, n-half
+		}
+		found[i] = int64(at)
+	}
 }
 
 func checkSearch(sorted, values *tensor.Tensor, out tensor.DType) error {

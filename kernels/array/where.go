@@ -75,7 +75,7 @@ func where[T interface {
 		coords := tensor.Values[int64](out)
 		inner := in.Dim(rank - 1)
 		parallel.For(len(vals), whereBlock, func(lo, hi int) {
-			at := 0
+			at, end := 0, ends[lo/whereBlock]*rank
 			if lo > 0 {
 				at = ends[lo/whereBlock-1] * rank
 			}
@@ -84,17 +84,7 @@ func where[T interface {
 			for lo < hi {
 				col := int(place[rank-1])
 				n := min(inner-col, hi-lo)
-				for i, v := range vals[lo : lo+n] {
-					if v != zero && v != other {
-						if rank == 1 {
-							coords[at] = int64(col + i)
-							at++
-							continue
-						}
-						place[rank-1] = int64(col + i)
-						at += copy(coords[at:at+rank], place)
-					}
-				}
+				at += listTrue(coords[at:end], vals[lo:lo+n], zero, other, place)
 				lo += n
 				if lo < hi {
 					unravel(place, int64(lo), in.Shape())
@@ -103,6 +93,34 @@ func where[T interface {
 		})
 		return nil
 	})
+}
+
+// listTrue writes the places of the elements of a row that are true, the first of which is at place, one after the other
+// to coords. It returns how many coordinates that are. A place is written whether or not it is one, and the next over it if
+// not, as nobody can foresee which are.
+func listTrue[T comparable](coords []int64, row []T, zero, other T, place []int64) int {
+	rank, at := len(place), 0
+	col := place[rank-1]
+	for i, v := range row {
+		if at >= len(coords) {
+			break
+		}
+		step := 0
+		if v != zero && v != other {
+			step = rank
+		}
+		switch rank {
+		case 1:
+			coords[at] = col + int64(i)
+		case 2:
+			coords[at], coords[at+1] = place[0], col+int64(i)
+		default:
+			copy(coords[at:at+rank-1], place)
+			coords[at+rank-1] = col + int64(i)
+		}
+		at += step
+	}
+	return at
 }
 
 // unravel sets coords to the place of element number i in a tensor of the given shape.

@@ -124,8 +124,8 @@ func sparseBincountShape(c *opdef.ShapeContext) error {
 // counter adds weights, or ones, to bins of a type.
 type counter struct {
 	binary bool
-	// add adds weight number i, or one if there are no weights, to a bin.
-	add func(bins, weights *tensor.Tensor, bin, i int)
+	// adder returns what adds weight number i, or one if there are no weights, to a bin.
+	adder func(bins, weights *tensor.Tensor) func(bin, i int)
 }
 
 func counters(run func(*counter) kernel.Func) kernel.Table {
@@ -140,15 +140,15 @@ func counters(run func(*counter) kernel.Func) kernel.Table {
 func counterOf[T elementwise.Real](t kernel.Table, run func(*counter) kernel.Func) {
 	t[tensor.DTypeOf[T]()] = func(c *kernel.Construction) (kernel.Kernel, error) {
 		k := &counter{binary: c.Attrs.Bool("binary_output")}
-		k.add = func(bins, weights *tensor.Tensor, bin, i int) {
-			z := tensor.Values[T](bins)
+		k.adder = func(bins, weights *tensor.Tensor) func(bin, i int) {
+			z, w := tensor.Values[T](bins), tensor.Values[T](weights)
 			switch {
 			case k.binary:
-				z[bin] = 1
-			case weights.NumElements() == 0:
-				z[bin]++
+				return func(bin, _ int) { z[bin] = 1 }
+			case len(w) == 0:
+				return func(bin, _ int) { z[bin]++ }
 			default:
-				z[bin] += tensor.Values[T](weights)[i]
+				return func(bin, i int) { z[bin] += w[i] }
 			}
 		}
 		return run(k), nil
@@ -180,12 +180,13 @@ func (k *counter) bincount(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
+	add := k.adder(out, weights)
 	for i, v := range ints.Values(arr) {
 		if v < 0 {
 			return status.InvalidArgumentf("Input arr must be non-negative!")
 		}
 		if v < size {
-			k.add(out, weights, int(v), i)
+			add(int(v), i)
 		}
 	}
 	return nil
@@ -212,12 +213,13 @@ func (k *counter) dense(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
+	add := k.adder(out, weights)
 	for i, v := range ints.Values(in) {
 		if v < 0 {
 			return status.InvalidArgumentf("Input arr must be non-negative!")
 		}
 		if v < size {
-			k.add(out, weights, i/per*int(size)+int(v), i)
+			add(i/per*int(size)+int(v), i)
 		}
 	}
 	return nil
@@ -246,6 +248,7 @@ func (k *counter) sparse(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
+	add := k.adder(out, weights)
 	places := ints.Values(indices)
 	for i, v := range ints.Values(values) {
 		row := int64(0)
@@ -256,7 +259,7 @@ func (k *counter) sparse(ctx *kernel.Context) error {
 			}
 		}
 		if v >= 0 && v < size {
-			k.add(out, weights, int(row*size+v), i)
+			add(int(row*size+v), i)
 		}
 	}
 	return nil
@@ -283,6 +286,7 @@ func (k *counter) ragged(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
+	add := k.adder(out, weights)
 	row := 0
 	for i, v := range ints.Values(values) {
 		for int64(i) >= splits[row+1] {
@@ -292,7 +296,7 @@ func (k *counter) ragged(ctx *kernel.Context) error {
 			return status.InvalidArgumentf("Input must be non-negative")
 		}
 		if v < size {
-			k.add(out, weights, row*int(size)+int(v), i)
+			add(row*int(size)+int(v), i)
 		}
 	}
 	return nil

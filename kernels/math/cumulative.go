@@ -46,12 +46,12 @@ func cumulative(name, doc string, op elementwise.Op, start float64) {
 
 func scan[T tensor.Elem](t kernel.Table, op elementwise.Op, start float64) {
 	dtype := tensor.DTypeOf[T]()
-	t[dtype] = newScan(elementwise.Arithmetic[T](op), numberOf[T](dtype, start))
+	t[dtype] = newScan(elementwise.Arithmetic[T](op), numbersScan[T](op), numberOf[T](dtype, start))
 }
 
 // newScan returns the kernel that combines the elements along an axis one after the other, a whole inner row at a time.
-// An exclusive scan begins with first.
-func newScan[T tensor.Elem](combine func(z, x, y []T), first T) kernel.New {
+// An exclusive scan begins with first. If numbers is not nil it does rows of one element, one after the other.
+func newScan[T tensor.Elem](combine func(z, x, y []T), numbers func(b scanned[T], first T, exclusive bool), first T) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		exclusive, reverse := c.Attrs.Bool("exclusive"), c.Attrs.Bool("reverse")
 		return kernel.Func(func(ctx *kernel.Context) error {
@@ -73,6 +73,10 @@ func newScan[T tensor.Elem](combine func(z, x, y []T), first T) kernel.New {
 			parallel.For(len(x)/(n*inner), max(1, elementwise.Grain(medium)/(n*inner)), func(lo, hi int) {
 				for o := lo; o < hi; o++ {
 					block := scanned[T]{x[o*n*inner : (o+1)*n*inner], z[o*n*inner : (o+1)*n*inner], inner, n, reverse}
+					if inner == 1 && numbers != nil {
+						numbers(block, first, exclusive)
+						continue
+					}
 					block.run(combine, first, exclusive)
 				}
 			})
@@ -108,4 +112,71 @@ func (b scanned[T]) run(combine func(z, x, y []T), first T, exclusive bool) {
 		}
 		combine(b.row(b.z, i), b.row(b.z, i-1), b.row(b.x, from))
 	}
+}
+
+// numbersScan returns the scan of rows of one element for sums and products of the commonest types, or nil.
+func numbersScan[T tensor.Elem](op elementwise.Op) func(b scanned[T], first T, exclusive bool) {
+	var scan any
+	switch any(*new(T)).(type) {
+	case float32:
+		scan = numbersOf[float32](op)
+	case float64:
+		scan = numbersOf[float64](op)
+	case int32:
+		scan = numbersOf[int32](op)
+	case int64:
+		scan = numbersOf[int64](op)
+	}
+	f, _ := scan.(func(b scanned[T], first T, exclusive bool))
+	return f
+}
+
+func numbersOf[T elementwise.Real](op elementwise.Op) func(b scanned[T], first T, exclusive bool) {
+	switch op {
+	case elementwise.Add:
+		return func(b scanned[T], first T, exclusive bool) {
+			i, step := b.ends()
+			if exclusive {
+				for range b.n {
+					b.z[i] = first
+					first += b.x[i]
+					i += step
+				}
+				return
+			}
+			sum := b.x[i]
+			for b.z[i] = sum; b.n > 1; b.n-- {
+				i += step
+				sum += b.x[i]
+				b.z[i] = sum
+			}
+		}
+	case elementwise.Mul:
+		return func(b scanned[T], first T, exclusive bool) {
+			i, step := b.ends()
+			if exclusive {
+				for range b.n {
+					b.z[i] = first
+					first *= b.x[i]
+					i += step
+				}
+				return
+			}
+			product := b.x[i]
+			for b.z[i] = product; b.n > 1; b.n-- {
+				i += step
+				product *= b.x[i]
+				b.z[i] = product
+			}
+		}
+	}
+	return nil
+}
+
+// ends returns the first element of the scan of single elements, and how far the next is.
+func (b scanned[T]) ends() (first, step int) {
+	if b.reverse {
+		return b.n - 1, -1
+	}
+	return 0, 1
 }

@@ -1,12 +1,12 @@
 package math
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -72,15 +72,39 @@ func histogram[T elementwise.Real](ctx *kernel.Context) error {
 	}
 	counts := make([]int64, n)
 	step := float64(r[1]-r[0]) / float64(n)
-	for _, v := range tensor.Values[T](values) {
-		place := float64(v-r[0]) / step
-		if math.IsNaN(place) {
-			return status.InvalidArgumentf("Histogram values must not contain NaN")
+	var places [512]float64
+	for x := tensor.Values[T](values); len(x) > 0; {
+		block := places[:min(len(places), len(x))]
+		distances(block, x, r[0])
+		simd.DivScalar(block, block, step)
+		for _, place := range block {
+			switch {
+			case place != place:
+				return status.InvalidArgumentf("Histogram values must not contain NaN")
+			case !(place > 0):
+				place = 0
+			case place > float64(n-1):
+				place = float64(n - 1)
+			}
+			counts[int(place)]++
 		}
-		counts[int(max(0, min(place, float64(n-1))))]++
+		x = x[len(block):]
 	}
 	ints.Set(out, counts)
 	return nil
+}
+
+// distances sets d to how far numbers are from the first bound.
+func distances[T elementwise.Real](d []float64, x []T, from T) {
+	if singles, ok := any(x).([]float32); ok {
+		var block [512]float32
+		simd.SubScalar(block[:len(d)], singles, float32(from))
+		simd.ToDouble(d, block[:len(d)])
+		return
+	}
+	for i := range d {
+		d[i] = float64(x[i] - from)
+	}
 }
 
 // short prints a number as TensorFlow's errors do, with six digits.

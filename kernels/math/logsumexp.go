@@ -26,10 +26,10 @@ func init() {
 			Shape: opdef.SameShape,
 		},
 		Kernels: byT(kernel.Table{
-			tensor.Float32:  newScan(loop, float32(math.Inf(-1))),
-			tensor.Float64:  newScan(elementwise.Map2(logAddExp), math.Inf(-1)),
-			tensor.Float16:  newScan(elementwise.Via32Binary[tensor.Half](loop), tensor.HalfOf(float32(math.Inf(-1)))),
-			tensor.BFloat16: newScan(elementwise.Via32Binary[tensor.BFloat](loop), tensor.BFloatOf(float32(math.Inf(-1)))),
+			tensor.Float32:  newScan(loop, nil, float32(math.Inf(-1))),
+			tensor.Float64:  newScan(elementwise.Map2(logAddExp), nil, math.Inf(-1)),
+			tensor.Float16:  newScan(elementwise.Via32Binary[tensor.Half](loop), nil, tensor.HalfOf(float32(math.Inf(-1)))),
+			tensor.BFloat16: newScan(elementwise.Via32Binary[tensor.BFloat](loop), nil, tensor.BFloatOf(float32(math.Inf(-1)))),
 		}),
 	})
 }

@@ -79,16 +79,21 @@ func runs[T tensor.Elem](t kernel.Table, op elementwise.Op, gap float64, mean bo
 		}
 		z, x := tensor.Values[T](out), tensor.Values[T](data)
 		size := int(shape[1:].NumElements())
-		fill(z, numberOf[T](dtype, gap))
-		for lo := 0; lo < len(ids); {
+		blank := numberOf[T](dtype, gap)
+		var count []T
+		for lo, filled := 0, int64(0); lo < len(ids); {
 			hi := lo + 1
-			row := z[int(ids[lo])*size : int(ids[lo]+1)*size]
+			fill(z[int(filled)*size:int(ids[lo])*size], blank)
+			filled = ids[lo] + 1
+			row := z[int(ids[lo])*size : int(filled)*size]
 			copy(row, x[lo*size:hi*size])
 			for ; hi < len(ids) && ids[hi] == ids[lo]; hi++ {
 				combine(row, row, x[hi*size:(hi+1)*size])
 			}
 			if mean && hi-lo > 1 {
-				count := make([]T, size)
+				if count == nil {
+					count = make([]T, size)
+				}
 				fill(count, numberOf[T](dtype, float64(hi-lo)))
 				divide(row, row, count)
 			}
@@ -119,8 +124,13 @@ func checkSorted(data, segmentIDs *tensor.Tensor) ([]int64, error) {
 }
 
 func fill[T any](z []T, v T) {
-	for i := range z {
+	const seed, most = 16, 1024 // what is repeated stays in the first cache
+	n := min(len(z), seed)
+	for i := range z[:n] {
 		z[i] = v
+	}
+	for n < len(z) {
+		n += copy(z[n:], z[:min(n, most)])
 	}
 }
 

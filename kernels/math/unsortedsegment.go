@@ -154,25 +154,67 @@ func segments[T tensor.Elem](t kernel.Table, op elementwise.Op, start func(tenso
 			return err
 		}
 		z, x := tensor.Values[T](out), tensor.Values[T](data)
-		for i := range z {
-			z[i] = first
-		}
+		fill(z, first)
 		if len(x) == 0 { // segments are not looked at then
 			return nil
 		}
 		size := int(data.Shape()[k:].NumElements())
+		if op == elementwise.Add && size == 1 {
+			if done, err := addNumbers(out, data, ids, n); done {
+				return err
+			}
+		}
 		for i, id := range ints.Values(ids) {
 			if id < 0 {
 				continue
 			}
 			if id >= n {
-				return status.InvalidArgumentf("segment_ids%s = %d is out of range [0, %d)", ints.Position(i, ids.Shape()), id, n)
+				return outOfRange(ids, i, id, n)
 			}
 			row := z[int(id)*size : (int(id)+1)*size]
 			combine(row, row, x[i*size:(i+1)*size])
 		}
 		return nil
 	})
+}
+
+func outOfRange(ids *tensor.Tensor, i int, id, n int64) error {
+	return status.InvalidArgumentf("segment_ids%s = %d is out of range [0, %d)", ints.Position(i, ids.Shape()), id, n)
+}
+
+// addNumbers adds numbers to their segments, for the commonest types.
+func addNumbers(out, data, ids *tensor.Tensor, n int64) (done bool, err error) {
+	var bad int
+	switch list := ints.Values(ids); out.DType() {
+	case tensor.Float32:
+		bad = addEach(tensor.Values[float32](out), tensor.Values[float32](data), list)
+	case tensor.Float64:
+		bad = addEach(tensor.Values[float64](out), tensor.Values[float64](data), list)
+	case tensor.Int32:
+		bad = addEach(tensor.Values[int32](out), tensor.Values[int32](data), list)
+	case tensor.Int64:
+		bad = addEach(tensor.Values[int64](out), tensor.Values[int64](data), list)
+	default:
+		return false, nil
+	}
+	if bad >= 0 {
+		err = outOfRange(ids, bad, ints.Values(ids)[bad], n)
+	}
+	return true, err
+}
+
+// addEach adds every number to the sum that ids names. It returns the place of the first id that is too large, or -1.
+func addEach[T elementwise.Real](sums, x []T, ids []int64) int {
+	for i, id := range ids {
+		if id < 0 {
+			continue
+		}
+		if id >= int64(len(sums)) {
+			return i
+		}
+		sums[id] += x[i]
+	}
+	return -1
 }
 
 // firstValue returns what a segment without rows has.

@@ -75,24 +75,21 @@ func inTopK(ctx *kernel.Context, k int64) error {
 	return nil
 }
 
-// amongLargest reports whether fewer than k predictions are larger than that of the target. Nothing can be said, and the
-// answer is no, where the target is no class or predictions are not finite before k larger ones were seen.
+// amongLargest reports whether fewer than k predictions are larger than that of the target. The answer is no where the
+// target is no class or predictions are not finite. Nothing branches in the loop, as predictions are in no order.
 func amongLargest(predictions []float32, target, k int64) bool {
-	if target < 0 || target >= int64(len(predictions)) || !finite(predictions[target]) {
+	if target < 0 || target >= int64(len(predictions)) {
 		return false
 	}
-	larger, limit := int64(0), predictions[target]
+	larger, limit, strange := int64(0), predictions[target], uint32(0)
 	for _, v := range predictions {
-		if !finite(v) {
-			return false
-		}
+		// What is not finite has an exponent of ones, which overflows into the highest bit.
+		strange |= math.Float32bits(v)&0x7fffffff + 1<<23
+		one := int64(0)
 		if v > limit {
-			if larger++; larger > k {
-				break
-			}
+			one = 1
 		}
+		larger += one
 	}
-	return larger < k
+	return strange>>31 == 0 && larger < k
 }
-
-func finite(v float32) bool { return !math.IsInf(float64(v), 0) && v == v }

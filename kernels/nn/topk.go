@@ -110,7 +110,9 @@ func computeTopK[T tensor.Elem](ctx *kernel.Context, k int64, less func(a, b T) 
 	parallel.For(len(z)/size, max(1, 10_000/n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row, at := x[i*n:(i+1)*n], found[i*size:(i+1)*size]
-			largest(at, row, less)
+			if size <= n/8 || !sortByKeys(at, row) {
+				largest(at, row, less)
+			}
 			for j, p := range at {
 				z[i*size+j] = row[p]
 			}
@@ -172,6 +174,41 @@ func largest[T tensor.Elem](at []int64, row []T, less func(a, b T) bool) {
 		}
 		return 0
 	})
+}
+
+// keyLen is how many elements sortByKeys takes: a position is the lower half of a key.
+const keyLen = 1 << 32
+
+// sortByKeys is largest for the commonest types, by sorting numbers that are in the order of the elements and, of equal
+// ones, of their positions. It reports whether it could.
+func sortByKeys[T tensor.Elem](at []int64, row []T) bool {
+	if uint64(len(row)) >= keyLen {
+		return false
+	}
+	keys := make([]uint64, len(row))
+	switch row := any(row).(type) {
+	case []float32:
+		for i, v := range row {
+			if v != v {
+				return false
+			}
+			// Bits in the order of the numbers: positive ones above negative ones, which are turned around; no zero is negative.
+			b := math.Float32bits(v + 0)
+			b ^= uint32(int32(b)>>31) | 1<<31
+			keys[i] = uint64(^b)<<32 | uint64(i)
+		}
+	case []int32:
+		for i, v := range row {
+			keys[i] = uint64(^(uint32(v) ^ 1<<31))<<32 | uint64(i)
+		}
+	default:
+		return false
+	}
+	slices.Sort(keys)
+	for i := range at {
+		at[i] = int64(keys[i] & (keyLen - 1))
+	}
+	return true
 }
 
 // sink restores the order of a heap in which only element i may be better than those below it.

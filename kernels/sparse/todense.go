@@ -1,9 +1,11 @@
 package sparse
 
 import (
+	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/rows"
 	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/strided"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -54,8 +56,13 @@ func toDense(ctx *kernel.Context, validate bool) error {
 			return err
 		}
 	}
-	// The default is value 0 and the values follow, so that both are moved by one gather.
-	from := make([]int64, out.NumElements())
+	n := out.NumElements()
+	strided.Copy(out, strided.Of(tensor.Shape{int64(n)}), fill, strided.View{Dims: []int{n}, Strides: []int{0}})
+	list, err := rows.Make(s.n)
+	defer list.Release()
+	if err != nil {
+		return err
+	}
 	for i := range s.n {
 		if !s.inside(s.at(i)) {
 			return status.InvalidArgumentf("Indices are not valid (out of bounds).  Shape: %v", shape)
@@ -64,17 +71,9 @@ func toDense(ctx *kernel.Context, validate bool) error {
 		for d, x := range s.at(i) {
 			at = at*shape[d] + x
 		}
-		from[at] = 1
-		if values.Rank() > 0 {
-			from[at] = int64(i) + 1
-		}
+		list.Rows[i] = at
 	}
-	all, err := prepended(values, fill)
-	if err != nil {
-		return err
-	}
-	defer all.Release()
-	gather(out, &all, from)
+	rows.Scatter(elementwise.Assign, out, values, list, 1)
 	return nil
 }
 
