@@ -59,14 +59,54 @@ func TestBuffersAreForTwo(t *testing.T) {
 		synctest.Wait()
 		err := b.Offer(t.Context(), "offered", tensor.Scalar[float32](4))
 		wantError(t, err, status.Internal, "BufRendezvous::ProvideBuf already called for key offered")
-		_, err = b.Take(t.Context(), "wanted")
-		wantError(t, err, status.Internal, "Second consumer arrived for key wanted")
+		later := make(chan error)
+		go func() {
+			_, err := b.Take(ctx, "wanted")
+			later <- err
+		}()
+		wantError(t, <-ended, status.Internal, "Second consumer arrived for key wanted")
 		cancel()
-		for range 2 {
-			wantError(t, <-ended, status.Cancelled, "waiting for buffer")
+		for _, c := range []chan error{ended, later} {
+			wantError(t, <-c, status.Cancelled, "waiting for buffer")
 		}
 		if len(b.byKey) > 0 {
 			t.Errorf("%d buffers are left", len(b.byKey))
+		}
+	})
+}
+
+// TestWhoHasGivenUpGetsNothing has somebody give up and others come before that has been seen to.
+func TestWhoHasGivenUpGetsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 100 {
+			var b Buffers
+			first, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 3)
+			go func() {
+				_, err := b.Take(first, "wanted")
+				ended <- err
+			}()
+			go func() { ended <- b.Offer(first, "offered", tensor.Scalar[float32](1)) }()
+			synctest.Wait()
+			cancel()
+			go func() { ended <- b.Offer(t.Context(), "wanted", tensor.Scalar[float32](2)) }()
+			go func() { ended <- b.Offer(t.Context(), "offered", tensor.Scalar[float32](2)) }()
+			for _, key := range []string{"wanted", "offered"} {
+				if got, err := b.Take(t.Context(), key); err != nil || tensor.Value[float32](&got) != 2 {
+					t.Errorf("%s: got %v, %v; want what was offered last", key, &got, err)
+				}
+			}
+			given := 0
+			for range 4 {
+				if err := <-ended; err == nil {
+					given++
+				} else {
+					wantError(t, err, status.Cancelled, "waiting for buffer")
+				}
+			}
+			if given != 2 || len(b.byKey) > 0 {
+				t.Errorf("%d were given, %d are left", given, len(b.byKey))
+			}
 		}
 	})
 }
@@ -183,6 +223,14 @@ func TestSequences(t *testing.T) {
 		if next, err := leader.Peek(7); err != nil || (next != a) != ok {
 			t.Errorf("step %d: next is %d after %d, %v", step, next, a, err)
 		}
+	}
+	for range 2 { // one who has failed may have fallen behind
+		a, _ := leader.Acquire(ctx, 7, nil)
+		if b, err := follower.Acquire(ctx, 7, ask); err != nil || a != b {
+			t.Errorf("got %d and %d, %v", a, b, err)
+		}
+		leader.Release(7, true)
+		follower.Release(7, false)
 	}
 	if _, err := leader.Acquire(ctx, 7, nil); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ const stepBits = 1<<57 - 1
 
 // Sequences numbers the steps that run collective operations. Masters that run steps of one graph key count from the number
 // that the group leader has given out, so that their steps with the same number run together. A number is used again after
-// a step that has failed: the others still wait with theirs.
+// a step that has failed: the others still wait with theirs. Whether they do is for the leader to say, who is asked again.
 type Sequences struct {
 	mu    sync.Mutex
 	byKey map[int64]*sequence // guarded by mu; by graph key
@@ -24,6 +24,7 @@ type sequence struct {
 	turn  chan struct{} // holds a token while no step runs
 	next  int64         // guarded by Sequences.mu
 	known bool          // guarded by Sequences.mu; next is set
+	asked bool          // guarded by Sequences.mu; next came from the leader, which is another task
 }
 
 // NewSequences returns sequences that have not begun.
@@ -85,7 +86,7 @@ func (s *Sequences) Acquire(ctx context.Context, key int64, ask func(context.Con
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q.next, q.known = next, true
+	q.next, q.known, q.asked = next, true, true
 	return next, nil
 }
 
@@ -93,8 +94,11 @@ func (s *Sequences) Acquire(ctx context.Context, key int64, ask func(context.Con
 func (s *Sequences) Release(key int64, succeeded bool) {
 	s.mu.Lock()
 	q := s.byKey[key]
-	if succeeded {
+	switch {
+	case succeeded:
 		q.next = (q.next + 1) & stepBits
+	case q.asked:
+		q.known = false
 	}
 	s.mu.Unlock()
 	q.turn <- struct{}{}

@@ -99,7 +99,7 @@ func (st *step) number(ctx context.Context) (err error) {
 }
 
 // retire ends the step and lets its tasks forget it. The number of one that has failed is used again, but not before they
-// have.
+// have; the master's own task, which others may ask for buffers of the next attempt, before the client can make that.
 func (st *step) retire(err error) {
 	s, key := st.session, st.plan.collective
 	if key == 0 || err == nil {
@@ -110,11 +110,19 @@ func (st *step) retire(err error) {
 		}
 		return
 	}
+	var others []*part
+	for i := range st.plan.parts {
+		if pt := &st.plan.parts[i]; pt.task == s.task {
+			s.cleanupPart(pt, st.id)
+		} else {
+			others = append(others, pt)
+		}
+	}
 	s.master.background.Go(func() {
 		defer s.master.Sequences.Release(key, false)
 		var wg sync.WaitGroup
-		for i := range st.plan.parts {
-			wg.Go(func() { s.cleanupPart(&st.plan.parts[i], st.id) })
+		for _, pt := range others {
+			wg.Go(func() { s.cleanupPart(pt, st.id) })
 		}
 		wg.Wait()
 	})
