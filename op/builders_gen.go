@@ -20458,6 +20458,126 @@ func Snapshot(s *Scope, input Output) Output {
 	return out(s.Add("Snapshot", []Arg{One(input)}, nil), 0)
 }
 
+// SnapshotDatasetAttr is an optional argument of [SnapshotDataset].
+type SnapshotDatasetAttr func(opdef.Attrs)
+
+// SnapshotDatasetCompression sets the optional attribute compression; the default is "".
+func SnapshotDatasetCompression(value string) SnapshotDatasetAttr {
+	return func(a opdef.Attrs) { a["compression"] = value }
+}
+
+// SnapshotDatasetReaderPathPrefix sets the optional attribute reader_path_prefix; the default is "".
+func SnapshotDatasetReaderPathPrefix(value string) SnapshotDatasetAttr {
+	return func(a opdef.Attrs) { a["reader_path_prefix"] = value }
+}
+
+// SnapshotDatasetWriterPathPrefix sets the optional attribute writer_path_prefix; the default is "".
+func SnapshotDatasetWriterPathPrefix(value string) SnapshotDatasetAttr {
+	return func(a opdef.Attrs) { a["writer_path_prefix"] = value }
+}
+
+// SnapshotDatasetShardSizeBytes sets the optional attribute shard_size_bytes; the default is 10737418240.
+func SnapshotDatasetShardSizeBytes(value int64) SnapshotDatasetAttr {
+	return func(a opdef.Attrs) { a["shard_size_bytes"] = value }
+}
+
+// SnapshotDatasetPendingSnapshotExpirySeconds sets the optional attribute pending_snapshot_expiry_seconds; the default is 86400.
+func SnapshotDatasetPendingSnapshotExpirySeconds(value int64) SnapshotDatasetAttr {
+	return func(a opdef.Attrs) { a["pending_snapshot_expiry_seconds"] = value }
+}
+
+// SnapshotDatasetNumReaderThreads sets the optional attribute num_reader_threads; the default is 1.
+func SnapshotDatasetNumReaderThreads(value int64) SnapshotDatasetAttr {
+	return func(a opdef.Attrs) { a["num_reader_threads"] = value }
+}
+
+// SnapshotDatasetReaderBufferSize sets the optional attribute reader_buffer_size; the default is 1.
+func SnapshotDatasetReaderBufferSize(value int64) SnapshotDatasetAttr {
+	return func(a opdef.Attrs) { a["reader_buffer_size"] = value }
+}
+
+// SnapshotDatasetNumWriterThreads sets the optional attribute num_writer_threads; the default is 1.
+func SnapshotDatasetNumWriterThreads(value int64) SnapshotDatasetAttr {
+	return func(a opdef.Attrs) { a["num_writer_threads"] = value }
+}
+
+// SnapshotDatasetWriterBufferSize sets the optional attribute writer_buffer_size; the default is 1.
+func SnapshotDatasetWriterBufferSize(value int64) SnapshotDatasetAttr {
+	return func(a opdef.Attrs) { a["writer_buffer_size"] = value }
+}
+
+// SnapshotDatasetShuffleOnRead sets the optional attribute shuffle_on_read; the default is false.
+func SnapshotDatasetShuffleOnRead(value bool) SnapshotDatasetAttr {
+	return func(a opdef.Attrs) { a["shuffle_on_read"] = value }
+}
+
+// SnapshotDatasetSeed sets the optional attribute seed; the default is 0.
+func SnapshotDatasetSeed(value int64) SnapshotDatasetAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// SnapshotDatasetSeed2 sets the optional attribute seed2; the default is 0.
+func SnapshotDatasetSeed2(value int64) SnapshotDatasetAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// SnapshotDatasetMode sets the optional attribute mode; the default is "auto".
+func SnapshotDatasetMode(value string) SnapshotDatasetAttr {
+	return func(a opdef.Attrs) { a["mode"] = value }
+}
+
+// SnapshotDatasetSnapshotName sets the optional attribute snapshot_name; the default is "".
+func SnapshotDatasetSnapshotName(value string) SnapshotDatasetAttr {
+	return func(a opdef.Attrs) { a["snapshot_name"] = value }
+}
+
+// SnapshotDataset makes a dataset of the elements of another, which are written to files in the first iteration and read from them in the next.
+//
+//	inputDataset  variant
+//	path          string
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func SnapshotDataset(s *Scope, inputDataset Output, path Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...SnapshotDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SnapshotDataset", []Arg{One(inputDataset), One(path)}, attrs), 0)
+}
+
+// SnapshotDatasetReaderAttr is an optional argument of [SnapshotDatasetReader].
+type SnapshotDatasetReaderAttr func(opdef.Attrs)
+
+// SnapshotDatasetReaderCompression sets the optional attribute compression; the default is "".
+func SnapshotDatasetReaderCompression(value string) SnapshotDatasetReaderAttr {
+	return func(a opdef.Attrs) { a["compression"] = value }
+}
+
+// SnapshotDatasetReader makes a dataset of the elements of one shard of a saved dataset.
+//
+//	shardDir    string
+//	startIndex  int64
+//	→
+//	handle      variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+//	version       int
+func SnapshotDatasetReader(s *Scope, shardDir Output, startIndex Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, version int64, optional ...SnapshotDatasetReaderAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes, "version": version}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SnapshotDatasetReader", []Arg{One(shardDir), One(startIndex)}, attrs), 0)
+}
+
 // SnapshotDatasetV2Attr is an optional argument of [SnapshotDatasetV2].
 type SnapshotDatasetV2Attr func(opdef.Attrs)
 
@@ -20514,6 +20634,22 @@ func SnapshotDatasetV2(s *Scope, inputDataset Output, path Output, readerFuncOth
 		set(attrs)
 	}
 	return out(s.Add("SnapshotDatasetV2", []Arg{One(inputDataset), One(path), Many(readerFuncOtherArgs), Many(shardFuncOtherArgs)}, attrs), 0)
+}
+
+// SnapshotNestedDatasetReader makes a dataset of datasets.
+//
+//	inputs  N tensors of variant
+//	→
+//	handle  variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+//	N             int, at least 1
+func SnapshotNestedDatasetReader(s *Scope, inputs []Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("SnapshotNestedDatasetReader", []Arg{Many(inputs)}, attrs), 0)
 }
 
 // SobolSampleAttr is an optional argument of [SobolSample].

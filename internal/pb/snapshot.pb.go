@@ -120,11 +120,154 @@ func (x *SnapshotMetadataRecord) GetFinalized() bool {
 	return false
 }
 
+// An element in a file of version 1 that is not compressed with Snappy.
+type SnapshotRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tensor        []*TensorProto         `protobuf:"bytes,1,rep,name=tensor,proto3" json:"tensor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotRecord) Reset() {
+	*x = SnapshotRecord{}
+	mi := &file_weft_tensorflow_data_experimental_snapshot_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotRecord) ProtoMessage() {}
+
+func (x *SnapshotRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_tensorflow_data_experimental_snapshot_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotRecord.ProtoReflect.Descriptor instead.
+func (*SnapshotRecord) Descriptor() ([]byte, []int) {
+	return file_weft_tensorflow_data_experimental_snapshot_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SnapshotRecord) GetTensor() []*TensorProto {
+	if x != nil {
+		return x.Tensor
+	}
+	return nil
+}
+
+// A tensor among those that are compressed together.
+type TensorMetadata struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	TensorShape     *TensorShapeProto      `protobuf:"bytes,2,opt,name=tensor_shape,json=tensorShape,proto3" json:"tensor_shape,omitempty"`
+	TensorSizeBytes int64                  `protobuf:"varint,3,opt,name=tensor_size_bytes,json=tensorSizeBytes,proto3" json:"tensor_size_bytes,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *TensorMetadata) Reset() {
+	*x = TensorMetadata{}
+	mi := &file_weft_tensorflow_data_experimental_snapshot_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TensorMetadata) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TensorMetadata) ProtoMessage() {}
+
+func (x *TensorMetadata) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_tensorflow_data_experimental_snapshot_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TensorMetadata.ProtoReflect.Descriptor instead.
+func (*TensorMetadata) Descriptor() ([]byte, []int) {
+	return file_weft_tensorflow_data_experimental_snapshot_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *TensorMetadata) GetTensorShape() *TensorShapeProto {
+	if x != nil {
+		return x.TensorShape
+	}
+	return nil
+}
+
+func (x *TensorMetadata) GetTensorSizeBytes() int64 {
+	if x != nil {
+		return x.TensorSizeBytes
+	}
+	return 0
+}
+
+// What comes before an element in a file of version 1 that is compressed with Snappy.
+type SnapshotTensorMetadata struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	TensorMetadata []*TensorMetadata      `protobuf:"bytes,1,rep,name=tensor_metadata,json=tensorMetadata,proto3" json:"tensor_metadata,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *SnapshotTensorMetadata) Reset() {
+	*x = SnapshotTensorMetadata{}
+	mi := &file_weft_tensorflow_data_experimental_snapshot_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotTensorMetadata) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotTensorMetadata) ProtoMessage() {}
+
+func (x *SnapshotTensorMetadata) ProtoReflect() protoreflect.Message {
+	mi := &file_weft_tensorflow_data_experimental_snapshot_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotTensorMetadata.ProtoReflect.Descriptor instead.
+func (*SnapshotTensorMetadata) Descriptor() ([]byte, []int) {
+	return file_weft_tensorflow_data_experimental_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SnapshotTensorMetadata) GetTensorMetadata() []*TensorMetadata {
+	if x != nil {
+		return x.TensorMetadata
+	}
+	return nil
+}
+
 var File_weft_tensorflow_data_experimental_snapshot_proto protoreflect.FileDescriptor
 
 const file_weft_tensorflow_data_experimental_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"0weft/tensorflow/data/experimental/snapshot.proto\x12!weft.tensorflow.data.experimental\x1a\x1bweft/tensorflow/types.proto\"\x8a\x02\n" +
+	"0weft/tensorflow/data/experimental/snapshot.proto\x12!weft.tensorflow.data.experimental\x1a\x1cweft/tensorflow/tensor.proto\x1a\x1bweft/tensorflow/types.proto\"\x8a\x02\n" +
 	"\x16SnapshotMetadataRecord\x12\x1d\n" +
 	"\n" +
 	"graph_hash\x18\x01 \x01(\tR\tgraphHash\x12\x15\n" +
@@ -133,7 +276,14 @@ const file_weft_tensorflow_data_experimental_snapshot_proto_rawDesc = "" +
 	"\aversion\x18\x04 \x01(\x03R\aversion\x12/\n" +
 	"\x05dtype\x18\x05 \x03(\x0e2\x19.weft.tensorflow.DataTypeR\x05dtype\x12!\n" +
 	"\fnum_elements\x18\x06 \x01(\x03R\vnumElements\x12\x1d\n" +
-	"\tfinalized\x18\xe8\a \x01(\bR\tfinalizedB%Z#github.com/weft-ml/weft/internal/pbb\x06proto3"
+	"\tfinalized\x18\xe8\a \x01(\bR\tfinalized\"F\n" +
+	"\x0eSnapshotRecord\x124\n" +
+	"\x06tensor\x18\x01 \x03(\v2\x1c.weft.tensorflow.TensorProtoR\x06tensor\"\x82\x01\n" +
+	"\x0eTensorMetadata\x12D\n" +
+	"\ftensor_shape\x18\x02 \x01(\v2!.weft.tensorflow.TensorShapeProtoR\vtensorShape\x12*\n" +
+	"\x11tensor_size_bytes\x18\x03 \x01(\x03R\x0ftensorSizeBytes\"t\n" +
+	"\x16SnapshotTensorMetadata\x12Z\n" +
+	"\x0ftensor_metadata\x18\x01 \x03(\v21.weft.tensorflow.data.experimental.TensorMetadataR\x0etensorMetadataB%Z#github.com/weft-ml/weft/internal/pbb\x06proto3"
 
 var (
 	file_weft_tensorflow_data_experimental_snapshot_proto_rawDescOnce sync.Once
@@ -147,18 +297,26 @@ func file_weft_tensorflow_data_experimental_snapshot_proto_rawDescGZIP() []byte 
 	return file_weft_tensorflow_data_experimental_snapshot_proto_rawDescData
 }
 
-var file_weft_tensorflow_data_experimental_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_weft_tensorflow_data_experimental_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_weft_tensorflow_data_experimental_snapshot_proto_goTypes = []any{
 	(*SnapshotMetadataRecord)(nil), // 0: weft.tensorflow.data.experimental.SnapshotMetadataRecord
-	(DataType)(0),                  // 1: weft.tensorflow.DataType
+	(*SnapshotRecord)(nil),         // 1: weft.tensorflow.data.experimental.SnapshotRecord
+	(*TensorMetadata)(nil),         // 2: weft.tensorflow.data.experimental.TensorMetadata
+	(*SnapshotTensorMetadata)(nil), // 3: weft.tensorflow.data.experimental.SnapshotTensorMetadata
+	(DataType)(0),                  // 4: weft.tensorflow.DataType
+	(*TensorProto)(nil),            // 5: weft.tensorflow.TensorProto
+	(*TensorShapeProto)(nil),       // 6: weft.tensorflow.TensorShapeProto
 }
 var file_weft_tensorflow_data_experimental_snapshot_proto_depIdxs = []int32{
-	1, // 0: weft.tensorflow.data.experimental.SnapshotMetadataRecord.dtype:type_name -> weft.tensorflow.DataType
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	4, // 0: weft.tensorflow.data.experimental.SnapshotMetadataRecord.dtype:type_name -> weft.tensorflow.DataType
+	5, // 1: weft.tensorflow.data.experimental.SnapshotRecord.tensor:type_name -> weft.tensorflow.TensorProto
+	6, // 2: weft.tensorflow.data.experimental.TensorMetadata.tensor_shape:type_name -> weft.tensorflow.TensorShapeProto
+	2, // 3: weft.tensorflow.data.experimental.SnapshotTensorMetadata.tensor_metadata:type_name -> weft.tensorflow.data.experimental.TensorMetadata
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_weft_tensorflow_data_experimental_snapshot_proto_init() }
@@ -166,6 +324,7 @@ func file_weft_tensorflow_data_experimental_snapshot_proto_init() {
 	if File_weft_tensorflow_data_experimental_snapshot_proto != nil {
 		return
 	}
+	file_weft_tensorflow_tensor_proto_init()
 	file_weft_tensorflow_types_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -173,7 +332,7 @@ func file_weft_tensorflow_data_experimental_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weft_tensorflow_data_experimental_snapshot_proto_rawDesc), len(file_weft_tensorflow_data_experimental_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   1,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

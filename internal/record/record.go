@@ -4,6 +4,7 @@
 package record
 
 import (
+	"bufio"
 	"compress/gzip"
 	"compress/zlib"
 	"io"
@@ -19,11 +20,13 @@ const (
 	None Compression = ""
 	ZLIB Compression = "ZLIB"
 	GZIP Compression = "GZIP"
+
+	Snappy Compression = "SNAPPY"
 )
 
 func (c Compression) check() error {
 	switch c {
-	case None, ZLIB, GZIP, "NONE":
+	case None, ZLIB, GZIP, Snappy, "NONE":
 		return nil
 	default:
 		return status.InvalidArgumentf("Unsupported compression_type: %s", c)
@@ -37,6 +40,8 @@ func (c Compression) reader(r io.Reader) (io.Reader, error) {
 		return zlib.NewReader(r)
 	case GZIP:
 		return gzip.NewReader(r)
+	case Snappy:
+		return &snappyReader{from: bufio.NewReader(r)}, nil
 	default:
 		return r, nil
 	}
@@ -55,6 +60,8 @@ func (c Compression) writer(w io.Writer) compressor {
 		return zlib.NewWriter(w)
 	case GZIP:
 		return gzip.NewWriter(w)
+	case Snappy:
+		return &snappyWriter{to: w}
 	default:
 		return nil
 	}

@@ -55,7 +55,7 @@ func TestBytes(t *testing.T) {
 
 func TestRoundTrip(t *testing.T) {
 	records := []string{"", "a", strings.Repeat("long ", 100000)}
-	for _, c := range []Compression{None, "NONE", ZLIB, GZIP} {
+	for _, c := range []Compression{None, "NONE", ZLIB, GZIP, Snappy} {
 		got, err := read(write(t, c, records...), c)
 		if err != nil || strings.Join(got, "|") != strings.Join(records, "|") {
 			t.Errorf("%q: %d records come back, %v", c, len(got), err)
@@ -75,7 +75,7 @@ func TestRoundTrip(t *testing.T) {
 // TestDamage flips every byte and cuts at every byte: what is read before the damage is right, and the damage is found.
 func TestDamage(t *testing.T) {
 	want := []string{"first", "second"}
-	for _, c := range []Compression{None, ZLIB, GZIP} {
+	for _, c := range []Compression{None, ZLIB, GZIP, Snappy} {
 		file := write(t, c, want...)
 		check := func(what string, at int, b []byte) {
 			t.Helper()
@@ -113,7 +113,7 @@ func TestHugeLength(t *testing.T) {
 }
 
 func FuzzReader(f *testing.F) {
-	for _, c := range []Compression{None, ZLIB, GZIP} {
+	for _, c := range []Compression{None, ZLIB, GZIP, Snappy} {
 		f.Add(string(c), write(f, c, "a", "record"))
 	}
 	f.Fuzz(func(t *testing.T, c string, b []byte) {

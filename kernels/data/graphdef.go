@@ -17,7 +17,7 @@ import (
 // graphWriter writes datasets down as the graph that makes them.
 type graphWriter struct {
 	graph     *pb.GraphDef
-	stateless bool   // functions with a state are errors
+	stateless bool // functions with a state are errors
 	functions map[string]bool
 }
 
@@ -53,7 +53,10 @@ func (w *graphWriter) tensor(t *tensor.Tensor) (string, error) {
 			return name, err
 		}
 	}
-	return w.add("Const", nil, opdef.Attrs{"dtype": t.DType(), "value": *t})
+	attrs, err := constant(t)
+	name := fmt.Sprintf("Const/_%d", len(w.graph.Node))
+	w.graph.Node = append(w.graph.Node, &pb.NodeDef{Name: name, Op: "Const", Attr: attrs})
+	return name, err
 }
 
 // datasets adds what makes an array of datasets, if t is one.
@@ -89,6 +92,8 @@ func (w *graphWriter) dataset(t *tensor.Tensor) (string, error) {
 		return w.made(d)
 	case *listDataset:
 		return w.window(d)
+	case *shardDirDataset:
+		return w.shardDir(d)
 	default:
 		return "", status.Unimplementedf("a %T cannot be written as a graph", d)
 	}
@@ -127,6 +132,21 @@ func (w *graphWriter) window(d *listDataset) (string, error) {
 		}
 	}
 	return w.add("WindowOp", in, opdef.Attrs{"output_types": d.types, "output_shapes": d.shapes, "Tinputs": types})
+}
+
+// shardDir adds what reads a shard of files.
+func (w *graphWriter) shardDir(d *shardDirDataset) (string, error) {
+	var in []string
+	for _, t := range []tensor.Tensor{tensor.Scalar(d.dir), tensor.Scalar(d.start)} {
+		name, err := w.tensor(&t)
+		if err != nil {
+			return "", err
+		}
+		in = append(in, name)
+	}
+	return w.add("SnapshotDatasetReader", in, opdef.Attrs{
+		"output_types": d.types, "output_shapes": d.shapes, "compression": d.compression, "version": int64(savedVersion),
+	})
 }
 
 // library adds the functions that a node uses.

@@ -32,7 +32,7 @@ func init() {
 // savingDataset writes what is taken from it.
 type savingDataset struct {
 	stage
-	path        string
+	path, hash  string // hash is that of a snapshot
 	compression record.Compression
 	shard       *captured // nil for one shard
 }
@@ -88,7 +88,7 @@ func (it *savingIterator) next(r *run) (element, error) {
 		return nil, errEnd
 	}
 	if !it.begun {
-		it.to.path, it.to.run, it.to.compression = it.d.path, newRunID(uint64(it.run)), it.d.compression
+		it.to.path, it.to.hash, it.to.run, it.to.compression = it.d.path, it.d.hash, newRunID(uint64(it.run)), it.d.compression
 		if err := it.to.begin(it.d.types); err != nil {
 			return nil, err
 		}
@@ -125,7 +125,7 @@ func (it *savingIterator) finish() error {
 		return err
 	}
 	it.over = true
-	return writeMetadata(it.d.path, it.to.run, it.d.types, it.n, true)
+	return it.to.note(it.d.types, it.n, true)
 }
 
 func (it *savingIterator) state(a *archive) {
@@ -158,6 +158,12 @@ func newLoad(n *node, ctx *kernel.Context) (dataset, error) {
 		return nil, err
 	}
 	m, err := readMetadata(path)
+	if err == nil && m == nil {
+		err = status.NotFoundf("Could not find metadata file [%s]", path)
+	}
+	if err == nil {
+		err = checkVersion(m)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +174,7 @@ func newLoad(n *node, ctx *kernel.Context) (dataset, error) {
 func (d *loadDataset) cardinality() int64 { return d.n }
 
 func (d *loadDataset) iterate(r *run) (iterator, error) {
-	shards, err := shardsOf(d.spec, d.path, d.run, d.compression)
+	shards, err := shardsOf(d.spec, d.path, d.run, d.compression, 0)
 	if err != nil {
 		return nil, err
 	}

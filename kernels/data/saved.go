@@ -28,10 +28,8 @@ const (
 	shardSuffix  = ".shard"
 )
 
-func writeMetadata(path, run string, types []tensor.DType, elements int64, finalized bool) error {
-	m := &pb.SnapshotMetadataRecord{
-		RunId: run, CreationTimestamp: time.Now().UnixMicro(), Version: savedVersion, NumElements: elements, Finalized: finalized,
-	}
+func writeMetadata(path string, m *pb.SnapshotMetadataRecord, types []tensor.DType) error {
+	m.Dtype = m.Dtype[:0]
 	for _, t := range types {
 		m.Dtype = append(m.Dtype, pb.DataType(t))
 	}
@@ -42,11 +40,12 @@ func writeMetadata(path, run string, types []tensor.DType, elements int64, final
 	return fileio.Write(filepath.Join(path, metadataFile), b)
 }
 
+// readMetadata returns what a folder says of what is in it; nil if it says nothing.
 func readMetadata(path string) (*pb.SnapshotMetadataRecord, error) {
 	file := filepath.Join(path, metadataFile)
 	b, err := os.ReadFile(file)
 	if os.IsNotExist(err) {
-		return nil, status.NotFoundf("Could not find metadata file [%s]", path)
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fileio.Error(file, err)
@@ -55,11 +54,19 @@ func readMetadata(path string) (*pb.SnapshotMetadataRecord, error) {
 	if err := proto.Unmarshal(b, m); err != nil {
 		return nil, status.DataLossf("Can't parse %s as binary proto", file)
 	}
-	if m.GetVersion() != savedVersion {
-		return nil, status.InvalidArgumentf("Snapshot reader version: %d is not supported.", m.GetVersion())
-	}
 	return m, nil
 }
+
+// checkVersion reports a format of shards that cannot be read.
+func checkVersion(m *pb.SnapshotMetadataRecord) error {
+	if m.GetVersion() != savedVersion {
+		return status.InvalidArgumentf("Snapshot reader version: %d is not supported.", m.GetVersion())
+	}
+	return nil
+}
+
+// makeDirs makes a folder and those that it is in.
+func makeDirs(dir string) error { return fileio.Error(dir, os.MkdirAll(dir, 0o755)) }
 
 func shardDir(run string, shard int64) string {
 	return filepath.Join(run, fmt.Sprintf("%08d%s", shard, shardSuffix))
@@ -72,6 +79,7 @@ func partFile(shard string, part int64) string {
 // savedWriter writes the elements of one run. It belongs to one goroutine.
 type savedWriter struct {
 	path, run   string // the folder of the dataset, and the name of that of the run
+	hash        string // of the dataset, for snapshots
 	compression record.Compression
 	part        int64                // of each shard, that is written
 	shards      map[int64]*shardFile // open
@@ -85,10 +93,17 @@ type shardFile struct {
 // begin makes the folder of the run and says that it is not complete.
 func (w *savedWriter) begin(types []tensor.DType) error {
 	dir := filepath.Join(w.path, w.run)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fileio.Error(dir, err)
+	if err := makeDirs(dir); err != nil {
+		return err
 	}
-	return writeMetadata(w.path, w.run, types, 0, false)
+	return w.note(types, 0, false)
+}
+
+// note says what is written, and whether that is all.
+func (w *savedWriter) note(types []tensor.DType, elements int64, finalized bool) error {
+	return writeMetadata(w.path, &pb.SnapshotMetadataRecord{
+		GraphHash: w.hash, RunId: w.run, CreationTimestamp: time.Now().UnixMicro(), Version: savedVersion, NumElements: elements, Finalized: finalized,
+	}, types)
 }
 
 func (w *savedWriter) write(shard int64, e element) error {
@@ -118,8 +133,8 @@ func (w *savedWriter) shard(i int64) (*shardFile, error) {
 		return s, nil
 	}
 	dir := shardDir(filepath.Join(w.path, w.run), i)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fileio.Error(dir, err)
+	if err := makeDirs(dir); err != nil {
+		return nil, err
 	}
 	name := partFile(dir, w.part)
 	file, err := os.Create(name)
@@ -160,10 +175,11 @@ type shardDirDataset struct {
 	spec
 	dir         string
 	compression string
+	start       int64 // elements that are left out
 }
 
-// shardsOf returns the datasets of all shards of a run, in order.
-func shardsOf(s spec, path, run, compression string) ([]element, error) {
+// shardsOf returns the datasets of all shards of a run, in order, as if start elements had been read from them in turns.
+func shardsOf(s spec, path, run, compression string, start int64) ([]element, error) {
 	dirs, err := filepath.Glob(filepath.Join(path, run, "*"+shardSuffix))
 	if err != nil {
 		return nil, fileio.Error(path, err)
@@ -171,7 +187,11 @@ func shardsOf(s spec, path, run, compression string) ([]element, error) {
 	slices.Sort(dirs)
 	out := make([]element, len(dirs))
 	for i, dir := range dirs {
-		d := &shardDirDataset{s, dir, compression}
+		skip := start / int64(len(dirs))
+		if start%int64(len(dirs)) > int64(i) {
+			skip++
+		}
+		d := &shardDirDataset{s, dir, compression, skip}
 		out[i] = element{wrap(d)}
 	}
 	return out, nil
@@ -180,7 +200,7 @@ func shardsOf(s spec, path, run, compression string) ([]element, error) {
 func (d *shardDirDataset) cardinality() int64 { return unknown }
 
 func (d *shardDirDataset) iterate(r *run) (iterator, error) { //nolint:unparam // other datasets can fail
-	it := &shardDirIterator{d: d}
+	it := &shardDirIterator{d: d, i: d.start}
 	it.forget = r.ends.add(it.close)
 	return it, nil
 }

@@ -29,6 +29,24 @@ func init() {
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
+			Name: "DatasetFingerprint", Doc: "Gives a number that tells a dataset from others, whatever its nodes and functions are called.",
+			In: []string{"input_dataset: variant"}, Out: []string{"fingerprint: uint64"}, Shape: opdef.ScalarShape,
+		},
+		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
+			if _, err := datasetOf(ctx.Input(0)); err != nil {
+				return err
+			}
+			g, err := writeGraph(ctx.Input(0), false)
+			if err != nil {
+				return status.FailedPreconditionf("Failed to serialize the input pipeline graph: %s", status.From(err).Message)
+			}
+			sum, err := fingerprint(g)
+			ctx.SetOutput(0, tensor.Scalar(sum))
+			return err
+		})),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
 			Name: "DatasetFromGraph", Doc: "Makes the dataset that a graph of DatasetToGraph makes.",
 			In: []string{"graph_def: string"}, Out: []string{"handle: variant"}, Shape: opdef.ScalarShape,
 		},

@@ -1,0 +1,92 @@
+package record
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/golang/snappy"
+
+	"github.com/weft-ml/weft/status"
+)
+
+// A file that is compressed with Snappy is a sequence of blocks, each with its length in 4 bytes, big-endian.
+const (
+	snappyBlock = 256 << 10 // that blocks are made of
+	maxBlock    = 1 << 30   // that is read
+)
+
+type snappyWriter struct {
+	to  io.Writer
+	buf []byte
+}
+
+func (w *snappyWriter) Write(b []byte) (int, error) {
+	n := len(b)
+	for len(b) > 0 {
+		k := min(len(b), snappyBlock-len(w.buf))
+		w.buf, b = append(w.buf, b[:k]...), b[k:]
+		if len(w.buf) == snappyBlock {
+			if err := w.Flush(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// Flush writes what there is as a block.
+func (w *snappyWriter) Flush() error {
+	if len(w.buf) == 0 {
+		return nil
+	}
+	block := snappy.Encode(nil, w.buf)
+	w.buf = w.buf[:0]
+	if _, err := w.to.Write(binary.BigEndian.AppendUint32(nil, uint32(len(block)))); err != nil {
+		return err
+	}
+	_, err := w.to.Write(block)
+	return err
+}
+
+func (w *snappyWriter) Close() error { return w.Flush() }
+
+type snappyReader struct {
+	from *bufio.Reader
+	rest []byte // of the block
+}
+
+func (r *snappyReader) Read(b []byte) (int, error) {
+	for len(r.rest) == 0 {
+		if err := r.block(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// block reads the next block. What it takes is not more than what is there.
+func (r *snappyReader) block() error {
+	var head [4]byte
+	if _, err := io.ReadFull(r.from, head[:]); err != nil {
+		return err
+	}
+	size := int64(binary.BigEndian.Uint32(head[:]))
+	packed, err := io.ReadAll(io.LimitReader(r.from, size))
+	if err != nil {
+		return err
+	}
+	if int64(len(packed)) < size {
+		return io.ErrUnexpectedEOF
+	}
+	if n, err := snappy.DecodedLen(packed); err != nil || n > maxBlock {
+		return status.DataLossf("a block of a file that is compressed with Snappy is damaged")
+	}
+	if r.rest, err = snappy.Decode(nil, packed); err != nil {
+		return errors.Join(status.DataLossf("a block of a file that is compressed with Snappy is damaged"), err)
+	}
+	return nil
+}
