@@ -39,8 +39,9 @@ type load struct{ clients, calls int }
 func main() {
 	target := flag.String("target", "", "worker 0 of a cluster with a ps and two workers")
 	calls := flag.String("calls", "1:500", "calls of each client, by the number of clients at once")
+	only := flag.String("steps", "", "kinds of steps to be measured, separated by commas; all if there are none")
 	flag.Parse()
-	results, err := measure(context.Background(), *target, *calls)
+	results, err := measure(context.Background(), *target, *calls, *only)
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(results)
 	}
@@ -50,7 +51,7 @@ func main() {
 	}
 }
 
-func measure(ctx context.Context, target, calls string) ([]result, error) {
+func measure(ctx context.Context, target, calls, only string) ([]result, error) {
 	loads, err := parseLoads(calls)
 	if err != nil {
 		return nil, err
@@ -58,6 +59,10 @@ func measure(ctx context.Context, target, calls string) ([]result, error) {
 	kinds, err := steps()
 	if err != nil {
 		return nil, err
+	}
+	if only != "" {
+		names := strings.Split(only, ",")
+		kinds = slices.DeleteFunc(kinds, func(s step) bool { return !slices.Contains(names, s.name) })
 	}
 	var out []result
 	for _, l := range loads {

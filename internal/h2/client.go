@@ -171,6 +171,9 @@ type Request struct {
 	Path string
 	Data [][]byte // the message
 	Wait bool     // for a server that cannot be reached, instead of failing at once
+	// CanWait says that the request may wait for others, to be written with them: no longer than a few milliseconds. Only
+	// Start heeds it.
+	CanWait bool
 	// Room returns the memory for the response.
 	Room func(size int) Body
 }

@@ -58,7 +58,7 @@ func (c *clientCall) run(ctx context.Context) Response {
 }
 
 func (c *clientCall) send() error {
-	return c.conn.out.send(&c.stream, c, prefixed(0, c.request.Data))
+	return c.conn.out.send(&c.stream, c, prefixed(0, c.request.Data), c.request.CanWait && c.then != nil)
 }
 
 // appendHead opens the stream.

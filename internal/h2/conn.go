@@ -79,7 +79,7 @@ func (c *conn) init(nc net.Conn, s side) {
 func (c *conn) readAll() {
 	for {
 		err := c.readFrame()
-		if err == nil && !c.in.buffered() && c.out.pending() {
+		if err == nil && !c.in.hasRequest() && c.out.pending() {
 			err = c.during(c.out.drain)
 		}
 		switch {

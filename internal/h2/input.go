@@ -97,5 +97,20 @@ func (in *input) skip(n int) error {
 	return nil
 }
 
+// hasRequest reports whether what has arrived has the end of a message in it, between whole frames.
+func (in *input) hasRequest() bool {
+	for b := in.buf[in.start:in.end]; len(b) >= frameHeaderSize; {
+		h := parseFrameHeader(b)
+		if len(b)-frameHeaderSize < h.length {
+			return false
+		}
+		if (h.kind == frameData || h.kind == frameHeaders) && h.has(flagEndStream) {
+			return true
+		}
+		b = b[frameHeaderSize+h.length:]
+	}
+	return false
+}
+
 // buffered reports whether there is something to read that has arrived already.
 func (in *input) buffered() bool { return in.start < in.end }

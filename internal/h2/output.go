@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"time"
 )
 
 const (
@@ -33,7 +34,9 @@ type output struct {
 	vector  net.Buffers
 	window  int64 // how much data the peer takes
 	peer    settings
-	err     error // why nothing can be written any more
+	err     error       // why nothing can be written any more
+	clock   *time.Timer // writes what waited too long for others; nil before something waited
+	ticking bool        // the clock is set
 }
 
 // flow is the sending side of a stream.
@@ -56,6 +59,29 @@ func (o *output) flush() {
 		o.mu.Lock()
 		o.wrote(buf, err)
 	}
+}
+
+// soon bounds how long frames wait for others to be written with.
+const soon = 4 * time.Millisecond
+
+// flushSoon sees to it that what is queued is written with what comes next, or soon. mu is held.
+func (o *output) flushSoon() {
+	switch {
+	case o.ticking || o.writing: // who is writing will see it
+	case o.clock == nil:
+		o.ticking = true
+		o.clock = time.AfterFunc(soon, o.tick)
+	default:
+		o.ticking = true
+		o.clock.Reset(soon)
+	}
+}
+
+func (o *output) tick() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ticking = false
+	o.flush()
 }
 
 // swap takes the queue to be written.
@@ -145,8 +171,8 @@ type sending interface {
 }
 
 // send writes the frames of a stream. It returns when all is written or, if it is small, copied. A call without data has
-// no message.
-func (o *output) send(s *stream, frames sending, data [][]byte) error {
+// no message. What can wait, and is small, is written with what comes next, or soon.
+func (o *output) send(s *stream, frames sending, data [][]byte, canWait bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.start(s, frames); err != nil {
@@ -174,7 +200,11 @@ func (o *output) send(s *stream, frames sending, data [][]byte) error {
 	} else {
 		o.queue = frames.appendTail(o.queue)
 	}
-	o.flush()
+	if canWait && len(o.queue) < queueLimit {
+		o.flushSoon()
+	} else {
+		o.flush()
+	}
 	return o.err
 }
 

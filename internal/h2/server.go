@@ -167,6 +167,7 @@ type Call struct {
 	encoding  string
 	body      Body
 	streaming bool    // a message has been sent
+	canWait   bool    // another request is there, with whose answer this one's can be written
 	outcome   Outcome // once it is known
 }
 

@@ -18,6 +18,8 @@ const (
 	turnaround = 20 * time.Microsecond
 	// short is how long a call may take that is served in the turn to read: less than anybody minds.
 	short = time.Millisecond
+	// veryShort is how long a call may take that is served while others wait: about as long as waking a goroutine for each.
+	veryShort = 100 * time.Microsecond
 )
 
 // serverConn is a connection of a server.
@@ -29,12 +31,13 @@ type serverConn struct {
 	answered atomic.Int64 // when the last one was, since epoch
 	crowded  habit        // calls come while others are served
 	slow     []habit      // calls take long, by method
+	long     []habit      // calls take longer than waking a goroutine for them, by method
 	undos    []undo       // guarded by out.mu; of the calls that were answered last
 	draining atomic.Bool  // set when no stream is accepted any more
 }
 
 func newServerConn(s *Server, nc net.Conn) *serverConn {
-	c := &serverConn{server: s, slow: make([]habit, len(s.methods))}
+	c := &serverConn{server: s, slow: make([]habit, len(s.methods)), long: make([]habit, len(s.methods))}
 	c.init(nc, c)
 	c.turn.start(c.readAll)
 	return c
@@ -193,16 +196,18 @@ func (c *serverConn) messageRead(s *stream) error {
 	c.server.running.Add(1)
 	c.serving.Add(1)
 	if here {
+		call.canWait = c.in.hasRequest()
 		return c.during(func() { c.serve(call, compressed) })
 	}
 	go c.serve(call, compressed)
 	return nil
 }
 
-// mayServe reports whether to serve a call in the turn to read: if such calls are short and others do not come meanwhile.
+// mayServe reports whether to serve a call in the turn to read: if such calls are short, and very short where others come
+// meanwhile.
 func (c *serverConn) mayServe(m *method) bool {
 	c.crowded.note(c.serving.Load() > 0 || now()-c.answered.Load() < int64(turnaround))
-	return !c.crowded.is() && !c.slow[m.index].is()
+	return !c.slow[m.index].is() && !(c.crowded.is() && c.long[m.index].is())
 }
 
 // serve lets the method answer.
@@ -219,7 +224,9 @@ func (c *serverConn) serve(call *Call, compressed bool) {
 	}
 	start := now()
 	call.method.Serve(call)
-	c.slow[call.method.index].note(now()-start > int64(short))
+	took := now() - start
+	c.slow[call.method.index].note(took > int64(short))
+	c.long[call.method.index].note(took > int64(veryShort))
 }
 
 func (c *Call) decompress() bool {
@@ -249,7 +256,7 @@ func (c *Call) Reply(o Outcome) error {
 		c.conn.serving.Add(-1) // from now on, the client may have its answer and call again
 	}
 	c.conn.answered.Store(now())
-	err := c.conn.out.send(&c.stream, c, data)
+	err := c.conn.out.send(&c.stream, c, data, c.canWait)
 	c.conn.forget(&c.stream)
 	c.cancel()
 	c.conn.closeWhenDrained()

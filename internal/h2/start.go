@@ -40,6 +40,16 @@ func (c *clientCall) conclude() {
 	c.then(c.response)
 }
 
+// Flush writes the requests that wait for others.
+func (c *Client) Flush() {
+	c.mu.Lock()
+	conn := c.conn
+	c.mu.Unlock()
+	if conn != nil && conn.out.pending() {
+		conn.out.drain()
+	}
+}
+
 // attend makes sure that a goroutine reads the connection, from now on for ever.
 func (c *clientConn) attend() {
 	c.attended.Store(true)

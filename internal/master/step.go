@@ -87,7 +87,7 @@ func (st *step) run(ctx context.Context) ([]*message.RunGraphResponse, error) {
 	defer st.session.leave(st)
 	resps := st.answers[:]
 	if st.plan.home == 0 && len(st.plan.parts) == 1 {
-		resps[0] = st.runHome()
+		resps[0] = st.runHome(nil)
 	} else {
 		st.finished = make([]bool, len(st.plan.parts))
 		resps = make([]*message.RunGraphResponse, len(st.plan.parts))
@@ -108,23 +108,32 @@ func (st *step) runAll(resps []*message.RunGraphResponse) {
 	for i := range st.plan.parts {
 		if i != st.plan.home {
 			wg.Add(1)
-			st.startPart(i, func(resp *message.RunGraphResponse) {
+			st.startPart(i, st.plan.home >= 0, func(resp *message.RunGraphResponse) {
 				resps[i] = resp
 				wg.Done()
 			})
 		}
 	}
 	if home := st.plan.home; home >= 0 {
-		resps[home] = st.runHome()
+		resps[home] = st.runHome(st.flush)
 	}
 	wg.Wait()
 }
 
-// runHome runs the part of the master's own task.
-func (st *step) runHome() *message.RunGraphResponse {
+// flush sends the requests for parts, which have waited for those for tensors that the own task asks for first.
+func (st *step) flush() {
+	for i := range st.plan.parts {
+		if w, ok := st.plan.parts[i].worker.(starter); ok {
+			w.Flush()
+		}
+	}
+}
+
+// runHome runs the part of the master's own task. asked is called when that has asked for what it receives first.
+func (st *step) runHome(asked func()) *message.RunGraphResponse {
 	home := st.plan.home
 	st.own = st.request(home)
-	st.own.Send, st.own.RecvKeys, st.own.Into = st.sends, st.keys, &st.answer
+	st.own.Asked, st.own.Send, st.own.RecvKeys, st.own.Into = asked, st.sends, st.keys, &st.answer
 	st.own.RequestID = 0 // no network can bring it twice
 	resp, err := st.plan.parts[home].worker.RunGraph(&st.life, &st.own)
 	return st.endPart(home, resp, err)
@@ -143,14 +152,18 @@ func release(resp *message.RunGraphResponse) {
 // starter is a Worker that can be called without a goroutine that waits. done is called once, must not wait, and owns the
 // response.
 type starter interface {
+	// Flush sends the requests that can wait for others.
+	Flush()
 	StartGraph(ctx context.Context, req *message.RunGraphRequest, done func(*message.RunGraphResponse, error))
 	StartCleanup(ctx context.Context, req *pb.CleanupGraphRequest, done func(*pb.CleanupGraphResponse, error))
 }
 
-// startPart runs the step on one task, without waiting for it. done is called once.
-func (st *step) startPart(i int, done func(*message.RunGraphResponse)) {
+// startPart runs the step on one task, without waiting for it. The request may be told to wait for others. done is called
+// once.
+func (st *step) startPart(i int, canWait bool, done func(*message.RunGraphResponse)) {
 	request := st.request(i)
 	req := &request
+	req.CanWait = canWait
 	if w, ok := st.plan.parts[i].worker.(starter); ok {
 		w.StartGraph(&st.life, req, func(resp *message.RunGraphResponse, err error) { done(st.endPart(i, resp, err)) })
 		return

@@ -66,6 +66,11 @@ type RunGraphRequest struct {
 	IsLastPartial     bool
 	StoreErrorsInBody bool
 	RequestID         int64
+	// CanWait says that the request may be sent with others to the same task that soon follow it.
+	CanWait bool
+	// Asked is called by a worker of this process when it has asked for what the part receives first, before it computes; may
+	// be nil.
+	Asked func()
 	// Into is where a worker of this process may put its response, instead of into a new one; may be nil.
 	Into *RunGraphResponse
 }

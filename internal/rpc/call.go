@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/internal/h2"
+	"github.com/weft-ml/weft/internal/message"
+	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -63,11 +65,24 @@ func start[Resp any](ctx context.Context, c *caller, method string, req any, don
 		return
 	}
 	ctx, cancel := bounded(ctx, method)
-	c.conn.client.Start(ctx, request(method, &data), func(out h2.Response) {
+	r := request(method, &data)
+	r.CanWait = canWait(req)
+	c.conn.client.Start(ctx, r, func(out h2.Response) {
 		defer cancel()
 		data.Free()
 		done(response[Resp](ctx, c, method, &out))
 	})
+}
+
+// canWait reports whether a request may wait for others to the same peer: nobody waits for a cleanup.
+func canWait(req any) bool {
+	switch req := req.(type) {
+	case *message.RunGraphRequest:
+		return req.CanWait
+	case *pb.CleanupGraphRequest:
+		return true
+	}
+	return false
 }
 
 // bounded returns the context of a call to a method.

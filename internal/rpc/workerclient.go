@@ -53,6 +53,9 @@ func (c *WorkerClient) StartGraph(ctx context.Context, req *message.RunGraphRequ
 	start(ctx, &c.caller, MethodRunGraph, req, done)
 }
 
+// Flush sends the requests that wait for others.
+func (c *WorkerClient) Flush() { c.conn.client.Flush() }
+
 // StartCleanup is CleanupGraph without waiting, as StartGraph.
 func (c *WorkerClient) StartCleanup(ctx context.Context, req *pb.CleanupGraphRequest, done func(*pb.CleanupGraphResponse, error)) {
 	start(ctx, &c.caller, MethodCleanupGraph, req, done)

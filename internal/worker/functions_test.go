@@ -187,7 +187,7 @@ func TestRemoteFunctionFails(t *testing.T) {
 		y = PartitionedCall(one) Tout=[float] f=@Fails _noinline=true device=/job:worker/replica:0/task:0/device:CPU:0`)
 	for range 2 {
 		_, err := s.Run(t.Context(), nil, []string{"y"})
-		expect(t, err, status.InvalidArgument, "broken\n\t [[{{node a}}]]\n\t [[y]]")
+		expect(t, err, status.InvalidArgument, "broken\n\t [[{{node a}}]]") // who waits for a may be the first to say so
 	}
 }
 

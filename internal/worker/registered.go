@@ -23,7 +23,7 @@ type registered struct {
 	keys    map[string]bool // rendezvous keys through which the master feeds and fetches
 	users   atomic.Int64    // runs, and one for being registered
 
-	roots    map[string][]*kernel.Key // what is received from other tasks in every run, several of each; by task
+	roots    map[string][]*kernel.Key // what is received from other tasks in every run, by task
 	rootKeys map[string]bool          // their texts
 
 	plain bool // nothing that runs can hold on to a step

@@ -125,6 +125,9 @@ func (r *run) do(ctx context.Context, req *message.RunGraphRequest, resp *messag
 	if r.asked != nil {
 		defer r.asked.Close()
 	}
+	if req.Asked != nil {
+		req.Asked()
+	}
 	if err := r.execute(newStats(req.Exec, r.graph), resp); err != nil {
 		if ctx.Err() != nil && status.CodeOf(err) == status.Cancelled {
 			err = status.From(err).Derive() // the master has a better one

@@ -17,8 +17,7 @@ import (
 // a hundred small variables from a parameter server sends it one request. They wait in a table of the run for the nodes
 // that receive them.
 
-// roots returns the keys that nodes of a graph receive from other tasks whatever else happens, by task. Single ones are
-// left to their nodes.
+// roots returns the keys that nodes of a graph receive from other tasks whatever else happens, by task.
 func (s *session) roots(g *graph.Graph) map[string][]*kernel.Key {
 	byTask := map[string][]*kernel.Key{}
 	for n := range g.Nodes() {
@@ -33,11 +32,6 @@ func (s *session) roots(g *graph.Graph) map[string][]*kernel.Key {
 		incarnation, _ := n.Attrs["send_device_incarnation"].(int64)
 		key := kernel.NewKey(from, uint64(incarnation), n.Attrs.String("recv_device"), n.Attrs.String("tensor_name"))
 		byTask[task] = append(byTask[task], key)
-	}
-	for task, keys := range byTask {
-		if len(keys) == 1 {
-			delete(byTask, task)
-		}
 	}
 	return byTask
 }
