@@ -51,6 +51,15 @@ func initConversions() {
 	toLong.asm = levels[func(dst *int64, src *float32, n int)]{nil, toLong32AVX512}
 	longFromInt.asm = levels[func(dst *int64, src *int32, n int)]{longFromInt32AVX2, longFromInt32AVX512}
 	intFromLong.asm = levels[func(dst *int32, src *int64, n int)]{intFromLong32AVX2, intFromLong32AVX512}
+	wideInt8.asm = levels[func(dst *int32, src *int8, n int)]{wideInt832AVX2, wideInt832AVX512}
+	wideUint8.asm = levels[func(dst *int32, src *uint8, n int)]{wideUint832AVX2, wideUint832AVX512}
+	wideInt16.asm = levels[func(dst *int32, src *int16, n int)]{wideInt1632AVX2, wideInt1632AVX512}
+	wideUint16.asm = levels[func(dst *int32, src *uint16, n int)]{wideUint1632AVX2, wideUint1632AVX512}
+	narrow8.asm = levels[func(dst *uint8, src *int32, n int)]{narrow832AVX2, narrow832AVX512}
+	narrow16.asm = levels[func(dst *uint16, src *int32, n int)]{narrow1632AVX2, narrow1632AVX512}
+	doubleFromInt.asm = levels[func(dst *float64, src *int32, n int)]{doubleFromInt32AVX2, doubleFromInt32AVX512}
+	intFromDouble.asm = levels[func(dst *int32, src *float64, n int)]{intFromDouble32AVX2, intFromDouble32AVX512}
+	longFromDouble.asm = levels[func(dst *int64, src *float64, n int)]{nil, longFromDouble32AVX512}
 	copyRows = levels[func(dst, src *byte, dstStride, srcStride, rows, size int)]{copyRows32AVX2, copyRows32AVX512}
 	reverse = levels[func(dst, src *float32, n int)]{reverse32AVX2, reverse32AVX512}
 	gatherRows = levels[func(dst, src *float32, list *int64, rows, words int)]{gatherRows32AVX2, gatherRows32AVX512}

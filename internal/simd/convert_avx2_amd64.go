@@ -56,3 +56,43 @@ func intFromLong32AVX2(dst *int32, src *int64, n int)
 //
 //go:noescape
 func fromDouble32AVX2(dst *float32, src *float64, n int)
+
+// wideInt832AVX2: dst = src.
+//
+//go:noescape
+func wideInt832AVX2(dst *int32, src *int8, n int)
+
+// wideUint832AVX2: dst = src.
+//
+//go:noescape
+func wideUint832AVX2(dst *int32, src *uint8, n int)
+
+// wideInt1632AVX2: dst = src.
+//
+//go:noescape
+func wideInt1632AVX2(dst *int32, src *int16, n int)
+
+// wideUint1632AVX2: dst = src.
+//
+//go:noescape
+func wideUint1632AVX2(dst *int32, src *uint16, n int)
+
+// narrow832AVX2: dst = the low bytes of src.
+//
+//go:noescape
+func narrow832AVX2(dst *uint8, src *int32, n int)
+
+// narrow1632AVX2: dst = the low halves of src.
+//
+//go:noescape
+func narrow1632AVX2(dst *uint16, src *int32, n int)
+
+// doubleFromInt32AVX2: dst = src.
+//
+//go:noescape
+func doubleFromInt32AVX2(dst *float64, src *int32, n int)
+
+// intFromDouble32AVX2: dst = src truncated, or the smallest integer if it does not fit.
+//
+//go:noescape
+func intFromDouble32AVX2(dst *int32, src *float64, n int)

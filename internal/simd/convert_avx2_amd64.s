@@ -538,6 +538,365 @@ done:
 	VZEROUPPER
 	RET
 
+// func wideInt832AVX2(dst *int32, src *int8, n int)
+// Requires: AVX, AVX2
+TEXT ·wideInt832AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
+
+block:
+	VPMOVSXBD (SI)(R8*1), Y0
+	VMOVUPS   Y0, (DI)(R8*4)
+	VPMOVSXBD 8(SI)(R8*1), Y3
+	VMOVUPS   Y3, 32(DI)(R8*4)
+	VPMOVSXBD 16(SI)(R8*1), Y6
+	VMOVUPS   Y6, 64(DI)(R8*4)
+	VPMOVSXBD 24(SI)(R8*1), Y9
+	VMOVUPS   Y9, 96(DI)(R8*4)
+	ADDQ      $0x00000020, R8
+	SUBQ      $0x00000020, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VPMOVSXBD (SI)(R8*1), Y0
+	VMOVUPS   Y0, (DI)(R8*4)
+	ADDQ      $0x00000008, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	VZEROUPPER
+	RET
+
+// func wideUint832AVX2(dst *int32, src *uint8, n int)
+// Requires: AVX, AVX2
+TEXT ·wideUint832AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
+
+block:
+	VPMOVZXBD (SI)(R8*1), Y0
+	VMOVUPS   Y0, (DI)(R8*4)
+	VPMOVZXBD 8(SI)(R8*1), Y3
+	VMOVUPS   Y3, 32(DI)(R8*4)
+	VPMOVZXBD 16(SI)(R8*1), Y6
+	VMOVUPS   Y6, 64(DI)(R8*4)
+	VPMOVZXBD 24(SI)(R8*1), Y9
+	VMOVUPS   Y9, 96(DI)(R8*4)
+	ADDQ      $0x00000020, R8
+	SUBQ      $0x00000020, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VPMOVZXBD (SI)(R8*1), Y0
+	VMOVUPS   Y0, (DI)(R8*4)
+	ADDQ      $0x00000008, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	VZEROUPPER
+	RET
+
+// func wideInt1632AVX2(dst *int32, src *int16, n int)
+// Requires: AVX, AVX2
+TEXT ·wideInt1632AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
+
+block:
+	VPMOVSXWD (SI)(R8*2), Y0
+	VMOVUPS   Y0, (DI)(R8*4)
+	VPMOVSXWD 16(SI)(R8*2), Y3
+	VMOVUPS   Y3, 32(DI)(R8*4)
+	VPMOVSXWD 32(SI)(R8*2), Y6
+	VMOVUPS   Y6, 64(DI)(R8*4)
+	VPMOVSXWD 48(SI)(R8*2), Y9
+	VMOVUPS   Y9, 96(DI)(R8*4)
+	ADDQ      $0x00000020, R8
+	SUBQ      $0x00000020, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VPMOVSXWD (SI)(R8*2), Y0
+	VMOVUPS   Y0, (DI)(R8*4)
+	ADDQ      $0x00000008, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	VZEROUPPER
+	RET
+
+// func wideUint1632AVX2(dst *int32, src *uint16, n int)
+// Requires: AVX, AVX2
+TEXT ·wideUint1632AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
+
+block:
+	VPMOVZXWD (SI)(R8*2), Y0
+	VMOVUPS   Y0, (DI)(R8*4)
+	VPMOVZXWD 16(SI)(R8*2), Y3
+	VMOVUPS   Y3, 32(DI)(R8*4)
+	VPMOVZXWD 32(SI)(R8*2), Y6
+	VMOVUPS   Y6, 64(DI)(R8*4)
+	VPMOVZXWD 48(SI)(R8*2), Y9
+	VMOVUPS   Y9, 96(DI)(R8*4)
+	ADDQ      $0x00000020, R8
+	SUBQ      $0x00000020, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VPMOVZXWD (SI)(R8*2), Y0
+	VMOVUPS   Y0, (DI)(R8*4)
+	ADDQ      $0x00000008, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	VZEROUPPER
+	RET
+
+// func narrow832AVX2(dst *uint8, src *int32, n int)
+// Requires: AVX, AVX2
+TEXT ·narrow832AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
+
+block:
+	VMOVUPS      (SI)(R8*4), Y0
+	VPSHUFB      vectors32<>+160(SB), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X0
+	VMOVQ        X0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*4), Y3
+	VPSHUFB      vectors32<>+160(SB), Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VMOVQ        X3, 8(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*4), Y6
+	VPSHUFB      vectors32<>+160(SB), Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VPUNPCKLDQ   X7, X6, X6
+	VMOVQ        X6, 16(DI)(R8*1)
+	VMOVUPS      96(SI)(R8*4), Y9
+	VPSHUFB      vectors32<>+160(SB), Y9, Y9
+	VEXTRACTF128 $0x01, Y9, X10
+	VPUNPCKLDQ   X10, X9, X9
+	VMOVQ        X9, 24(DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000020, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VMOVUPS      (SI)(R8*4), Y0
+	VPSHUFB      vectors32<>+160(SB), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X0
+	VMOVQ        X0, (DI)(R8*1)
+	ADDQ         $0x00000008, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	VZEROUPPER
+	RET
+
+// func narrow1632AVX2(dst *uint16, src *int32, n int)
+// Requires: AVX, AVX2
+TEXT ·narrow1632AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
+
+block:
+	VMOVUPS (SI)(R8*4), Y0
+	VPSHUFB vectors32<>+192(SB), Y0, Y0
+	VPERMQ  $0x08, Y0, Y0
+	VMOVUPS X0, (DI)(R8*2)
+	VMOVUPS 32(SI)(R8*4), Y3
+	VPSHUFB vectors32<>+192(SB), Y3, Y3
+	VPERMQ  $0x08, Y3, Y3
+	VMOVUPS X3, 16(DI)(R8*2)
+	VMOVUPS 64(SI)(R8*4), Y6
+	VPSHUFB vectors32<>+192(SB), Y6, Y6
+	VPERMQ  $0x08, Y6, Y6
+	VMOVUPS X6, 32(DI)(R8*2)
+	VMOVUPS 96(SI)(R8*4), Y9
+	VPSHUFB vectors32<>+192(SB), Y9, Y9
+	VPERMQ  $0x08, Y9, Y9
+	VMOVUPS X9, 48(DI)(R8*2)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VMOVUPS (SI)(R8*4), Y0
+	VPSHUFB vectors32<>+192(SB), Y0, Y0
+	VPERMQ  $0x08, Y0, Y0
+	VMOVUPS X0, (DI)(R8*2)
+	ADDQ    $0x00000008, R8
+	SUBQ    $0x00000008, CX
+	JG      single
+
+done:
+	VZEROUPPER
+	RET
+
+// func doubleFromInt32AVX2(dst *float64, src *int32, n int)
+// Requires: AVX
+TEXT ·doubleFromInt32AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
+
+block:
+	VCVTDQ2PD (SI)(R8*4), Y0
+	VCVTDQ2PD 16(SI)(R8*4), Y1
+	VMOVUPS   Y0, (DI)(R8*8)
+	VMOVUPS   Y1, 32(DI)(R8*8)
+	VCVTDQ2PD 32(SI)(R8*4), Y3
+	VCVTDQ2PD 48(SI)(R8*4), Y4
+	VMOVUPS   Y3, 64(DI)(R8*8)
+	VMOVUPS   Y4, 96(DI)(R8*8)
+	VCVTDQ2PD 64(SI)(R8*4), Y6
+	VCVTDQ2PD 80(SI)(R8*4), Y7
+	VMOVUPS   Y6, 128(DI)(R8*8)
+	VMOVUPS   Y7, 160(DI)(R8*8)
+	VCVTDQ2PD 96(SI)(R8*4), Y9
+	VCVTDQ2PD 112(SI)(R8*4), Y10
+	VMOVUPS   Y9, 192(DI)(R8*8)
+	VMOVUPS   Y10, 224(DI)(R8*8)
+	ADDQ      $0x00000020, R8
+	SUBQ      $0x00000020, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VCVTDQ2PD (SI)(R8*4), Y0
+	VCVTDQ2PD 16(SI)(R8*4), Y1
+	VMOVUPS   Y0, (DI)(R8*8)
+	VMOVUPS   Y1, 32(DI)(R8*8)
+	ADDQ      $0x00000008, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	VZEROUPPER
+	RET
+
+// func intFromDouble32AVX2(dst *int32, src *float64, n int)
+// Requires: AVX
+TEXT ·intFromDouble32AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
+
+block:
+	VMOVUPS     (SI)(R8*8), Y0
+	VCVTTPD2DQY Y0, X0
+	VMOVUPS     32(SI)(R8*8), Y1
+	VCVTTPD2DQY Y1, X1
+	VMOVUPS     X0, (DI)(R8*4)
+	VMOVUPS     X1, 16(DI)(R8*4)
+	VMOVUPS     64(SI)(R8*8), Y3
+	VCVTTPD2DQY Y3, X3
+	VMOVUPS     96(SI)(R8*8), Y4
+	VCVTTPD2DQY Y4, X4
+	VMOVUPS     X3, 32(DI)(R8*4)
+	VMOVUPS     X4, 48(DI)(R8*4)
+	VMOVUPS     128(SI)(R8*8), Y6
+	VCVTTPD2DQY Y6, X6
+	VMOVUPS     160(SI)(R8*8), Y7
+	VCVTTPD2DQY Y7, X7
+	VMOVUPS     X6, 64(DI)(R8*4)
+	VMOVUPS     X7, 80(DI)(R8*4)
+	VMOVUPS     192(SI)(R8*8), Y9
+	VCVTTPD2DQY Y9, X9
+	VMOVUPS     224(SI)(R8*8), Y10
+	VCVTTPD2DQY Y10, X10
+	VMOVUPS     X9, 96(DI)(R8*4)
+	VMOVUPS     X10, 112(DI)(R8*4)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000020, CX
+	JGE         block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VMOVUPS     (SI)(R8*8), Y0
+	VCVTTPD2DQY Y0, X0
+	VMOVUPS     32(SI)(R8*8), Y1
+	VCVTTPD2DQY Y1, X1
+	VMOVUPS     X0, (DI)(R8*4)
+	VMOVUPS     X1, 16(DI)(R8*4)
+	ADDQ        $0x00000008, R8
+	SUBQ        $0x00000008, CX
+	JG          single
+
+done:
+	VZEROUPPER
+	RET
+
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+8(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+16(SB)/8, $0xffffffffffffffff
@@ -558,4 +917,12 @@ DATA vectors32<>+128(SB)/8, $0x0040000000400000
 DATA vectors32<>+136(SB)/8, $0x0040000000400000
 DATA vectors32<>+144(SB)/8, $0x0040000000400000
 DATA vectors32<>+152(SB)/8, $0x0040000000400000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $160
+DATA vectors32<>+160(SB)/8, $0x0c0804000c080400
+DATA vectors32<>+168(SB)/8, $0x0c0804000c080400
+DATA vectors32<>+176(SB)/8, $0x0c0804000c080400
+DATA vectors32<>+184(SB)/8, $0x0c0804000c080400
+DATA vectors32<>+192(SB)/8, $0x0d0c090805040100
+DATA vectors32<>+200(SB)/8, $0x0d0c090805040100
+DATA vectors32<>+208(SB)/8, $0x0d0c090805040100
+DATA vectors32<>+216(SB)/8, $0x0d0c090805040100
+GLOBL vectors32<>(SB), RODATA|NOPTR, $224

@@ -619,6 +619,388 @@ done:
 	VZEROUPPER
 	RET
 
+// func wideInt832AVX512(dst *int32, src *int8, n int)
+// Requires: AVX, AVX512F
+TEXT ·wideInt832AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000040, CX
+	JL   rest
+
+block:
+	VPMOVSXBD (SI)(R8*1), Z0
+	VMOVUPS   Z0, (DI)(R8*4)
+	VPMOVSXBD 16(SI)(R8*1), Z3
+	VMOVUPS   Z3, 64(DI)(R8*4)
+	VPMOVSXBD 32(SI)(R8*1), Z6
+	VMOVUPS   Z6, 128(DI)(R8*4)
+	VPMOVSXBD 48(SI)(R8*1), Z9
+	VMOVUPS   Z9, 192(DI)(R8*4)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000040, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VPMOVSXBD (SI)(R8*1), Z0
+	VMOVUPS   Z0, (DI)(R8*4)
+	ADDQ      $0x00000010, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	VZEROUPPER
+	RET
+
+// func wideUint832AVX512(dst *int32, src *uint8, n int)
+// Requires: AVX, AVX512F
+TEXT ·wideUint832AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000040, CX
+	JL   rest
+
+block:
+	VPMOVZXBD (SI)(R8*1), Z0
+	VMOVUPS   Z0, (DI)(R8*4)
+	VPMOVZXBD 16(SI)(R8*1), Z3
+	VMOVUPS   Z3, 64(DI)(R8*4)
+	VPMOVZXBD 32(SI)(R8*1), Z6
+	VMOVUPS   Z6, 128(DI)(R8*4)
+	VPMOVZXBD 48(SI)(R8*1), Z9
+	VMOVUPS   Z9, 192(DI)(R8*4)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000040, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VPMOVZXBD (SI)(R8*1), Z0
+	VMOVUPS   Z0, (DI)(R8*4)
+	ADDQ      $0x00000010, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	VZEROUPPER
+	RET
+
+// func wideInt1632AVX512(dst *int32, src *int16, n int)
+// Requires: AVX, AVX512F
+TEXT ·wideInt1632AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000040, CX
+	JL   rest
+
+block:
+	VPMOVSXWD (SI)(R8*2), Z0
+	VMOVUPS   Z0, (DI)(R8*4)
+	VPMOVSXWD 32(SI)(R8*2), Z3
+	VMOVUPS   Z3, 64(DI)(R8*4)
+	VPMOVSXWD 64(SI)(R8*2), Z6
+	VMOVUPS   Z6, 128(DI)(R8*4)
+	VPMOVSXWD 96(SI)(R8*2), Z9
+	VMOVUPS   Z9, 192(DI)(R8*4)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000040, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VPMOVSXWD (SI)(R8*2), Z0
+	VMOVUPS   Z0, (DI)(R8*4)
+	ADDQ      $0x00000010, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	VZEROUPPER
+	RET
+
+// func wideUint1632AVX512(dst *int32, src *uint16, n int)
+// Requires: AVX, AVX512F
+TEXT ·wideUint1632AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000040, CX
+	JL   rest
+
+block:
+	VPMOVZXWD (SI)(R8*2), Z0
+	VMOVUPS   Z0, (DI)(R8*4)
+	VPMOVZXWD 32(SI)(R8*2), Z3
+	VMOVUPS   Z3, 64(DI)(R8*4)
+	VPMOVZXWD 64(SI)(R8*2), Z6
+	VMOVUPS   Z6, 128(DI)(R8*4)
+	VPMOVZXWD 96(SI)(R8*2), Z9
+	VMOVUPS   Z9, 192(DI)(R8*4)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000040, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VPMOVZXWD (SI)(R8*2), Z0
+	VMOVUPS   Z0, (DI)(R8*4)
+	ADDQ      $0x00000010, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	VZEROUPPER
+	RET
+
+// func narrow832AVX512(dst *uint8, src *int32, n int)
+// Requires: AVX, AVX512F
+TEXT ·narrow832AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000040, CX
+	JL   rest
+
+block:
+	VMOVUPS (SI)(R8*4), Z0
+	VPMOVDB Z0, (DI)(R8*1)
+	VMOVUPS 64(SI)(R8*4), Z3
+	VPMOVDB Z3, 16(DI)(R8*1)
+	VMOVUPS 128(SI)(R8*4), Z6
+	VPMOVDB Z6, 32(DI)(R8*1)
+	VMOVUPS 192(SI)(R8*4), Z9
+	VPMOVDB Z9, 48(DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VMOVUPS (SI)(R8*4), Z0
+	VPMOVDB Z0, (DI)(R8*1)
+	ADDQ    $0x00000010, R8
+	SUBQ    $0x00000010, CX
+	JG      single
+
+done:
+	VZEROUPPER
+	RET
+
+// func narrow1632AVX512(dst *uint16, src *int32, n int)
+// Requires: AVX, AVX512F
+TEXT ·narrow1632AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000040, CX
+	JL   rest
+
+block:
+	VMOVUPS (SI)(R8*4), Z0
+	VPMOVDW Z0, (DI)(R8*2)
+	VMOVUPS 64(SI)(R8*4), Z3
+	VPMOVDW Z3, 32(DI)(R8*2)
+	VMOVUPS 128(SI)(R8*4), Z6
+	VPMOVDW Z6, 64(DI)(R8*2)
+	VMOVUPS 192(SI)(R8*4), Z9
+	VPMOVDW Z9, 96(DI)(R8*2)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VMOVUPS (SI)(R8*4), Z0
+	VPMOVDW Z0, (DI)(R8*2)
+	ADDQ    $0x00000010, R8
+	SUBQ    $0x00000010, CX
+	JG      single
+
+done:
+	VZEROUPPER
+	RET
+
+// func doubleFromInt32AVX512(dst *float64, src *int32, n int)
+// Requires: AVX, AVX512F
+TEXT ·doubleFromInt32AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000040, CX
+	JL   rest
+
+block:
+	VCVTDQ2PD (SI)(R8*4), Z0
+	VCVTDQ2PD 32(SI)(R8*4), Z1
+	VMOVUPS   Z0, (DI)(R8*8)
+	VMOVUPS   Z1, 64(DI)(R8*8)
+	VCVTDQ2PD 64(SI)(R8*4), Z3
+	VCVTDQ2PD 96(SI)(R8*4), Z4
+	VMOVUPS   Z3, 128(DI)(R8*8)
+	VMOVUPS   Z4, 192(DI)(R8*8)
+	VCVTDQ2PD 128(SI)(R8*4), Z6
+	VCVTDQ2PD 160(SI)(R8*4), Z7
+	VMOVUPS   Z6, 256(DI)(R8*8)
+	VMOVUPS   Z7, 320(DI)(R8*8)
+	VCVTDQ2PD 192(SI)(R8*4), Z9
+	VCVTDQ2PD 224(SI)(R8*4), Z10
+	VMOVUPS   Z9, 384(DI)(R8*8)
+	VMOVUPS   Z10, 448(DI)(R8*8)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000040, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VCVTDQ2PD (SI)(R8*4), Z0
+	VCVTDQ2PD 32(SI)(R8*4), Z1
+	VMOVUPS   Z0, (DI)(R8*8)
+	VMOVUPS   Z1, 64(DI)(R8*8)
+	ADDQ      $0x00000010, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	VZEROUPPER
+	RET
+
+// func intFromDouble32AVX512(dst *int32, src *float64, n int)
+// Requires: AVX, AVX512F
+TEXT ·intFromDouble32AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000040, CX
+	JL   rest
+
+block:
+	VMOVUPS    (SI)(R8*8), Z0
+	VCVTTPD2DQ Z0, Y0
+	VMOVUPS    64(SI)(R8*8), Z1
+	VCVTTPD2DQ Z1, Y1
+	VMOVUPS    Y0, (DI)(R8*4)
+	VMOVUPS    Y1, 32(DI)(R8*4)
+	VMOVUPS    128(SI)(R8*8), Z3
+	VCVTTPD2DQ Z3, Y3
+	VMOVUPS    192(SI)(R8*8), Z4
+	VCVTTPD2DQ Z4, Y4
+	VMOVUPS    Y3, 64(DI)(R8*4)
+	VMOVUPS    Y4, 96(DI)(R8*4)
+	VMOVUPS    256(SI)(R8*8), Z6
+	VCVTTPD2DQ Z6, Y6
+	VMOVUPS    320(SI)(R8*8), Z7
+	VCVTTPD2DQ Z7, Y7
+	VMOVUPS    Y6, 128(DI)(R8*4)
+	VMOVUPS    Y7, 160(DI)(R8*4)
+	VMOVUPS    384(SI)(R8*8), Z9
+	VCVTTPD2DQ Z9, Y9
+	VMOVUPS    448(SI)(R8*8), Z10
+	VCVTTPD2DQ Z10, Y10
+	VMOVUPS    Y9, 192(DI)(R8*4)
+	VMOVUPS    Y10, 224(DI)(R8*4)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VMOVUPS    (SI)(R8*8), Z0
+	VCVTTPD2DQ Z0, Y0
+	VMOVUPS    64(SI)(R8*8), Z1
+	VCVTTPD2DQ Z1, Y1
+	VMOVUPS    Y0, (DI)(R8*4)
+	VMOVUPS    Y1, 32(DI)(R8*4)
+	ADDQ       $0x00000010, R8
+	SUBQ       $0x00000010, CX
+	JG         single
+
+done:
+	VZEROUPPER
+	RET
+
+// func longFromDouble32AVX512(dst *int64, src *float64, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·longFromDouble32AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000040, CX
+	JL   rest
+
+block:
+	VCVTTPD2QQ (SI)(R8*8), Z0
+	VCVTTPD2QQ 64(SI)(R8*8), Z1
+	VMOVUPS    Z0, (DI)(R8*8)
+	VMOVUPS    Z1, 64(DI)(R8*8)
+	VCVTTPD2QQ 128(SI)(R8*8), Z3
+	VCVTTPD2QQ 192(SI)(R8*8), Z4
+	VMOVUPS    Z3, 128(DI)(R8*8)
+	VMOVUPS    Z4, 192(DI)(R8*8)
+	VCVTTPD2QQ 256(SI)(R8*8), Z6
+	VCVTTPD2QQ 320(SI)(R8*8), Z7
+	VMOVUPS    Z6, 256(DI)(R8*8)
+	VMOVUPS    Z7, 320(DI)(R8*8)
+	VCVTTPD2QQ 384(SI)(R8*8), Z9
+	VCVTTPD2QQ 448(SI)(R8*8), Z10
+	VMOVUPS    Z9, 384(DI)(R8*8)
+	VMOVUPS    Z10, 448(DI)(R8*8)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VCVTTPD2QQ (SI)(R8*8), Z0
+	VCVTTPD2QQ 64(SI)(R8*8), Z1
+	VMOVUPS    Z0, (DI)(R8*8)
+	VMOVUPS    Z1, 64(DI)(R8*8)
+	ADDQ       $0x00000010, R8
+	SUBQ       $0x00000010, CX
+	JG         single
+
+done:
+	VZEROUPPER
+	RET
+
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+8(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+16(SB)/8, $0xffffffffffffffff

@@ -68,6 +68,14 @@ func loop[S, D tensor.Elem](f func(z []D, x []S)) convert {
 }
 
 func conversion(src, dst tensor.DType) convert {
+	if conv := throughInts(src, dst); conv != nil {
+		return conv
+	}
+	if dst == tensor.Bool {
+		if conv := truths(src); conv != nil {
+			return conv
+		}
+	}
 	switch src {
 	case tensor.Bool:
 		return fromBool(conversion(tensor.Uint8, dst))
@@ -92,9 +100,6 @@ func conversion(src, dst tensor.DType) convert {
 		}
 		return fromInteger[int64](dst)
 	case tensor.Uint8:
-		if dst == tensor.Float32 {
-			return loop(simd.FromUint8)
-		}
 		return fromInteger[uint8](dst)
 	case tensor.Uint16:
 		return fromInteger[uint16](dst)
@@ -135,8 +140,16 @@ func conversion(src, dst tensor.DType) convert {
 		return fromElems(dst, func(v tensor.QI8) int8 { return int8(v) })
 	case tensor.QUint8:
 		return fromElems(dst, func(v tensor.QU8) uint8 { return uint8(v) })
+	case tensor.QInt16:
+		return fromElems(dst, func(v tensor.QI16) int16 { return int16(v) })
+	case tensor.QUint16:
+		return fromElems(dst, func(v tensor.QU16) uint16 { return uint16(v) })
 	case tensor.QInt32:
 		return fromElems(dst, func(v tensor.QI32) int32 { return int32(v) })
+	case tensor.Float8E5M2:
+		return fromElems(dst, func(v tensor.F8E5M2) float32 { return e5m2.values[v] })
+	case tensor.Float8E4M3:
+		return fromElems(dst, func(v tensor.F8E4M3) float32 { return e4m3.values[v] })
 	case tensor.Int4:
 		return fromElems(dst, func(v tensor.Nibble) int8 { return int8(v) })
 	case tensor.Uint4:
@@ -292,6 +305,14 @@ func fromElems[S tensor.Elem, N elementwise.Real](dst tensor.DType, number func(
 		return each(func(v S) tensor.QI8 { return tensor.QI8(toInt(number(v), math.MinInt32, math.MaxInt32)) })
 	case tensor.QUint8:
 		return each(func(v S) tensor.QU8 { return tensor.QU8(toInt(number(v), math.MinInt32, math.MaxInt32)) })
+	case tensor.QInt16:
+		return each(func(v S) tensor.QI16 { return tensor.QI16(toInt(number(v), math.MinInt32, math.MaxInt32)) })
+	case tensor.QUint16:
+		return each(func(v S) tensor.QU16 { return tensor.QU16(toInt(number(v), math.MinInt32, math.MaxInt32)) })
+	case tensor.Float8E5M2:
+		return each(func(v S) tensor.F8E5M2 { return tensor.F8E5M2(e5m2.of(float64(number(v)))) })
+	case tensor.Float8E4M3:
+		return each(func(v S) tensor.F8E4M3 { return tensor.F8E4M3(e4m3.of(float64(number(v)))) })
 	case tensor.QInt32:
 		return each(func(v S) tensor.QI32 { return tensor.QI32(toInt(number(v), math.MinInt32, math.MaxInt32)) })
 	default:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -80,8 +81,23 @@ func conversions(t *target) {
 			dst: "int64", to: 8, src: "%[1]s", from: 4, body: toLong,
 		},
 		{name: "fromDouble", doc: "dst = src rounded to even", dst: "%[1]s", to: 4, src: "float64", from: 8, body: fromDouble},
+		{name: "wideInt8", doc: "dst = src", dst: "int32", to: 4, src: "int8", from: 1, body: widening((*build.Context).VPMOVSXBD)},
+		{name: "wideUint8", doc: "dst = src", dst: "int32", to: 4, src: "uint8", from: 1, body: widening((*build.Context).VPMOVZXBD)},
+		{name: "wideInt16", doc: "dst = src", dst: "int32", to: 4, src: "int16", from: 2, body: widening((*build.Context).VPMOVSXWD)},
+		{name: "wideUint16", doc: "dst = src", dst: "int32", to: 4, src: "uint16", from: 2, body: widening((*build.Context).VPMOVZXWD)},
+		{name: "narrow8", doc: "dst = the low bytes of src", dst: "uint8", to: 1, src: "int32", from: 4, body: narrow8},
+		{name: "narrow16", doc: "dst = the low halves of src", dst: "uint16", to: 2, src: "int32", from: 4, body: narrow16},
+		{name: "doubleFromInt", doc: "dst = src", dst: "float64", to: 8, src: "int32", from: 4, body: doubleFromInt},
+		{
+			name: "intFromDouble", doc: "dst = src truncated, or the smallest integer if it does not fit",
+			dst: "int32", to: 4, src: "float64", from: 8, body: intFromDouble,
+		},
+		{
+			name: "longFromDouble", doc: "dst = src truncated, or the smallest integer if it does not fit",
+			dst: "int64", to: 8, src: "float64", from: 8, body: longFromDouble,
+		},
 	} {
-		if t.isa == avx2 && (c.name == "fromLong" || c.name == "toLong") {
+		if t.isa == avx2 && (c.name == "fromLong" || c.name == "toLong" || c.name == "longFromDouble") {
 			continue // no such instruction
 		}
 		t.plainFunction(c.name, "func(dst *"+c.dst+", src *"+c.src+", n int)", c.doc)
@@ -223,6 +239,78 @@ func fromDouble(t *target, r []vec, dst, src place) {
 	}
 	for i, v := range r[:2] {
 		t.VMOVUPS(t.half(v), dst(i*n))
+	}
+}
+
+// widening makes vectors of 32-bit elements of shorter ones in memory.
+func widening(move func(*build.Context, ...operand.Op)) func(t *target, r []vec, dst, src place) {
+	return func(t *target, r []vec, dst, src place) {
+		move(t.Context, src(0), r[0])
+		t.VMOVUPS(r[0], dst(0))
+	}
+}
+
+// lowBytes and lowHalves are the bytes that the narrowing of eight integers of 32 bits with AVX2 puts first, twice.
+const (
+	lowBytes  = 0x0c080400
+	lowHalves = 0x0d0c090805040100
+)
+
+func narrow8(t *target, r []vec, dst, src place) {
+	t.VMOVUPS(src(0), r[0])
+	if t.isa == avx512 {
+		t.VPMOVDB(r[0], dst(0))
+		return
+	}
+	t.VPSHUFB(t.constant(lowBytes), r[0], r[0])
+	t.VEXTRACTF128(operand.U8(1), r[0], t.half(r[1]))
+	t.VPUNPCKLDQ(t.half(r[1]), t.half(r[0]), t.half(r[0]))
+	t.VMOVQ(t.half(r[0]), dst(0))
+}
+
+func narrow16(t *target, r []vec, dst, src place) {
+	t.VMOVUPS(src(0), r[0])
+	if t.isa == avx512 {
+		t.VPMOVDW(r[0], dst(0))
+		return
+	}
+	t.VPSHUFB(t.double().constant(lowHalves), r[0], r[0])
+	t.VPERMQ(operand.U8(0x08), r[0], r[0])
+	t.VMOVUPS(t.half(r[0]), dst(0))
+}
+
+func doubleFromInt(t *target, r []vec, dst, src place) {
+	n := t.lanes() / 2
+	for i, v := range r[:2] {
+		t.VCVTDQ2PD(src(i*n), v)
+	}
+	for i, v := range r[:2] {
+		t.VMOVUPS(v, dst(i*n))
+	}
+}
+
+func intFromDouble(t *target, r []vec, dst, src place) {
+	n := t.lanes() / 2
+	for i, v := range r[:2] {
+		t.VMOVUPS(src(i*n), v)
+		if t.isa == avx512 {
+			t.VCVTTPD2DQ(v, t.half(v))
+		} else {
+			t.VCVTTPD2DQY(v, t.half(v))
+		}
+	}
+	for i, v := range r[:2] {
+		t.VMOVUPS(t.half(v), dst(i*n))
+	}
+}
+
+func longFromDouble(t *target, r []vec, dst, src place) {
+	n := t.lanes() / 2
+	for i, v := range r[:2] {
+		t.VCVTTPD2QQ(src(i*n), v)
+	}
+	for i, v := range r[:2] {
+		t.VMOVUPS(v, dst(i*n))
 	}
 }
 
