@@ -11,4 +11,4 @@ class Fuzz(ClusterTest):
     def test_random_operations(self):
         found = run.run(TRIES, seed=1, ops=None, server=self.server, shown=1)
         self.assertEqual(found.different, 0)
-        self.assertGreater(found.succeeded, TRIES // 5)
+        self.assertGreater(found.succeeded, TRIES // 2)

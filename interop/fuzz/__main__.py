@@ -1,9 +1,13 @@
-"""Tries random operations on Weft and on TensorFlow, and closes with a line 'N tries, N differences'.
+"""Tries random operations on Weft and on TensorFlow, and closes with a line that ends in 'N differences, N s'.
 
-  python -m interop.fuzz --tries 50000 --seed 1
-  python -m interop.fuzz --ops MatMul,Conv2D
+  python -m interop.fuzz --tries 50000 --seed 1 --jobs 2
+  python -m interop.fuzz --ops MatMul,Conv2D --cases
+
+Of several jobs the first has the seed, the others those that follow it.
 """
 import argparse
+import concurrent.futures
+import multiprocessing
 import os
 import sys
 import time
@@ -15,18 +19,36 @@ def main():
     parser = argparse.ArgumentParser(prog="interop.fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tries", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="how many run side by side, each with a share of the tries")
     parser.add_argument("--ops", help="operations to try, with commas between; all by default")
     parser.add_argument("--server", help="command line of a server in place of bin/weft")
     parser.add_argument("--shown", type=int, default=3, help="differences to show for each operation and kind")
+    parser.add_argument("--allowed", action="store_true", help="show also differences that are allowed")
+    parser.add_argument("--cases", action="store_true", help="print differences also as testdata of kernels has cases")
     args = parser.parse_args()
 
-    from interop.fuzz import run
     started = time.monotonic()
-    found = run.run(args.tries, args.seed, args.ops.split(",") if args.ops else None, args.server, args.shown)
-    print(f"{found.tries} tries of {len(found.ops)} operations, {found.succeeded} with a result, {found.failed} with the same error, "
-          f"{found.allowed} that may differ, {found.died} that ended TensorFlow's server, {found.different} differences, "
-          f"{time.monotonic() - started:.0f} s")
-    sys.exit(1 if found.different else 0)
+    if args.jobs == 1:
+        found = [job(args, 0)]
+    else:
+        with concurrent.futures.ProcessPoolExecutor(args.jobs, multiprocessing.get_context("spawn")) as pool:
+            found = list(pool.map(job, [args] * args.jobs, range(args.jobs)))
+    ops, worked = found[0].ops, set().union(*(f.worked for f in found))
+    print("never with a result:", " ".join(op for op in ops if op not in worked), file=sys.stderr)
+
+    def total(field):
+        return sum(getattr(f, field) for f in found)
+    print(f"{total('tries')} tries of {len(ops)} operations, of which {len(worked)} gave results: {total('succeeded')} with the same result, "
+          f"{total('failed')} with the same error, {total('allowed')} that may differ, {total('died')} that ended TensorFlow's process, "
+          f"{total('different')} differences, {time.monotonic() - started:.0f} s")
+    sys.exit(1 if total("different") else 0)
+
+
+def job(args, number):
+    """Runs one share of the tries."""
+    from interop.fuzz import run
+    tries = args.tries // args.jobs + (number < args.tries % args.jobs)
+    return run.run(tries, args.seed + number, args.ops.split(",") if args.ops else None, args.server, args.shown, args.allowed, args.cases)
 
 
 if __name__ == "__main__":

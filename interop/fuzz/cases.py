@@ -1,13 +1,16 @@
 """Random uses of operations, from their definitions."""
+import collections
 import dataclasses
 import functools
+import warnings
+import zlib
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, graph_pb2, node_def_pb2, types_pb2
 from tensorflow.python.framework import kernels, op_def_registry
 
-from interop.fuzz import allowed, values
+from interop.fuzz import allowed, compare, corpus, values
 
 TYPES = [types_pb2.DataType.Value("DT_" + name) for name in
          "FLOAT DOUBLE INT32 INT64 UINT8 INT8 INT16 UINT16 UINT32 UINT64 HALF BFLOAT16 BOOL COMPLEX64 COMPLEX128 STRING".split()]
@@ -24,10 +27,14 @@ class Case:
     constant: bool  # inputs are Const nodes: shapes are inferred from values, and the node may be folded
     outputs: int
 
+    def given(self, name):
+        """The input of a name."""
+        return self.inputs[self.names.index(name)]
+
     def nodes(self, name):
         """The node under a name, with nodes for its inputs."""
         graph = graph_pb2.GraphDef()
-        graph.versions.producer = 2474
+        graph.versions.producer = allowed.PRODUCER
         node = node_def_pb2.NodeDef(name=name, op=self.op)
         for key, value in self.attrs.items():
             node.attr[key].CopyFrom(value)
@@ -56,8 +63,7 @@ class Case:
 
     def __str__(self):
         attrs = " ".join(f"{k}={' '.join(str(v).split())}" for k, v in sorted(self.attrs.items()))
-        inputs = "".join(f"\n    {n}: {a.dtype.name}{list(a.shape)} {np.array2string(a, threshold=12, edgeitems=2, max_line_width=150)}"
-                         for n, a in zip(self.names, self.inputs))
+        inputs = "".join(f"\n    {n}: {compare.summary(a)}" for n, a in zip(self.names, self.inputs))
         return f"{self.op} {attrs}{' (constants)' if self.constant else ''}{inputs}"
 
 
@@ -74,29 +80,40 @@ class Unsuitable(Exception):
     """An operation, or a draw of attributes, that is not for this."""
 
 
+POSITIVE = ("epsilon", "variance_epsilon")  # without it, next to nothing is divided by next to nothing
+KEPT = 24  # cases for each operation that others are made from
+
+
 class Generator:
-    """Makes random cases. It remembers what has worked, and makes half of the cases from that."""
+    """Makes random cases. It starts from recorded ones, remembers what has worked, and makes most cases from these. The cases of
+    an operation depend on the seed and on what came of those before, not on other operations."""
 
     def __init__(self, seed):
-        self.rng = np.random.default_rng(seed)
+        self.start = seed
+        self.recorded = corpus.read()
         self.worked = {}  # by operation
+        self.made = collections.Counter()  # by operation
 
     def remember(self, case):
-        kept = self.worked.setdefault(case.op, [])
-        if len(kept) < 24:
+        kept = self.worked[case.op]
+        if len(kept) < KEPT:
             kept.append(case)
         else:
-            kept[int(self.rng.integers(len(kept)))] = case
+            kept[self.made[case.op] % KEPT] = case
 
     def case(self, op):
-        kept = self.worked.get(op)
-        if kept and self.rng.random() < .5:
-            return self.changed(kept[int(self.rng.integers(len(kept)))])
+        self.rng = np.random.default_rng([self.start, zlib.crc32(op.encode()), self.made[op]])
+        self.made[op] += 1
         definition = op_def_registry.get(op)
         if any(arg.is_ref for arg in [*definition.input_arg, *definition.output_arg]):
             raise Unsuitable
+        if op not in self.worked:
+            self.worked[op] = self.known(definition)
+        kept = self.worked[op]
+        if kept and self.rng.random() < .7:
+            return self.changed(kept[int(self.rng.integers(len(kept)))])
         attrs = self.attributes(definition)
-        base = values.shape(self.rng, int(self.rng.choice([0, 1, 2, 3, 4, 5], p=[.1, .2, .25, .15, .25, .05])))
+        base = values.base(self.rng)
         names, inputs = [], []
         for arg in definition.input_arg:
             for dtype in arg_types(arg, attrs):
@@ -109,8 +126,29 @@ class Generator:
             raise Unsuitable
         return Case(op, attrs, names, inputs, self.rng.random() < .3, outputs)
 
+    def known(self, definition):
+        """Recorded cases of an operation."""
+        texts, out = self.recorded[definition.name], []
+        for i in self.rng.permutation(len(texts))[:KEPT]:
+            try:
+                attrs, inputs = corpus.parse(texts[i])
+                names = [arg.name for arg in definition.input_arg for _ in arg_types(arg, attrs)]
+                outputs = sum(len(arg_types(arg, attrs)) for arg in definition.output_arg)
+            except (ValueError, TypeError, Unsuitable):  # a type that is not for this
+                continue
+            if len(names) == len(inputs) and outputs:
+                self.seed(attrs)
+                out.append(Case(definition.name, attrs, names, inputs, False, outputs))
+        return out
+
+    def seed(self, attrs):
+        for name in attrs.keys() & {"seed", "seed2"}:
+            attrs[name].i = int(self.rng.integers(1, 100))  # 0 is for another seed every time
+
     def changed(self, case):
-        """A case in which one input or attribute is another."""
+        """A case in which one input or attribute is another, or all numbers are of another type."""
+        if self.rng.random() < .15:
+            return self.converted(case)
         out = dataclasses.replace(case, attrs=dict(case.attrs), inputs=list(case.inputs), constant=self.rng.random() < .3)
         definition = op_def_registry.get(case.op)
         free = [a for a in definition.attr if a.type in ("int", "float", "bool", "string", "list(int)") and not is_number(definition, a.name)
@@ -129,12 +167,30 @@ class Generator:
                 out.inputs[i] = values.of(self.rng, case.names[i], dtype, old.shape, extremes)
         return out
 
+    def converted(self, case):
+        """A case with the types of another kernel."""
+        definition, attrs = op_def_registry.get(case.op), dict(case.attrs)
+        single = [attr.name for attr in definition.attr if attr.type == "type"]
+        usable = cpu_kernels(case.op)
+        if not usable:
+            raise Unsuitable
+        for constraint in usable[int(self.rng.integers(len(usable)))].constraint:
+            kinds = [t for t in constraint.allowed_values.list.type if t in TYPES and t != types_pb2.DT_STRING]
+            if constraint.name in single and kinds:
+                attrs[constraint.name] = attr_value_pb2.AttrValue(type=int(self.rng.choice(kinds)))
+        types = [t for arg in definition.input_arg for t in arg_types(arg, attrs)]
+        if len(types) != len(case.inputs):
+            raise Unsuitable
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is lost on the way does not matter
+            inputs = [a if a.dtype == object else a.astype(tf.as_dtype(t).as_numpy_dtype) for a, t in zip(case.inputs, types)]
+        return dataclasses.replace(case, attrs=attrs, inputs=inputs, constant=self.rng.random() < .3)
+
     def attributes(self, definition):
         attrs = {}
         for attr in definition.attr:
             attrs[attr.name] = self.attribute(attr)
-            if attr.name in ("seed", "seed2"):
-                attrs[attr.name].i = int(self.rng.integers(1, 100))  # 0 is for another seed every time
+        self.seed(attrs)
         usable = cpu_kernels(definition.name)
         if not usable:
             raise Unsuitable
@@ -173,7 +229,8 @@ class Generator:
             low = attr.minimum if attr.has_minimum else (-1 if chance > .9 else 0)
             value.i = int(low + rng.integers(0, 4))
         elif attr.type == "float":
-            value.f = float(rng.choice([0, 1, .5, -1, 1e-3, 2, 10]))
+            low = 1 if attr.name in POSITIVE else -1
+            value.f = float(rng.choice([v for v in (0, 1, .5, -1, 1e-3, 2, 10) if v > 0 or low < 0]))
         elif attr.type == "bool":
             value.b = bool(rng.random() < .5)
         elif attr.type == "string":

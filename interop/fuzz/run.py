@@ -10,7 +10,7 @@ import grpc
 from tensorflow.python.framework import kernels, op_def_registry
 
 from interop import cluster
-from interop.fuzz import allowed, cases, compare, phoenix, wire
+from interop.fuzz import allowed, cases, compare, phoenix, recorded, wire
 
 SECONDS = 30  # that a call may take
 BATCH = 64    # cases that are on their way together
@@ -133,7 +133,7 @@ def ours():
     return {word.strip("`") for line in text.splitlines() for word in line.replace("|", " ").split() if word.startswith("`")}
 
 
-def run(tries, seed, ops, server, shown):
+def run(tries, seed, ops, server, shown, show_allowed=False, show_cases=False):
     generator = cases.Generator(seed)
     found = Findings(ops or usable(generator, operations(ours())))
     theirs, weft = TensorFlow(), Weft(server or cluster.WEFT)
@@ -150,7 +150,7 @@ def run(tries, seed, ops, server, shown):
             theirs.begin(some)
             mine = weft.outcomes(some)
             for case, theirs_, mine_ in zip(some, theirs.outcomes(some), mine):
-                one(case, *theirs_, *mine_, generator, found, shown)
+                one(case, *theirs_, *mine_, generator, found, shown, show_allowed, show_cases)
             if found.tries // 1000 != (found.tries - len(some)) // 1000:
                 print(f"{found.tries} tries, {found.different} differences", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
@@ -174,7 +174,7 @@ def usable(generator, ops):
     return [op for op in ops if can(op)]
 
 
-def one(case, expected, results, mine, answer, generator, found, shown):
+def one(case, expected, results, mine, answer, generator, found, shown, show_allowed, show_cases):
     """Counts one case by what both sides made of it."""
     found.tries += 1
     if expected in (DIED, HANGS):
@@ -185,7 +185,7 @@ def one(case, expected, results, mine, answer, generator, found, shown):
     if expected == mine == OK:
         generator.remember(case)
         found.worked[case.op] += 1
-        text = compare.difference(results, answer)
+        text = compare.difference(results, answer, allowed.undefined(case), allowed.tolerances(case.op))
         if text is None:
             found.succeeded += 1
             return
@@ -193,11 +193,17 @@ def one(case, expected, results, mine, answer, generator, found, shown):
     elif expected == mine != DIED:
         found.failed += 1
         return
-    if allowed.reason(case.op, kind):
+    why = allowed.reason(case, kind, results, answer)
+    if why:
         found.allowed += 1
-        return
-    found.different += 1
+        if not show_allowed:
+            return
+        kind += f" ({why})"
+    else:
+        found.different += 1
     found.shown[case.op, kind] += 1
     if found.shown[case.op, kind] <= shown:
         text = text or f"TensorFlow: {str(results)[:300] if expected != OK else OK}\n  Weft: {str(answer)[-300:] if mine != OK else OK}"
         print(f"{kind}: {case}\n  {text}\n", flush=True)
+        if show_cases:
+            print(recorded.block(case, expected, results), flush=True)

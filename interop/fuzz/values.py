@@ -1,9 +1,11 @@
 """Random shapes and values, chosen so that an operation has a fair chance to accept them."""
+import warnings
+
 import numpy as np
 import tensorflow as tf
 
 WORDS = [b"", b"a", b"abc", b"weft", b"12", b"-3.5", b"1e3", b"a b c", b"/x/y.txt", b"\xff\x00", "\u65e5\u672c".encode(), b"%d", b"true"]
-EXTREMES = [np.nan, np.inf, -np.inf, -0.0, 1e30, -1e-30]
+EXTREMES = [np.nan, np.inf, -np.inf, -0.0, 1e30, -1e-30, 1e-40, 1.5, -0.5]
 
 # What the name of an integer input says of its values.
 AXES = ("axis", "axes", "dim", "dimension", "reduction_indices", "perm", "concat_dim", "split_dim", "dims")
@@ -14,6 +16,16 @@ SIZES = ("shape", "size", "sizes", "multiples", "output_shape", "input_sizes", "
 def shape(rng, rank):
     """Dimensions are small, and now and then 0."""
     return tuple(int(rng.choice([0, 1, 2, 3, 4, 5, 7], p=[.04, .2, .25, .2, .16, .1, .05])) for _ in range(rank))
+
+
+LARGE = [(17,), (65,), (1030,), (5003,), (33, 40), (3, 700), (300, 5), (2, 33, 17), (2, 16, 16, 3), (1, 9, 33, 20)]
+
+
+def base(rng):
+    """A shape for the inputs of a case; now and then one that keeps vector code and more than one thread busy."""
+    if rng.random() < .05:
+        return LARGE[int(rng.integers(len(LARGE)))]
+    return shape(rng, int(rng.choice([0, 1, 2, 3, 4, 5], p=[.1, .2, .25, .15, .25, .05])))
 
 
 def near(rng, base):
@@ -41,12 +53,13 @@ def numbers(rng, dtype, shape_, extremes=True):
         return rng.random(shape_) < .5
     if dtype.is_integer:
         low = 0 if dtype.is_unsigned else -3
-        out = rng.integers(low, 9, shape_)
+        out = np.asarray(rng.integers(low, 9, shape_)).astype(kind)
         if rng.random() < .05:
             info = np.iinfo(kind)
-            out = np.where(rng.random(shape_) < .3, rng.choice([info.min, info.max], size=shape_), out)
+            out = np.where(rng.random(shape_) < .3, rng.choice(np.array([info.min, info.max], kind), size=shape_), out)
         return np.asarray(out).astype(kind)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # not every type can hold them
         out = rng.standard_normal(shape_) * rng.choice([.5, 1, 3])
         if extremes and not dtype.is_complex and rng.random() < .08:  # what they make of a complex number depends on the formula
             out = np.where(rng.random(shape_) < .3, rng.choice(EXTREMES, size=shape_), out)
