@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -21,6 +23,18 @@ type List struct {
 func (l *List) Release() {
 	l.scratch.Release()
 	l.Rows = nil
+}
+
+// SkipsBad reports whether an operation passes over indices that are out of range.
+func SkipsBad(attrs opdef.Attrs) (bool, error) {
+	switch policy := attrs.String("bad_indices_policy"); policy {
+	case "", "DEFAULT", "ERROR":
+		return false, nil
+	case "IGNORE":
+		return true, nil
+	default:
+		return false, status.InvalidArgumentf("Unknown bad indices handling attribute: %s", policy)
+	}
 }
 
 // skipped marks, among row numbers, an index to be passed over.

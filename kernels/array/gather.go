@@ -163,7 +163,11 @@ func gatherAxes(params, indices tensor.Shape, axis int64, batch int) (at, batchD
 func gatherNdShape(c *opdef.ShapeContext) error { return shapes.GatherNd(c, c.In[0]) }
 
 func newGatherNd(c *kernel.Construction) (kernel.Kernel, error) {
-	node, skip := c.Node, c.Attrs.String("bad_indices_policy") == "IGNORE"
+	node := c.Node
+	skip, err := rows.SkipsBad(c.Attrs)
+	if err != nil {
+		return nil, err
+	}
 	return kernel.Func(func(ctx *kernel.Context) error {
 		return rows.GatherVectors(ctx, ctx.Input(0), ctx.Input(1), node, skip)
 	}), nil

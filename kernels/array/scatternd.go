@@ -121,7 +121,10 @@ func tensorScatterShape(c *opdef.ShapeContext) error {
 }
 
 func newScatterNd(c *kernel.Construction) (kernel.Kernel, error) {
-	skip := c.Attrs.String("bad_indices_policy") == "IGNORE"
+	skip, err := rows.SkipsBad(c.Attrs)
+	if err != nil {
+		return nil, err
+	}
 	return kernel.Func(func(ctx *kernel.Context) error {
 		indices, updates, shapeTensor := ctx.Input(0), ctx.Input(1), ctx.Input(2)
 		if shapeTensor.Rank() != 1 {
@@ -168,7 +171,10 @@ func newTensorScatter(op elementwise.Op) kernel.New { return newScatter(op, chec
 // newScatter returns the kernel of an operation that updates its first input; check looks at the shapes.
 func newScatter(op elementwise.Op, check func(indices, updates *tensor.Tensor, shape tensor.Shape) error) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
-		skip := c.Attrs.String("bad_indices_policy") == "IGNORE"
+		skip, err := rows.SkipsBad(c.Attrs)
+		if err != nil {
+			return nil, err
+		}
 		return kernel.Func(func(ctx *kernel.Context) error {
 			in, indices, updates := ctx.Input(0), ctx.Input(1), ctx.Input(2)
 			if err := check(indices, updates, in.Shape()); err != nil {

@@ -74,7 +74,10 @@ func scatterNdShape(c *opdef.ShapeContext) error {
 
 func newScatterNd(op elementwise.Op) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
-		skip := c.Attrs.String("bad_indices_policy") == "IGNORE"
+		skip, err := rows.SkipsBad(c.Attrs)
+		if err != nil {
+			return nil, err
+		}
 		return kernel.Func(func(ctx *kernel.Context) error {
 			indices, updates := ctx.Input(1), ctx.Input(2)
 			return change(ctx, func(t *tensor.Tensor) error {
