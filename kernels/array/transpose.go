@@ -92,7 +92,7 @@ func permutation(t *tensor.Tensor, rank int) ([]int, error) {
 	perm, seen := make([]int, rank), make([]bool, rank)
 	resolved := make([]int64, rank)
 	for i, p := range given {
-		axis, ok := ints.Axis(p, rank)
+		axis, ok := ints.Axis(int64(int32(p)), rank) // TensorFlow keeps no more
 		if !ok {
 			return nil, status.InvalidArgumentf("%d is out of range [0 .. %d)", axis, rank)
 		}
