@@ -9,6 +9,6 @@ import (
 
 // TestRecorded compares with what TensorFlow did with the same operations.
 func TestRecorded(t *testing.T) {
-	kerneltest.RunCases(t, "testdata/readershapes.txt", "testdata/remap.txt")
+	kerneltest.RunCases(t, "testdata/readershapes.txt", "testdata/remap.txt", "testdata/sharded.txt")
 	kerneltest.RunScripts(t, "testdata/reader.txt")
 }

@@ -2,6 +2,7 @@ package io
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -28,7 +29,7 @@ func init() {
 		if err != nil {
 			return err
 		}
-		ctx.SetOutput(0, tensor.Scalar(fmt.Sprintf("%s-%05d-of-%05d", base, shard, shards)))
+		ctx.SetOutput(0, tensor.Scalar(fmt.Sprintf("%s-%05d-of-%05d", ended(base), shard, shards)))
 		return nil
 	})
 	register(opdef.Def{
@@ -45,9 +46,15 @@ func init() {
 		if err != nil {
 			return err
 		}
-		ctx.SetOutput(0, tensor.Scalar(fmt.Sprintf("%s-?????-of-%05d", base, shards)))
+		ctx.SetOutput(0, tensor.Scalar(fmt.Sprintf("%s-?????-of-%05d", ended(base), shards)))
 		return nil
 	})
+}
+
+// ended returns a name up to its first NUL, where names of files end.
+func ended(name string) string {
+	name, _, _ = strings.Cut(name, "\x00")
+	return name
 }
 
 // number returns the integer that input i is, which must be a scalar.

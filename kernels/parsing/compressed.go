@@ -36,7 +36,7 @@ func newDecodeCompressed(c *kernel.Construction) (kernel.Kernel, error) {
 	if !ok {
 		return nil, status.InvalidArgumentf("Only ZLIB, ZSTD, GZIP or NONE are supported compressions")
 	}
-	isZstd := c.Attrs.String("compression_type") == "ZSTD"
+	isZstd, isGzip := c.Attrs.String("compression_type") == "ZSTD", c.Attrs.String("compression_type") == "GZIP"
 	return kernel.Func(func(ctx *kernel.Context) error {
 		out, err := ctx.AllocateLike(0, ctx.Input(0))
 		if err != nil {
@@ -47,6 +47,9 @@ func newDecodeCompressed(c *kernel.Construction) (kernel.Kernel, error) {
 			var header zstd.Header
 			if isZstd && (header.Decode([]byte(s)) != nil || !header.HasFCS) {
 				return status.InvalidArgumentf("Failed to determine decompressed size")
+			}
+			if isGzip && len(s) >= 2 && s[:2] != gzipMagic { // what is too short for a header is looked at as far as it goes
+				return status.DataLossf("inflate() failed with error -3: incorrect header check")
 			}
 			dst[i], err = decompress(s, open)
 			switch {
@@ -59,6 +62,9 @@ func newDecodeCompressed(c *kernel.Construction) (kernel.Kernel, error) {
 		return nil
 	}), nil
 }
+
+// gzipMagic is what gzip's files begin with.
+const gzipMagic = "\x1f\x8b"
 
 // decompress returns what s holds, up to its end if it breaks off. The result has at most 2 GiB, as in TensorFlow.
 func decompress(s string, open func(io.Reader) (io.Reader, error)) (string, error) {

@@ -120,7 +120,7 @@ func reduceJoin(dst []string, in *tensor.Tensor, kept, axes []int, separator str
 }
 
 func newSegmentJoin(c *kernel.Construction) (kernel.Kernel, error) {
-	separator := c.Attrs.String("separator")
+	separator, _, _ := strings.Cut(c.Attrs.String("separator"), "\x00") // TensorFlow's ends there, in this operation alone
 	return kernel.Func(func(ctx *kernel.Context) error {
 		in, ids := ctx.Input(0), ctx.Input(1)
 		n, err := segmentCount(in, ids, ctx.Input(2))
@@ -148,7 +148,11 @@ func newSegmentJoin(c *kernel.Construction) (kernel.Kernel, error) {
 				for k, r := range rows {
 					parts[k] = vals[r*row+column]
 				}
-				dst[id*row+column] = strings.Join(parts, separator)
+				first := 0
+				for first < len(parts)-1 && parts[first] == "" { // nothing separates what begins with nothing
+					first++
+				}
+				dst[id*row+column] = strings.Join(parts[first:], separator)
 			}
 		}
 		return nil

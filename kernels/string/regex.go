@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/weft-ml/weft/internal/shapes"
 	"github.com/weft-ml/weft/kernel"
@@ -118,5 +119,7 @@ func newStaticFullMatch(c *kernel.Construction) (kernel.Kernel, error) {
 }
 
 func matchEach(ctx *kernel.Context, re *regexp.Regexp) error {
-	return eachString(ctx, func(s string) (bool, error) { return re.MatchString(s), nil })
+	return eachString(ctx, func(s string) (bool, error) {
+		return utf8.ValidString(s) && re.MatchString(s), nil // no expression matches what is no character
+	})
 }
