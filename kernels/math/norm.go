@@ -22,8 +22,8 @@ func init() {
 			func(x complex128) complex128 { return complex(math.Sqrt(real(x)), 0) },
 			reduction[complex128]{row: total[complex128], columns: accumulateInto[complex128]}),
 	}
-	shortNorm[tensor.Half](t)
-	shortNorm[tensor.BFloat](t)
+	shortNorm[tensor.Half](t, 65519) // halves square in halves
+	shortNorm[tensor.BFloat](t, math.MaxFloat32)
 	intNorm[int8](t)
 	intNorm[int16](t)
 	intNorm[int32](t)
@@ -66,21 +66,22 @@ func intNorm[T elementwise.Integer](t kernel.Table) {
 		reduction[T]{row: total[T], columns: accumulateInto[T]})
 }
 
-// shortNorm computes the norm of a 16-bit type in float32.
-func shortNorm[H elementwise.Short](t kernel.Table) {
-	t[tensor.DTypeOf[H]()] = viaFloat32[H](reduction[float32]{
-		row: func(x []float32) float32 {
-			sum := 0.0
-			for _, v := range x {
-				sum += float64(v) * float64(v)
-			}
-			return float32(math.Sqrt(sum))
-		},
-		columns: func(acc, x []float32) {
-			for i, v := range x[:len(acc)] {
-				acc[i] = float32(math.Hypot(float64(acc[i]), float64(v)))
-			}
-		},
-		finish: func(acc float32, _ int) float32 { return max(acc, -acc) },
-	})
+// shortNorm computes the norm of a 16-bit type in float32. Squares, and their sums, beyond
+// the largest one are infinite.
+func shortNorm[H elementwise.Short](t kernel.Table, largest float32) {
+	bounded := func(x float32) float32 {
+		if x > largest {
+			return float32(math.Inf(1))
+		}
+		return x
+	}
+	sum := sums[float32]()
+	sum.finish = func(acc float32, _ int) float32 { return float32(math.Sqrt(float64(bounded(acc)))) }
+	squares := func(z []float32, x []H) {
+		elementwise.Widen(z, x)
+		for i, v := range z {
+			z[i] = bounded(v * v)
+		}
+	}
+	t[tensor.DTypeOf[H]()] = via(sum, squares, elementwise.Narrow[H])
 }
