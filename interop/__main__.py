@@ -22,7 +22,7 @@ def main():
     parser.add_argument("-k", dest="names", action="append", default=[], help="run cases whose name contains this")
     parser.add_argument("--mix", action="append", default=[], help="run on this mix of servers only")
     parser.add_argument("--server", help="command line of a server in place of bin/weft")
-    parser.add_argument("--timeout", type=float, default=180, help="seconds for one case")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds for one case")
     parser.add_argument("--list", action="store_true", help="list the cases")
     args = parser.parse_args()
 

@@ -33,6 +33,16 @@ def free_ports(count):
             s.close()
 
 
+def addresses(jobs):
+    """A free address for every task of some jobs."""
+    ports = iter(free_ports(sum(jobs.values())))
+    return {job: [f"127.0.0.1:{next(ports)}" for _ in range(n)] for job, n in jobs.items()}
+
+
+class Ended(RuntimeError):
+    """A task ended that should have started."""
+
+
 class Cluster:
     """A cluster as a context manager: its tasks run inside the with block.
 
@@ -45,8 +55,7 @@ class Cluster:
 
     def __init__(self, jobs, server=WEFT, cpu_devices=1, others=None):
         self.server, self.cpu_devices, self.others = server, cpu_devices, others or {}
-        ports = iter(free_ports(sum(jobs.values())))
-        self.spec = {job: [f"127.0.0.1:{next(ports)}" for _ in range(n)] for job, n in jobs.items()}
+        self.spec = addresses(jobs)
         self.tasks = [(job, task) for job, n in jobs.items() for task in range(n)]
         self.log_dir = tempfile.TemporaryDirectory(prefix="weft-cluster-")
         self.processes = {}
@@ -54,22 +63,34 @@ class Cluster:
     def __enter__(self):
         Cluster.running.add(self)
         try:
-            for job, task in self.tasks:
-                self.start(job, task)
-            for job, task in self.tasks:
-                self.wait(job, task)
+            try:
+                self.start_all()
+            except Ended:  # perhaps another process has taken a port meanwhile
+                self.stop_all()
+                self.spec = addresses({job: len(hosts) for job, hosts in self.spec.items()})
+                self.start_all()
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *exc):
+        self.stop_all()
+        Cluster.running.discard(self)
+        self.log_dir.cleanup()
+
+    def start_all(self):
+        for job, task in self.tasks:
+            self.start(job, task)
+        for job, task in self.tasks:
+            self.wait(job, task)
+
+    def stop_all(self):
         for process in self.processes.values():
             process.kill()
         for process in self.processes.values():
             process.wait()
-        Cluster.running.discard(self)
-        self.log_dir.cleanup()
+        self.processes = {}
 
     def target(self, job="worker", task=0):
         return "grpc://" + self.spec[job][task]
@@ -90,13 +111,13 @@ class Cluster:
         return [word.format(cluster_spec=spec, job=job, task=task, cpu_devices=self.cpu_devices)
                 for word in shlex.split(server)]
 
-    def wait(self, job, task, seconds=60):
+    def wait(self, job, task, seconds=500):
         """Waits until a task accepts connections."""
         host, port = self.spec[job][task].split(":")
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self.processes[job, task].poll() is not None:
-                raise RuntimeError(f"{job}/{task} exited before it listened:\n{self.log(job, task)}")
+                raise Ended(f"{job}/{task} exited before it listened:\n{self.log(job, task)}")
             try:
                 socket.create_connection((host, int(port)), 1).close()
                 return

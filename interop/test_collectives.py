@@ -27,7 +27,7 @@ class GroupTest(clustertest.ClusterTest):
         return out
 
     def run_all(self, fetches, session=None):
-        options = tf.RunOptions(timeout_in_ms=60000)
+        options = tf.RunOptions(timeout_in_ms=300000)
         return (session or self.session(config=CONFIG)).run(fetches, options=options)
 
 
@@ -79,7 +79,7 @@ class CollectiveTest(GroupTest):
                 total = collective_ops.all_reduce(x, SIZE, 13, 1, "Add", "Id")
                 with tf.Session(self.cluster.target("worker", i), config=CONFIG) as session:
                     for step in range(10):
-                        got = session.run(total, {x: [i, step]}, options=tf.RunOptions(timeout_in_ms=60000))
+                        got = session.run(total, {x: [i, step]}, options=tf.RunOptions(timeout_in_ms=300000))
                         np.testing.assert_array_equal(got, [3, 3 * step])
         clustertest.run_at_once(replica, SIZE)
 

@@ -22,7 +22,7 @@ class ExampleTest(ClusterTest):
     cpu_devices = 2
 
     def finish(self, process):
-        out, _ = process.communicate(timeout=150)
+        out, _ = process.communicate(timeout=500)
         self.assertEqual(process.returncode, 0, out[-2000:])
         return out
 

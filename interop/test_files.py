@@ -19,7 +19,7 @@ COMPRESSIONS = {"plain": "", "zlib": "ZLIB", "gzip": "GZIP"}
 
 def go_files(what, folder):
     """Runs the Go program on a folder and returns what the files hold."""
-    done = subprocess.run(["go", "run", "./interop/files", what, folder], cwd=ROOT, capture_output=True, text=True, timeout=170)
+    done = subprocess.run(["go", "run", "./interop/files", what, folder], cwd=ROOT, capture_output=True, text=True, timeout=500)
     if done.returncode:
         raise AssertionError(done.stderr)
     return json.loads(done.stdout)

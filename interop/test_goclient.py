@@ -16,7 +16,7 @@ class GoClient(ClusterTest):
         """Runs an example against worker 0 and returns what it prints."""
         done = subprocess.run(
             ["go", "run", "./examples/" + example, "--target=" + self.cluster.target("worker", 0), *flags],
-            cwd=ROOT, capture_output=True, text=True, timeout=120)
+            cwd=ROOT, capture_output=True, text=True, timeout=500)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 

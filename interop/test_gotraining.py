@@ -36,7 +36,7 @@ class GoTraining(ClusterTest):
 
     def finish(self, workers):
         for worker in workers:
-            out, _ = worker.communicate(timeout=150)
+            out, _ = worker.communicate(timeout=500)
             self.assertEqual(worker.returncode, 0, out[-2000:])
             self.assertIn("accuracy", out)
 

@@ -89,5 +89,5 @@ class LateTasks(ClusterTest):
         client.join(1)
         self.assertEqual(answers, [])
         self.cluster.start("ps", 0)
-        client.join(60)
+        client.join(300)
         self.assertEqual(answers, [6.0])

@@ -70,7 +70,7 @@ class Twins(ClusterTest):
     def go(self, *flags):
         done = subprocess.run(
             ["go", "run", "./interop/twin", "--target=" + self.cluster.target(), f"--steps={STEPS}", *flags],
-            cwd=cluster.ROOT, capture_output=True, text=True, timeout=170)
+            cwd=cluster.ROOT, capture_output=True, text=True, timeout=500)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
