@@ -10,6 +10,8 @@ GO ?= go
 PYTHON ?= python3
 PKG ?= ./...
 FUZZTIME ?= 10s
+# For the tests of one package: Go's 10 minutes are not enough for all of them on a slow machine that is busy.
+TIMEOUT ?= 30m
 PROGRAMS ?= 2000
 ARGS ?=
 
@@ -47,15 +49,15 @@ check: test lint ## What to run before a commit: test and lint
 .PHONY: test
 test: ## Run the tests
 	$(GO) vet $(PKG)
-	$(GO) test $(PKG)
+	$(GO) test -timeout $(TIMEOUT) $(PKG)
 
 .PHONY: race
 race: ## Run the tests of concurrent packages under the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race $$($(GO) list $(PKG) | grep -Ev '$(RACE_SKIP)')
+	CGO_ENABLED=1 $(GO) test -race -timeout $(TIMEOUT) $$($(GO) list $(PKG) | grep -Ev '$(RACE_SKIP)')
 
 .PHONY: invariants
 invariants: ## Run the tests with internal checks compiled in
-	$(GO) test -tags invariants $(PKG)
+	$(GO) test -tags invariants -timeout $(TIMEOUT) $(PKG)
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Lint and check formatting
