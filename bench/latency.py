@@ -5,6 +5,7 @@ import subprocess
 import threading
 import time
 
+from bench import floor
 from bench.rows import Group, Row
 from interop import cluster
 
@@ -167,9 +168,10 @@ def rows(prefix, kinds, clients, aim, headline=()):
 
 GO_STEPS = ("callable", "feed", "one hop", "three hops")
 
-GROUPS = [
+MEASURED = [
     Group("latency of one client", rows("", STEPS, (1,), 2.5, [(kind, 1) for kind in STEPS]), one_client, rounds=7),
     Group("latency of many clients", rows("", ("callable", "feed", "one hop"), (8, 64), 2.5, [("callable", 64)]),
           many_clients, rounds=3, limit=120),
     Group("latency of the Go client", rows("Go client, ", GO_STEPS, MANY, 5, [("callable", 1), ("callable", 64)]), go_client),
 ]
+GROUPS = MEASURED + [floor.below(group) for group in MEASURED]

@@ -2,6 +2,7 @@ package h2
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"sync/atomic"
@@ -52,7 +53,9 @@ func inMemory(t *testing.T) (c *Client, requests, responses *atomic.Int32) {
 		c.Close()
 		s.Close()
 		close(listener)
-		<-served
+		if err := <-served; !errors.Is(err, ErrServerStopped) {
+			t.Errorf("Serve: %v", err)
+		}
 	})
 	if resp, _ := call(t.Context(), c, "/s/Echo", nil); resp.Code != codeOK {
 		t.Fatalf("got %+v", resp)
@@ -108,7 +111,7 @@ func TestNobodyWaitsForLong(t *testing.T) {
 			start(t, c, true, &answered)
 			start(t, c, true, &answered)
 			for answered.Load() < 2*(round+1) {
-				time.Sleep(time.Millisecond)
+				<-time.After(time.Millisecond)
 			}
 			if took := time.Since(begin); took > 2*soon || requests.Load() != round+1 {
 				t.Errorf("%d writes after %v in round %d", requests.Load(), took, round)

@@ -146,6 +146,7 @@ var policy = []rule{
 	{pkg: "internal/opgen", may: with(ops, "kernel", "kernels/all")},
 	{pkg: "internal/protogen"},
 	{pkg: "internal/metamorphic", may: with(graphs, "kernel")},
+	{pkg: "bench/floor"},
 	{pkg: "bench/goclient", may: with(clients, ".")},
 	{pkg: "interop/twin", may: with(clients, ".", "train")},
 	{pkg: "interop/*", may: with(graphs, "internal/metamorphic", "internal/pb", "internal/pbconv", "kernels/all")},

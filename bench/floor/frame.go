@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"golang.org/x/net/http2/hpack"
+)
+
+// Types of frames, and what else RFC 9113 says of them.
+const (
+	data         = 0x0
+	headers      = 0x1
+	settings     = 0x4
+	windowUpdate = 0x8
+	continuation = 0x9
+
+	endStream  = 0x1
+	endHeaders = 0x4
+	padded     = 0x8
+	priority   = 0x20
+
+	headerSize    = 9
+	settingWindow = 4
+	settingSize   = 6
+)
+
+// frame is one frame as it came.
+type frame struct {
+	bytes  []byte
+	kind   byte
+	flags  byte
+	stream uint32
+}
+
+var errUnexpected = errors.New("a frame as the clients that are measured do not send it")
+
+// read reads the next frame, in place of the last.
+func (f *frame) read(in *bufio.Reader) error {
+	head, err := in.Peek(headerSize)
+	if err != nil {
+		return err
+	}
+	n := headerSize + int(head[0])<<16 + int(head[1])<<8 + int(head[2])
+	if cap(f.bytes) < n {
+		f.bytes = make([]byte, n)
+	}
+	f.bytes = f.bytes[:n]
+	if _, err := io.ReadFull(in, f.bytes); err != nil {
+		return err
+	}
+	f.kind, f.flags, f.stream = f.bytes[3], f.bytes[4], binary.BigEndian.Uint32(f.bytes[5:])
+	if f.kind == continuation || f.kind <= headers && f.flags&padded != 0 || f.kind == headers && f.flags&(priority|endHeaders) != endHeaders {
+		return errUnexpected
+	}
+	return nil
+}
+
+func (f *frame) payload() []byte { return f.bytes[headerSize:] }
+
+// ends reports whether the frame is the last of its stream.
+func (f *frame) ends() bool { return f.kind <= headers && f.flags&endStream != 0 }
+
+// fields returns what is in a frame with headers.
+func (f *frame) fields(blocks *hpack.Decoder) ([]hpack.HeaderField, error) {
+	return blocks.DecodeFull(f.payload())
+}
+
+// initialWindow returns what a frame with settings says of the window of calls.
+func (f *frame) initialWindow(before uint32) uint32 {
+	for b := f.payload(); len(b) >= settingSize; b = b[settingSize:] {
+		if binary.BigEndian.Uint16(b) == settingWindow {
+			before = binary.BigEndian.Uint32(b[2:])
+		}
+	}
+	return before
+}
+
+func putStream(frame []byte, id uint32) { binary.BigEndian.PutUint32(frame[5:], id) }
+
+func appendHead(b []byte, length int, kind, flags byte, stream uint32) []byte {
+	b = append(b, byte(length>>16), byte(length>>8), byte(length), kind, flags)
+	return binary.BigEndian.AppendUint32(b, stream)
+}
+
+// appendHeaders appends fields in the place of those of a frame, as literals that depend on no others.
+func appendHeaders(b []byte, f *frame, fields []hpack.HeaderField) []byte {
+	at := len(b)
+	b = appendHead(b, 0, headers, f.flags, f.stream)
+	for _, field := range fields {
+		b = appendText(appendText(append(b, 0), field.Name), field.Value)
+	}
+	n := len(b) - at - headerSize
+	b[at], b[at+1], b[at+2] = byte(n>>16), byte(n>>8), byte(n)
+	return b
+}
+
+// appendText appends a text of HPACK's without any code; see RFC 7541, section 5.
+func appendText(b []byte, s string) []byte {
+	const limit = 127
+	if n := len(s); n < limit {
+		b = append(b, byte(n))
+	} else {
+		b = append(b, limit)
+		for n -= limit; ; n >>= 7 {
+			if n < 0x80 {
+				b = append(b, byte(n))
+				break
+			}
+			b = append(b, byte(n)|0x80)
+		}
+	}
+	return append(b, s...)
+}
+
+func appendWidening(b []byte, stream, n uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendHead(b, 4, windowUpdate, 0, stream), n)
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// relay is a connection of a client, and the one to the server that belongs to it. Blocks of headers are written anew in
+// both directions, as each depends on all before it and not all are passed on.
+type relay struct {
+	client, server net.Conn
+
+	// Of the goroutine that reads what the client sends.
+	calls map[uint32]*call
+	taken int // data that the server has not seen, since the client was last told to send more
+
+	mu       sync.Mutex
+	window   uint32             // guarded by mu; of a call, as the server has said
+	learning map[uint32]*answer // guarded by mu; by stream
+	known    map[string]*answer // guarded by mu; by kind of call
+}
+
+// call is one that the client has begun and not yet sent all of.
+type call struct {
+	headers []byte // not passed on yet, with what followed
+	path    string
+	answer  *answer // what to answer, if that is known
+}
+
+// answer is what the server answers to some kind of call.
+type answer struct {
+	kind   string
+	frames []byte
+	starts []int // of the frames
+}
+
+func newRelay(client, server net.Conn) *relay {
+	return &relay{
+		client: client, server: server, calls: map[uint32]*call{}, window: 65535, learning: map[uint32]*answer{}, known: map[string]*answer{},
+	}
+}
+
+func (r *relay) run() {
+	var both sync.WaitGroup
+	for _, pass := range []func() error{r.fromClient, r.fromServer} {
+		both.Go(func() {
+			if err := pass(); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+				fmt.Fprintln(os.Stderr, "floor:", err)
+			}
+			r.client.Close()
+			r.server.Close()
+		})
+	}
+	both.Wait()
+}
+
+const preface = 24 // bytes that a client begins with
+
+func (r *relay) fromClient() error {
+	in := bufio.NewReaderSize(r.client, 16<<10)
+	if _, err := io.CopyN(r.server, in, preface); err != nil {
+		return err
+	}
+	blocks := hpack.NewDecoder(4096, nil)
+	var f frame
+	for {
+		if err := f.read(in); err != nil {
+			return err
+		}
+		if err := r.take(&f, blocks); err != nil {
+			return err
+		}
+	}
+}
+
+// take does what a frame of the client asks for.
+func (r *relay) take(f *frame, blocks *hpack.Decoder) error {
+	c := r.calls[f.stream]
+	switch {
+	case f.kind == headers:
+		fields, err := f.fields(blocks)
+		if err != nil {
+			return err
+		}
+		c = &call{headers: appendHeaders(nil, f, fields)}
+		for _, field := range fields {
+			if field.Name == ":path" {
+				c.path = field.Value
+			}
+		}
+		r.calls[f.stream] = c
+		if isStep(c.path) {
+			return nil // to be decided when its message comes
+		}
+	case f.kind == data && c != nil && c.headers != nil:
+		r.decide(c, f)
+	case c != nil && c.headers != nil: // about the window of a step
+		c.headers = append(c.headers, f.bytes...)
+		return nil
+	case f.kind == data && c == nil, f.kind == settings || f.stream == 0:
+		return r.pass(f)
+	case c == nil: // the client is through with a call that the server may not know
+		return nil
+	}
+	if c.answer != nil {
+		return r.reply(c.answer, f)
+	}
+	if c.headers != nil {
+		if _, err := r.server.Write(c.headers); err != nil {
+			return err
+		}
+		c.headers = nil
+	}
+	if f.ends() {
+		delete(r.calls, f.stream)
+	}
+	if f.kind == headers {
+		return nil
+	}
+	return r.pass(f)
+}
+
+func isStep(path string) bool {
+	return strings.HasSuffix(path, "/RunStep") || strings.HasSuffix(path, "/RunCallable")
+}
+
+// decide finds out what is to be answered to a step whose message begins with a frame, or that this is to be learnt.
+func (r *relay) decide(c *call, f *frame) {
+	kind := c.path + " " + session(f.payload())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.answer = r.known[kind]; c.answer == nil {
+		r.learning[f.stream] = &answer{kind: kind}
+	}
+}
+
+// session returns the handle in a request, which is its first field, after the five bytes before a message.
+func session(message []byte) string {
+	const prefix = 5
+	if len(message) < prefix {
+		return ""
+	}
+	if number, kind, n := protowire.ConsumeTag(message[prefix:]); number == 1 && kind == protowire.BytesType {
+		handle, _ := protowire.ConsumeString(message[prefix+n:])
+		return handle
+	}
+	return ""
+}
+
+// reply answers a call if a frame is its last. It makes up for the window that the server does not widen.
+func (r *relay) reply(a *answer, f *frame) error {
+	const wide = 1 << 29
+	r.taken += len(f.payload())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []byte
+	if n := uint32(len(f.payload())); n > 0 && r.window < wide {
+		out = appendWidening(appendWidening(out, 0, n), f.stream, n)
+	} else if r.taken >= wide {
+		out = appendWidening(out, 0, uint32(r.taken))
+		r.taken = 0
+	}
+	if f.ends() {
+		delete(r.calls, f.stream)
+		begin := len(out)
+		out = append(out, a.frames...)
+		for _, at := range a.starts {
+			putStream(out[begin+at:], f.stream)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	_, err := r.client.Write(out)
+	return err
+}
+
+func (r *relay) pass(f *frame) error {
+	_, err := r.server.Write(f.bytes)
+	return err
+}
+
+func (r *relay) fromServer() error {
+	in := bufio.NewReaderSize(r.server, 16<<10)
+	blocks := hpack.NewDecoder(4096, nil)
+	var f frame
+	for {
+		if err := f.read(in); err != nil {
+			return err
+		}
+		out := f.bytes
+		if f.kind == headers {
+			fields, err := f.fields(blocks)
+			if err != nil {
+				return err
+			}
+			out = appendHeaders(nil, &f, fields)
+		}
+		if err := r.answer(&f, out); err != nil {
+			return err
+		}
+	}
+}
+
+// answer passes on a frame of the server, and keeps it if it is to be learnt.
+func (r *relay) answer(f *frame, out []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f.kind == settings {
+		r.window = f.initialWindow(r.window)
+	}
+	if a := r.learning[f.stream]; a != nil && (f.kind == headers || f.kind == data) {
+		a.starts = append(a.starts, len(a.frames))
+		a.frames = append(a.frames, out...)
+		if f.ends() {
+			r.known[a.kind] = a
+			maps.DeleteFunc(r.learning, func(_ uint32, other *answer) bool { return other == a })
+		}
+	}
+	_, err := r.client.Write(out)
+	return err
+}
