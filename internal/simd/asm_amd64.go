@@ -180,6 +180,7 @@ func init64() {
 	sigmoid.f64.asm = levels[func(dst, src *float64, n int)]{sigmoid64AVX2, sigmoid64AVX512}
 	log1p.f64.asm = levels[func(dst, src *float64, n int)]{log1p64AVX2, log1p64AVX512}
 	expm1.f64.asm = levels[func(dst, src *float64, n int)]{expm164AVX2, expm164AVX512}
+	erf.f64.asm = levels[func(dst, src *float64, n int)]{erf64AVX2, erf64AVX512}
 	sin.f64.asm = levels[func(dst, src *float64, n int)]{sin64AVX2, sin64AVX512}
 	cos.f64.asm = levels[func(dst, src *float64, n int)]{cos64AVX2, cos64AVX512}
 	reciprocal.f64.asm = levels[func(dst, src *float64, n int)]{reciprocal64AVX2, reciprocal64AVX512}

@@ -3884,6 +3884,297 @@ doneExp:
 	VZEROUPPER
 	RET
 
+// func erf64AVX2(dst *float64, src *float64, n int)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·erf64AVX2(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD vectors64<>+64(SB), Y11
+	VBROADCASTSD vectors64<>+96(SB), Y12
+	VBROADCASTSD vectors64<>+128(SB), Y13
+	VBROADCASTSD vectors64<>+160(SB), Y14
+	VBROADCASTSD vectors64<>+192(SB), Y15
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VANDPS       vectors64<>+1120(SB), Y0, Y5
+	VMOVUPS      vectors64<>+1824(SB), Y9
+	VMINPD       Y5, Y9, Y5
+	VMULPD       Y5, Y5, Y7
+	VMOVUPS      vectors64<>+1856(SB), Y6
+	VFMADD213PD  vectors64<>+1888(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+1920(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+1952(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+1984(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2016(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2048(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2080(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2112(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2144(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2176(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2208(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2240(SB), Y7, Y6
+	VFMADD213PD  Y5, Y5, Y6
+	VMOVUPS      vectors64<>+480(SB), Y9
+	VCMPPD       $0x11, Y5, Y9, Y8
+	VMOVMSKPD    Y8, AX
+	TESTL        AX, AX
+	JEQ          near1
+	VXORPS       vectors64<>+1184(SB), Y7, Y7
+	VMOVUPS      Y7, Y4
+	VMULPD       Y11, Y7, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y7
+	VFNMADD231PD Y13, Y2, Y7
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y7, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y7, Y3
+	VMULPD       Y7, Y3, Y3
+	VFMADD213PD  Y7, Y7, Y3
+	VADDPD       vectors64<>+480(SB), Y3, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       Y2, Y3, Y7
+	VMOVUPS      vectors64<>+576(SB), Y3
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y7, Y7
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y7, Y7
+	VADDPD       vectors64<>+2272(SB), Y5, Y8
+	VMOVUPS      vectors64<>+2304(SB), Y9
+	VDIVPD       Y8, Y9, Y9
+	VSUBPD       vectors64<>+2336(SB), Y9, Y9
+	VMOVUPS      vectors64<>+2368(SB), Y8
+	VFMADD213PD  vectors64<>+2400(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2432(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2464(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2496(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2528(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2560(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2592(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2624(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2656(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2688(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2720(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2752(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2784(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2816(SB), Y9, Y8
+	VMOVUPS      vectors64<>+480(SB), Y9
+	VMULPD       Y7, Y8, Y8
+	VSUBPD       Y8, Y9, Y8
+	VCMPPD       $0x11, Y5, Y9, Y7
+	VBLENDVPD    Y7, Y8, Y6, Y6
+
+near1:
+	VANDPS       vectors64<>+1184(SB), Y0, Y0
+	VORPS        Y6, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VANDPS       vectors64<>+1120(SB), Y0, Y5
+	VMOVUPS      vectors64<>+1824(SB), Y9
+	VMINPD       Y5, Y9, Y5
+	VMULPD       Y5, Y5, Y7
+	VMOVUPS      vectors64<>+1856(SB), Y6
+	VFMADD213PD  vectors64<>+1888(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+1920(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+1952(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+1984(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2016(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2048(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2080(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2112(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2144(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2176(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2208(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2240(SB), Y7, Y6
+	VFMADD213PD  Y5, Y5, Y6
+	VMOVUPS      vectors64<>+480(SB), Y9
+	VCMPPD       $0x11, Y5, Y9, Y8
+	VMOVMSKPD    Y8, AX
+	TESTL        AX, AX
+	JEQ          near2
+	VXORPS       vectors64<>+1184(SB), Y7, Y7
+	VMOVUPS      Y7, Y4
+	VMULPD       Y11, Y7, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y7
+	VFNMADD231PD Y13, Y2, Y7
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y7, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y7, Y3
+	VMULPD       Y7, Y3, Y3
+	VFMADD213PD  Y7, Y7, Y3
+	VADDPD       vectors64<>+480(SB), Y3, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       Y2, Y3, Y7
+	VMOVUPS      vectors64<>+576(SB), Y3
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y7, Y7
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y7, Y7
+	VADDPD       vectors64<>+2272(SB), Y5, Y8
+	VMOVUPS      vectors64<>+2304(SB), Y9
+	VDIVPD       Y8, Y9, Y9
+	VSUBPD       vectors64<>+2336(SB), Y9, Y9
+	VMOVUPS      vectors64<>+2368(SB), Y8
+	VFMADD213PD  vectors64<>+2400(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2432(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2464(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2496(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2528(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2560(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2592(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2624(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2656(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2688(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2720(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2752(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2784(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2816(SB), Y9, Y8
+	VMOVUPS      vectors64<>+480(SB), Y9
+	VMULPD       Y7, Y8, Y8
+	VSUBPD       Y8, Y9, Y8
+	VCMPPD       $0x11, Y5, Y9, Y7
+	VBLENDVPD    Y7, Y8, Y6, Y6
+
+near2:
+	VANDPS  vectors64<>+1184(SB), Y0, Y0
+	VORPS   Y6, Y0, Y0
+	VMOVUPS Y0, 32(DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000008, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+
+single:
+	MOVQ         $0x00000004, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors64<>+32(SB), R13
+	VMOVUPS      (R13)(AX*8), Y10
+	VMASKMOVPD   (SI)(R8*1), Y10, Y1
+	VMOVUPS      Y1, Y0
+	VANDPS       vectors64<>+1120(SB), Y0, Y5
+	VMOVUPS      vectors64<>+1824(SB), Y9
+	VMINPD       Y5, Y9, Y5
+	VMULPD       Y5, Y5, Y7
+	VMOVUPS      vectors64<>+1856(SB), Y6
+	VFMADD213PD  vectors64<>+1888(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+1920(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+1952(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+1984(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2016(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2048(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2080(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2112(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2144(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2176(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2208(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2240(SB), Y7, Y6
+	VFMADD213PD  Y5, Y5, Y6
+	VMOVUPS      vectors64<>+480(SB), Y9
+	VCMPPD       $0x11, Y5, Y9, Y8
+	VMOVMSKPD    Y8, AX
+	TESTL        AX, AX
+	JEQ          near3
+	VXORPS       vectors64<>+1184(SB), Y7, Y7
+	VMOVUPS      Y7, Y4
+	VMULPD       Y11, Y7, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y7
+	VFNMADD231PD Y13, Y2, Y7
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y7, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y7, Y3
+	VMULPD       Y7, Y3, Y3
+	VFMADD213PD  Y7, Y7, Y3
+	VADDPD       vectors64<>+480(SB), Y3, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       Y2, Y3, Y7
+	VMOVUPS      vectors64<>+576(SB), Y3
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y7, Y7
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y7, Y7
+	VADDPD       vectors64<>+2272(SB), Y5, Y8
+	VMOVUPS      vectors64<>+2304(SB), Y9
+	VDIVPD       Y8, Y9, Y9
+	VSUBPD       vectors64<>+2336(SB), Y9, Y9
+	VMOVUPS      vectors64<>+2368(SB), Y8
+	VFMADD213PD  vectors64<>+2400(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2432(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2464(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2496(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2528(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2560(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2592(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2624(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2656(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2688(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2720(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2752(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2784(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2816(SB), Y9, Y8
+	VMOVUPS      vectors64<>+480(SB), Y9
+	VMULPD       Y7, Y8, Y8
+	VSUBPD       Y8, Y9, Y8
+	VCMPPD       $0x11, Y5, Y9, Y7
+	VBLENDVPD    Y7, Y8, Y6, Y6
+
+near3:
+	VANDPS     vectors64<>+1184(SB), Y0, Y0
+	VORPS      Y6, Y0, Y0
+	VMASKMOVPD Y0, Y10, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff
 DATA vectors64<>+8(SB)/8, $0xffffffffffffffff
 DATA vectors64<>+16(SB)/8, $0xffffffffffffffff
@@ -4112,4 +4403,132 @@ DATA vectors64<>+1792(SB)/8, $0x0000000000000001
 DATA vectors64<>+1800(SB)/8, $0x0000000000000001
 DATA vectors64<>+1808(SB)/8, $0x0000000000000001
 DATA vectors64<>+1816(SB)/8, $0x0000000000000001
-GLOBL vectors64<>(SB), RODATA|NOPTR, $1824
+DATA vectors64<>+1824(SB)/8, $0x4018000000000000
+DATA vectors64<>+1832(SB)/8, $0x4018000000000000
+DATA vectors64<>+1840(SB)/8, $0x4018000000000000
+DATA vectors64<>+1848(SB)/8, $0x4018000000000000
+DATA vectors64<>+1856(SB)/8, $0x3dd0613987edce0d
+DATA vectors64<>+1864(SB)/8, $0x3dd0613987edce0d
+DATA vectors64<>+1872(SB)/8, $0x3dd0613987edce0d
+DATA vectors64<>+1880(SB)/8, $0x3dd0613987edce0d
+DATA vectors64<>+1888(SB)/8, $0xbe138a4b8db8a7c5
+DATA vectors64<>+1896(SB)/8, $0xbe138a4b8db8a7c5
+DATA vectors64<>+1904(SB)/8, $0xbe138a4b8db8a7c5
+DATA vectors64<>+1912(SB)/8, $0xbe138a4b8db8a7c5
+DATA vectors64<>+1920(SB)/8, $0x3e4f7b72e5bcd4ff
+DATA vectors64<>+1928(SB)/8, $0x3e4f7b72e5bcd4ff
+DATA vectors64<>+1936(SB)/8, $0x3e4f7b72e5bcd4ff
+DATA vectors64<>+1944(SB)/8, $0x3e4f7b72e5bcd4ff
+DATA vectors64<>+1952(SB)/8, $0xbe85f1f0634fb062
+DATA vectors64<>+1960(SB)/8, $0xbe85f1f0634fb062
+DATA vectors64<>+1968(SB)/8, $0xbe85f1f0634fb062
+DATA vectors64<>+1976(SB)/8, $0xbe85f1f0634fb062
+DATA vectors64<>+1984(SB)/8, $0x3ebb9df2954a9147
+DATA vectors64<>+1992(SB)/8, $0x3ebb9df2954a9147
+DATA vectors64<>+2000(SB)/8, $0x3ebb9df2954a9147
+DATA vectors64<>+2008(SB)/8, $0x3ebb9df2954a9147
+DATA vectors64<>+2016(SB)/8, $0xbeef4d1e3a67dc3e
+DATA vectors64<>+2024(SB)/8, $0xbeef4d1e3a67dc3e
+DATA vectors64<>+2032(SB)/8, $0xbeef4d1e3a67dc3e
+DATA vectors64<>+2040(SB)/8, $0xbeef4d1e3a67dc3e
+DATA vectors64<>+2048(SB)/8, $0x3f1f9a321dd3898c
+DATA vectors64<>+2056(SB)/8, $0x3f1f9a321dd3898c
+DATA vectors64<>+2064(SB)/8, $0x3f1f9a321dd3898c
+DATA vectors64<>+2072(SB)/8, $0x3f1f9a321dd3898c
+DATA vectors64<>+2080(SB)/8, $0xbf4c02db3db06d60
+DATA vectors64<>+2088(SB)/8, $0xbf4c02db3db06d60
+DATA vectors64<>+2096(SB)/8, $0xbf4c02db3db06d60
+DATA vectors64<>+2104(SB)/8, $0xbf4c02db3db06d60
+DATA vectors64<>+2112(SB)/8, $0x3f7565bcd0dbc1ad
+DATA vectors64<>+2120(SB)/8, $0x3f7565bcd0dbc1ad
+DATA vectors64<>+2128(SB)/8, $0x3f7565bcd0dbc1ad
+DATA vectors64<>+2136(SB)/8, $0x3f7565bcd0dbc1ad
+DATA vectors64<>+2144(SB)/8, $0xbf9b82ce31284e9c
+DATA vectors64<>+2152(SB)/8, $0xbf9b82ce31284e9c
+DATA vectors64<>+2160(SB)/8, $0xbf9b82ce31284e9c
+DATA vectors64<>+2168(SB)/8, $0xbf9b82ce31284e9c
+DATA vectors64<>+2176(SB)/8, $0x3fbce2f21a042b32
+DATA vectors64<>+2184(SB)/8, $0x3fbce2f21a042b32
+DATA vectors64<>+2192(SB)/8, $0x3fbce2f21a042b32
+DATA vectors64<>+2200(SB)/8, $0x3fbce2f21a042b32
+DATA vectors64<>+2208(SB)/8, $0xbfd812746b0379e6
+DATA vectors64<>+2216(SB)/8, $0xbfd812746b0379e6
+DATA vectors64<>+2224(SB)/8, $0xbfd812746b0379e6
+DATA vectors64<>+2232(SB)/8, $0xbfd812746b0379e6
+DATA vectors64<>+2240(SB)/8, $0x3fc06eba8214db68
+DATA vectors64<>+2248(SB)/8, $0x3fc06eba8214db68
+DATA vectors64<>+2256(SB)/8, $0x3fc06eba8214db68
+DATA vectors64<>+2264(SB)/8, $0x3fc06eba8214db68
+DATA vectors64<>+2272(SB)/8, $0x4008000000000000
+DATA vectors64<>+2280(SB)/8, $0x4008000000000000
+DATA vectors64<>+2288(SB)/8, $0x4008000000000000
+DATA vectors64<>+2296(SB)/8, $0x4008000000000000
+DATA vectors64<>+2304(SB)/8, $0x402ccccccccccccd
+DATA vectors64<>+2312(SB)/8, $0x402ccccccccccccd
+DATA vectors64<>+2320(SB)/8, $0x402ccccccccccccd
+DATA vectors64<>+2328(SB)/8, $0x402ccccccccccccd
+DATA vectors64<>+2336(SB)/8, $0x4004cccccccccccd
+DATA vectors64<>+2344(SB)/8, $0x4004cccccccccccd
+DATA vectors64<>+2352(SB)/8, $0x4004cccccccccccd
+DATA vectors64<>+2360(SB)/8, $0x4004cccccccccccd
+DATA vectors64<>+2368(SB)/8, $0x3d9a950415bce231
+DATA vectors64<>+2376(SB)/8, $0x3d9a950415bce231
+DATA vectors64<>+2384(SB)/8, $0x3d9a950415bce231
+DATA vectors64<>+2392(SB)/8, $0x3d9a950415bce231
+DATA vectors64<>+2400(SB)/8, $0xbd9a9828293f5593
+DATA vectors64<>+2408(SB)/8, $0xbd9a9828293f5593
+DATA vectors64<>+2416(SB)/8, $0xbd9a9828293f5593
+DATA vectors64<>+2424(SB)/8, $0xbd9a9828293f5593
+DATA vectors64<>+2432(SB)/8, $0xbdf1a947d0400664
+DATA vectors64<>+2440(SB)/8, $0xbdf1a947d0400664
+DATA vectors64<>+2448(SB)/8, $0xbdf1a947d0400664
+DATA vectors64<>+2456(SB)/8, $0xbdf1a947d0400664
+DATA vectors64<>+2464(SB)/8, $0x3df2210d8291c136
+DATA vectors64<>+2472(SB)/8, $0x3df2210d8291c136
+DATA vectors64<>+2480(SB)/8, $0x3df2210d8291c136
+DATA vectors64<>+2488(SB)/8, $0x3df2210d8291c136
+DATA vectors64<>+2496(SB)/8, $0x3e4859ddd14f7c71
+DATA vectors64<>+2504(SB)/8, $0x3e4859ddd14f7c71
+DATA vectors64<>+2512(SB)/8, $0x3e4859ddd14f7c71
+DATA vectors64<>+2520(SB)/8, $0x3e4859ddd14f7c71
+DATA vectors64<>+2528(SB)/8, $0x3e3371299edbeb4d
+DATA vectors64<>+2536(SB)/8, $0x3e3371299edbeb4d
+DATA vectors64<>+2544(SB)/8, $0x3e3371299edbeb4d
+DATA vectors64<>+2552(SB)/8, $0x3e3371299edbeb4d
+DATA vectors64<>+2560(SB)/8, $0xbea297ead7c0cd56
+DATA vectors64<>+2568(SB)/8, $0xbea297ead7c0cd56
+DATA vectors64<>+2576(SB)/8, $0xbea297ead7c0cd56
+DATA vectors64<>+2584(SB)/8, $0xbea297ead7c0cd56
+DATA vectors64<>+2592(SB)/8, $0xbec458d852a5728f
+DATA vectors64<>+2600(SB)/8, $0xbec458d852a5728f
+DATA vectors64<>+2608(SB)/8, $0xbec458d852a5728f
+DATA vectors64<>+2616(SB)/8, $0xbec458d852a5728f
+DATA vectors64<>+2624(SB)/8, $0x3ef4838f3350fe23
+DATA vectors64<>+2632(SB)/8, $0x3ef4838f3350fe23
+DATA vectors64<>+2640(SB)/8, $0x3ef4838f3350fe23
+DATA vectors64<>+2648(SB)/8, $0x3ef4838f3350fe23
+DATA vectors64<>+2656(SB)/8, $0x3f35bb5fdef58a6d
+DATA vectors64<>+2664(SB)/8, $0x3f35bb5fdef58a6d
+DATA vectors64<>+2672(SB)/8, $0x3f35bb5fdef58a6d
+DATA vectors64<>+2680(SB)/8, $0x3f35bb5fdef58a6d
+DATA vectors64<>+2688(SB)/8, $0x3f644f7ff14b9736
+DATA vectors64<>+2696(SB)/8, $0x3f644f7ff14b9736
+DATA vectors64<>+2704(SB)/8, $0x3f644f7ff14b9736
+DATA vectors64<>+2712(SB)/8, $0x3f644f7ff14b9736
+DATA vectors64<>+2720(SB)/8, $0x3f8a0959cca8609e
+DATA vectors64<>+2728(SB)/8, $0x3f8a0959cca8609e
+DATA vectors64<>+2736(SB)/8, $0x3f8a0959cca8609e
+DATA vectors64<>+2744(SB)/8, $0x3f8a0959cca8609e
+DATA vectors64<>+2752(SB)/8, $0x3fa972131b56d859
+DATA vectors64<>+2760(SB)/8, $0x3fa972131b56d859
+DATA vectors64<>+2768(SB)/8, $0x3fa972131b56d859
+DATA vectors64<>+2776(SB)/8, $0x3fa972131b56d859
+DATA vectors64<>+2784(SB)/8, $0x3fc3c21b61aee88a
+DATA vectors64<>+2792(SB)/8, $0x3fc3c21b61aee88a
+DATA vectors64<>+2800(SB)/8, $0x3fc3c21b61aee88a
+DATA vectors64<>+2808(SB)/8, $0x3fc3c21b61aee88a
+DATA vectors64<>+2816(SB)/8, $0x3fca9f324d321d3c
+DATA vectors64<>+2824(SB)/8, $0x3fca9f324d321d3c
+DATA vectors64<>+2832(SB)/8, $0x3fca9f324d321d3c
+DATA vectors64<>+2840(SB)/8, $0x3fca9f324d321d3c
+GLOBL vectors64<>(SB), RODATA|NOPTR, $2848

@@ -111,3 +111,8 @@ func softmaxRows64AVX512(dst *float64, src *float64, rows int, cols int, largest
 //
 //go:noescape
 func expSumRows64AVX512(src *float64, rows int, cols int, largest *float64, sum *float64)
+
+// erf64AVX512: dst = the error function of src.
+//
+//go:noescape
+func erf64AVX512(dst *float64, src *float64, n int)

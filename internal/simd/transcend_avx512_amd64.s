@@ -3887,6 +3887,288 @@ doneExp:
 	VZEROUPPER
 	RET
 
+// func erf64AVX512(dst *float64, src *float64, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+TEXT ·erf64AVX512(SB), NOSPLIT, $8-24
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD vectors64<>+64(SB), Z10
+	VBROADCASTSD vectors64<>+96(SB), Z11
+	VBROADCASTSD vectors64<>+128(SB), Z12
+	VBROADCASTSD vectors64<>+160(SB), Z13
+	VBROADCASTSD vectors64<>+192(SB), Z14
+	VBROADCASTSD vectors64<>+224(SB), Z15
+	VBROADCASTSD vectors64<>+256(SB), Z16
+	VBROADCASTSD vectors64<>+288(SB), Z17
+	VBROADCASTSD vectors64<>+320(SB), Z18
+	VBROADCASTSD vectors64<>+352(SB), Z19
+	VBROADCASTSD vectors64<>+384(SB), Z20
+	VBROADCASTSD vectors64<>+416(SB), Z21
+	VBROADCASTSD vectors64<>+448(SB), Z22
+	VBROADCASTSD vectors64<>+480(SB), Z23
+	VBROADCASTSD vectors64<>+512(SB), Z24
+	VBROADCASTSD vectors64<>+544(SB), Z25
+	VBROADCASTSD vectors64<>+576(SB), Z26
+	VBROADCASTSD vectors64<>+608(SB), Z27
+	VBROADCASTSD vectors64<>+1248(SB), Z28
+	VBROADCASTSD vectors64<>+1216(SB), Z29
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS          (SI)(R8*1), Z1
+	VMOVUPS          Z1, Z0
+	VANDPS           Z28, Z0, Z5
+	VBROADCASTSD     vectors64<>+1856(SB), Z9
+	VMINPD           Z5, Z9, Z5
+	VMULPD           Z5, Z5, Z7
+	VBROADCASTSD     vectors64<>+1888(SB), Z6
+	VFMADD213PD.BCST vectors64<>+1920(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+1952(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+1984(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2016(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2048(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2080(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2112(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2144(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2176(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2208(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2240(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2272(SB), Z7, Z6
+	VFMADD213PD      Z5, Z5, Z6
+	VMOVUPS          Z23, Z9
+	VCMPPD           $0x11, Z5, Z9, K2
+	KORTESTW         K2, K2
+	JEQ              near1
+	VXORPS           Z29, Z7, Z7
+	VMINPD           Z7, Z26, Z7
+	VMAXPD           Z7, Z27, Z7
+	VMULPD           Z10, Z7, Z2
+	VRNDSCALEPD      $0x08, Z2, Z2
+	VFNMADD231PD     Z11, Z2, Z7
+	VFNMADD231PD     Z12, Z2, Z7
+	VMOVUPS          Z13, Z3
+	VFMADD213PD      Z14, Z7, Z3
+	VFMADD213PD      Z15, Z7, Z3
+	VFMADD213PD      Z16, Z7, Z3
+	VFMADD213PD      Z17, Z7, Z3
+	VFMADD213PD      Z18, Z7, Z3
+	VFMADD213PD      Z19, Z7, Z3
+	VFMADD213PD      Z20, Z7, Z3
+	VFMADD213PD      Z21, Z7, Z3
+	VFMADD213PD      Z22, Z7, Z3
+	VMULPD           Z7, Z3, Z3
+	VFMADD213PD      Z7, Z7, Z3
+	VADDPD           Z23, Z3, Z3
+	VSCALEFPD        Z2, Z3, Z7
+	VADDPD.BCST      vectors64<>+2304(SB), Z5, Z8
+	VBROADCASTSD     vectors64<>+2336(SB), Z9
+	VDIVPD           Z8, Z9, Z9
+	VSUBPD.BCST      vectors64<>+2368(SB), Z9, Z9
+	VBROADCASTSD     vectors64<>+2400(SB), Z8
+	VFMADD213PD.BCST vectors64<>+2432(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2464(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2496(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2528(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2560(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2592(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2624(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2656(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2688(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2720(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2752(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2784(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2816(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2848(SB), Z9, Z8
+	VMOVUPS          Z23, Z9
+	VMULPD           Z7, Z8, Z8
+	VSUBPD           Z8, Z9, Z8
+	VCMPPD           $0x11, Z5, Z9, K2
+	VMOVAPD          Z8, K2, Z6
+
+near1:
+	VANDPS           Z29, Z0, Z0
+	VORPS            Z6, Z0, Z0
+	VMOVUPS          Z0, (DI)(R8*1)
+	VMOVUPS          64(SI)(R8*1), Z1
+	VMOVUPS          Z1, Z0
+	VANDPS           Z28, Z0, Z5
+	VBROADCASTSD     vectors64<>+1856(SB), Z9
+	VMINPD           Z5, Z9, Z5
+	VMULPD           Z5, Z5, Z7
+	VBROADCASTSD     vectors64<>+1888(SB), Z6
+	VFMADD213PD.BCST vectors64<>+1920(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+1952(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+1984(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2016(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2048(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2080(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2112(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2144(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2176(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2208(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2240(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2272(SB), Z7, Z6
+	VFMADD213PD      Z5, Z5, Z6
+	VMOVUPS          Z23, Z9
+	VCMPPD           $0x11, Z5, Z9, K2
+	KORTESTW         K2, K2
+	JEQ              near2
+	VXORPS           Z29, Z7, Z7
+	VMINPD           Z7, Z26, Z7
+	VMAXPD           Z7, Z27, Z7
+	VMULPD           Z10, Z7, Z2
+	VRNDSCALEPD      $0x08, Z2, Z2
+	VFNMADD231PD     Z11, Z2, Z7
+	VFNMADD231PD     Z12, Z2, Z7
+	VMOVUPS          Z13, Z3
+	VFMADD213PD      Z14, Z7, Z3
+	VFMADD213PD      Z15, Z7, Z3
+	VFMADD213PD      Z16, Z7, Z3
+	VFMADD213PD      Z17, Z7, Z3
+	VFMADD213PD      Z18, Z7, Z3
+	VFMADD213PD      Z19, Z7, Z3
+	VFMADD213PD      Z20, Z7, Z3
+	VFMADD213PD      Z21, Z7, Z3
+	VFMADD213PD      Z22, Z7, Z3
+	VMULPD           Z7, Z3, Z3
+	VFMADD213PD      Z7, Z7, Z3
+	VADDPD           Z23, Z3, Z3
+	VSCALEFPD        Z2, Z3, Z7
+	VADDPD.BCST      vectors64<>+2304(SB), Z5, Z8
+	VBROADCASTSD     vectors64<>+2336(SB), Z9
+	VDIVPD           Z8, Z9, Z9
+	VSUBPD.BCST      vectors64<>+2368(SB), Z9, Z9
+	VBROADCASTSD     vectors64<>+2400(SB), Z8
+	VFMADD213PD.BCST vectors64<>+2432(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2464(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2496(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2528(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2560(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2592(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2624(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2656(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2688(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2720(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2752(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2784(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2816(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2848(SB), Z9, Z8
+	VMOVUPS          Z23, Z9
+	VMULPD           Z7, Z8, Z8
+	VSUBPD           Z8, Z9, Z8
+	VCMPPD           $0x11, Z5, Z9, K2
+	VMOVAPD          Z8, K2, Z6
+
+near2:
+	VANDPS  Z29, Z0, Z0
+	VORPS   Z6, Z0, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000010, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ             $0x00000008, AX
+	CMPQ             CX, AX
+	CMOVQLT          CX, AX
+	MOVQ             $-1, R13
+	BZHIQ            AX, R13, AX
+	KMOVW            AX, K1
+	VMOVUPD.Z        (SI)(R8*1), K1, Z1
+	VMOVUPS          Z1, Z0
+	VANDPS           Z28, Z0, Z5
+	VBROADCASTSD     vectors64<>+1856(SB), Z9
+	VMINPD           Z5, Z9, Z5
+	VMULPD           Z5, Z5, Z7
+	VBROADCASTSD     vectors64<>+1888(SB), Z6
+	VFMADD213PD.BCST vectors64<>+1920(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+1952(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+1984(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2016(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2048(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2080(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2112(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2144(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2176(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2208(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2240(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2272(SB), Z7, Z6
+	VFMADD213PD      Z5, Z5, Z6
+	VMOVUPS          Z23, Z9
+	VCMPPD           $0x11, Z5, Z9, K2
+	KORTESTW         K2, K2
+	JEQ              near3
+	VXORPS           Z29, Z7, Z7
+	VMINPD           Z7, Z26, Z7
+	VMAXPD           Z7, Z27, Z7
+	VMULPD           Z10, Z7, Z2
+	VRNDSCALEPD      $0x08, Z2, Z2
+	VFNMADD231PD     Z11, Z2, Z7
+	VFNMADD231PD     Z12, Z2, Z7
+	VMOVUPS          Z13, Z3
+	VFMADD213PD      Z14, Z7, Z3
+	VFMADD213PD      Z15, Z7, Z3
+	VFMADD213PD      Z16, Z7, Z3
+	VFMADD213PD      Z17, Z7, Z3
+	VFMADD213PD      Z18, Z7, Z3
+	VFMADD213PD      Z19, Z7, Z3
+	VFMADD213PD      Z20, Z7, Z3
+	VFMADD213PD      Z21, Z7, Z3
+	VFMADD213PD      Z22, Z7, Z3
+	VMULPD           Z7, Z3, Z3
+	VFMADD213PD      Z7, Z7, Z3
+	VADDPD           Z23, Z3, Z3
+	VSCALEFPD        Z2, Z3, Z7
+	VADDPD.BCST      vectors64<>+2304(SB), Z5, Z8
+	VBROADCASTSD     vectors64<>+2336(SB), Z9
+	VDIVPD           Z8, Z9, Z9
+	VSUBPD.BCST      vectors64<>+2368(SB), Z9, Z9
+	VBROADCASTSD     vectors64<>+2400(SB), Z8
+	VFMADD213PD.BCST vectors64<>+2432(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2464(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2496(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2528(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2560(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2592(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2624(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2656(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2688(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2720(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2752(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2784(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2816(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2848(SB), Z9, Z8
+	VMOVUPS          Z23, Z9
+	VMULPD           Z7, Z8, Z8
+	VSUBPD           Z8, Z9, Z8
+	VCMPPD           $0x11, Z5, Z9, K2
+	VMOVAPD          Z8, K2, Z6
+
+near3:
+	VANDPS  Z29, Z0, Z0
+	VORPS   Z6, Z0, Z0
+	VMOVUPD Z0, K1, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000008, CX
+	JG      single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff
 DATA vectors64<>+8(SB)/8, $0xffffffffffffffff
 DATA vectors64<>+16(SB)/8, $0xffffffffffffffff
@@ -4119,4 +4401,132 @@ DATA vectors64<>+1824(SB)/8, $0x0000000000000001
 DATA vectors64<>+1832(SB)/8, $0x0000000000000001
 DATA vectors64<>+1840(SB)/8, $0x0000000000000001
 DATA vectors64<>+1848(SB)/8, $0x0000000000000001
-GLOBL vectors64<>(SB), RODATA|NOPTR, $1856
+DATA vectors64<>+1856(SB)/8, $0x4018000000000000
+DATA vectors64<>+1864(SB)/8, $0x4018000000000000
+DATA vectors64<>+1872(SB)/8, $0x4018000000000000
+DATA vectors64<>+1880(SB)/8, $0x4018000000000000
+DATA vectors64<>+1888(SB)/8, $0x3dd0613987edce0d
+DATA vectors64<>+1896(SB)/8, $0x3dd0613987edce0d
+DATA vectors64<>+1904(SB)/8, $0x3dd0613987edce0d
+DATA vectors64<>+1912(SB)/8, $0x3dd0613987edce0d
+DATA vectors64<>+1920(SB)/8, $0xbe138a4b8db8a7c5
+DATA vectors64<>+1928(SB)/8, $0xbe138a4b8db8a7c5
+DATA vectors64<>+1936(SB)/8, $0xbe138a4b8db8a7c5
+DATA vectors64<>+1944(SB)/8, $0xbe138a4b8db8a7c5
+DATA vectors64<>+1952(SB)/8, $0x3e4f7b72e5bcd4ff
+DATA vectors64<>+1960(SB)/8, $0x3e4f7b72e5bcd4ff
+DATA vectors64<>+1968(SB)/8, $0x3e4f7b72e5bcd4ff
+DATA vectors64<>+1976(SB)/8, $0x3e4f7b72e5bcd4ff
+DATA vectors64<>+1984(SB)/8, $0xbe85f1f0634fb062
+DATA vectors64<>+1992(SB)/8, $0xbe85f1f0634fb062
+DATA vectors64<>+2000(SB)/8, $0xbe85f1f0634fb062
+DATA vectors64<>+2008(SB)/8, $0xbe85f1f0634fb062
+DATA vectors64<>+2016(SB)/8, $0x3ebb9df2954a9147
+DATA vectors64<>+2024(SB)/8, $0x3ebb9df2954a9147
+DATA vectors64<>+2032(SB)/8, $0x3ebb9df2954a9147
+DATA vectors64<>+2040(SB)/8, $0x3ebb9df2954a9147
+DATA vectors64<>+2048(SB)/8, $0xbeef4d1e3a67dc3e
+DATA vectors64<>+2056(SB)/8, $0xbeef4d1e3a67dc3e
+DATA vectors64<>+2064(SB)/8, $0xbeef4d1e3a67dc3e
+DATA vectors64<>+2072(SB)/8, $0xbeef4d1e3a67dc3e
+DATA vectors64<>+2080(SB)/8, $0x3f1f9a321dd3898c
+DATA vectors64<>+2088(SB)/8, $0x3f1f9a321dd3898c
+DATA vectors64<>+2096(SB)/8, $0x3f1f9a321dd3898c
+DATA vectors64<>+2104(SB)/8, $0x3f1f9a321dd3898c
+DATA vectors64<>+2112(SB)/8, $0xbf4c02db3db06d60
+DATA vectors64<>+2120(SB)/8, $0xbf4c02db3db06d60
+DATA vectors64<>+2128(SB)/8, $0xbf4c02db3db06d60
+DATA vectors64<>+2136(SB)/8, $0xbf4c02db3db06d60
+DATA vectors64<>+2144(SB)/8, $0x3f7565bcd0dbc1ad
+DATA vectors64<>+2152(SB)/8, $0x3f7565bcd0dbc1ad
+DATA vectors64<>+2160(SB)/8, $0x3f7565bcd0dbc1ad
+DATA vectors64<>+2168(SB)/8, $0x3f7565bcd0dbc1ad
+DATA vectors64<>+2176(SB)/8, $0xbf9b82ce31284e9c
+DATA vectors64<>+2184(SB)/8, $0xbf9b82ce31284e9c
+DATA vectors64<>+2192(SB)/8, $0xbf9b82ce31284e9c
+DATA vectors64<>+2200(SB)/8, $0xbf9b82ce31284e9c
+DATA vectors64<>+2208(SB)/8, $0x3fbce2f21a042b32
+DATA vectors64<>+2216(SB)/8, $0x3fbce2f21a042b32
+DATA vectors64<>+2224(SB)/8, $0x3fbce2f21a042b32
+DATA vectors64<>+2232(SB)/8, $0x3fbce2f21a042b32
+DATA vectors64<>+2240(SB)/8, $0xbfd812746b0379e6
+DATA vectors64<>+2248(SB)/8, $0xbfd812746b0379e6
+DATA vectors64<>+2256(SB)/8, $0xbfd812746b0379e6
+DATA vectors64<>+2264(SB)/8, $0xbfd812746b0379e6
+DATA vectors64<>+2272(SB)/8, $0x3fc06eba8214db68
+DATA vectors64<>+2280(SB)/8, $0x3fc06eba8214db68
+DATA vectors64<>+2288(SB)/8, $0x3fc06eba8214db68
+DATA vectors64<>+2296(SB)/8, $0x3fc06eba8214db68
+DATA vectors64<>+2304(SB)/8, $0x4008000000000000
+DATA vectors64<>+2312(SB)/8, $0x4008000000000000
+DATA vectors64<>+2320(SB)/8, $0x4008000000000000
+DATA vectors64<>+2328(SB)/8, $0x4008000000000000
+DATA vectors64<>+2336(SB)/8, $0x402ccccccccccccd
+DATA vectors64<>+2344(SB)/8, $0x402ccccccccccccd
+DATA vectors64<>+2352(SB)/8, $0x402ccccccccccccd
+DATA vectors64<>+2360(SB)/8, $0x402ccccccccccccd
+DATA vectors64<>+2368(SB)/8, $0x4004cccccccccccd
+DATA vectors64<>+2376(SB)/8, $0x4004cccccccccccd
+DATA vectors64<>+2384(SB)/8, $0x4004cccccccccccd
+DATA vectors64<>+2392(SB)/8, $0x4004cccccccccccd
+DATA vectors64<>+2400(SB)/8, $0x3d9a950415bce231
+DATA vectors64<>+2408(SB)/8, $0x3d9a950415bce231
+DATA vectors64<>+2416(SB)/8, $0x3d9a950415bce231
+DATA vectors64<>+2424(SB)/8, $0x3d9a950415bce231
+DATA vectors64<>+2432(SB)/8, $0xbd9a9828293f5593
+DATA vectors64<>+2440(SB)/8, $0xbd9a9828293f5593
+DATA vectors64<>+2448(SB)/8, $0xbd9a9828293f5593
+DATA vectors64<>+2456(SB)/8, $0xbd9a9828293f5593
+DATA vectors64<>+2464(SB)/8, $0xbdf1a947d0400664
+DATA vectors64<>+2472(SB)/8, $0xbdf1a947d0400664
+DATA vectors64<>+2480(SB)/8, $0xbdf1a947d0400664
+DATA vectors64<>+2488(SB)/8, $0xbdf1a947d0400664
+DATA vectors64<>+2496(SB)/8, $0x3df2210d8291c136
+DATA vectors64<>+2504(SB)/8, $0x3df2210d8291c136
+DATA vectors64<>+2512(SB)/8, $0x3df2210d8291c136
+DATA vectors64<>+2520(SB)/8, $0x3df2210d8291c136
+DATA vectors64<>+2528(SB)/8, $0x3e4859ddd14f7c71
+DATA vectors64<>+2536(SB)/8, $0x3e4859ddd14f7c71
+DATA vectors64<>+2544(SB)/8, $0x3e4859ddd14f7c71
+DATA vectors64<>+2552(SB)/8, $0x3e4859ddd14f7c71
+DATA vectors64<>+2560(SB)/8, $0x3e3371299edbeb4d
+DATA vectors64<>+2568(SB)/8, $0x3e3371299edbeb4d
+DATA vectors64<>+2576(SB)/8, $0x3e3371299edbeb4d
+DATA vectors64<>+2584(SB)/8, $0x3e3371299edbeb4d
+DATA vectors64<>+2592(SB)/8, $0xbea297ead7c0cd56
+DATA vectors64<>+2600(SB)/8, $0xbea297ead7c0cd56
+DATA vectors64<>+2608(SB)/8, $0xbea297ead7c0cd56
+DATA vectors64<>+2616(SB)/8, $0xbea297ead7c0cd56
+DATA vectors64<>+2624(SB)/8, $0xbec458d852a5728f
+DATA vectors64<>+2632(SB)/8, $0xbec458d852a5728f
+DATA vectors64<>+2640(SB)/8, $0xbec458d852a5728f
+DATA vectors64<>+2648(SB)/8, $0xbec458d852a5728f
+DATA vectors64<>+2656(SB)/8, $0x3ef4838f3350fe23
+DATA vectors64<>+2664(SB)/8, $0x3ef4838f3350fe23
+DATA vectors64<>+2672(SB)/8, $0x3ef4838f3350fe23
+DATA vectors64<>+2680(SB)/8, $0x3ef4838f3350fe23
+DATA vectors64<>+2688(SB)/8, $0x3f35bb5fdef58a6d
+DATA vectors64<>+2696(SB)/8, $0x3f35bb5fdef58a6d
+DATA vectors64<>+2704(SB)/8, $0x3f35bb5fdef58a6d
+DATA vectors64<>+2712(SB)/8, $0x3f35bb5fdef58a6d
+DATA vectors64<>+2720(SB)/8, $0x3f644f7ff14b9736
+DATA vectors64<>+2728(SB)/8, $0x3f644f7ff14b9736
+DATA vectors64<>+2736(SB)/8, $0x3f644f7ff14b9736
+DATA vectors64<>+2744(SB)/8, $0x3f644f7ff14b9736
+DATA vectors64<>+2752(SB)/8, $0x3f8a0959cca8609e
+DATA vectors64<>+2760(SB)/8, $0x3f8a0959cca8609e
+DATA vectors64<>+2768(SB)/8, $0x3f8a0959cca8609e
+DATA vectors64<>+2776(SB)/8, $0x3f8a0959cca8609e
+DATA vectors64<>+2784(SB)/8, $0x3fa972131b56d859
+DATA vectors64<>+2792(SB)/8, $0x3fa972131b56d859
+DATA vectors64<>+2800(SB)/8, $0x3fa972131b56d859
+DATA vectors64<>+2808(SB)/8, $0x3fa972131b56d859
+DATA vectors64<>+2816(SB)/8, $0x3fc3c21b61aee88a
+DATA vectors64<>+2824(SB)/8, $0x3fc3c21b61aee88a
+DATA vectors64<>+2832(SB)/8, $0x3fc3c21b61aee88a
+DATA vectors64<>+2840(SB)/8, $0x3fc3c21b61aee88a
+DATA vectors64<>+2848(SB)/8, $0x3fca9f324d321d3c
+DATA vectors64<>+2856(SB)/8, $0x3fca9f324d321d3c
+DATA vectors64<>+2864(SB)/8, $0x3fca9f324d321d3c
+DATA vectors64<>+2872(SB)/8, $0x3fca9f324d321d3c
+GLOBL vectors64<>(SB), RODATA|NOPTR, $2880

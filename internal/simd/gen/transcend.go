@@ -21,10 +21,13 @@ func transcendental(t *target) {
 	}
 	t.softmax(true)
 	t.softmax(false)
-	if t.bits == 32 {
-		t.function1("erf", "dst = the error function of src", erfConsts(t), 6, erfBody)
-		t.power()
+	const erfDoc = "dst = the error function of src"
+	if t.bits == 64 {
+		t.function1("erf", erfDoc, erf64Consts(t), 8, erf64Body())
+		return
 	}
+	t.function1("erf", erfDoc, erfConsts(t), 6, erfBody)
+	t.power()
 }
 
 // function1 emits a map of one slice whose body works in place.
