@@ -48,6 +48,7 @@ type Server struct {
 	task     *task.Task
 	gate     *gate
 	conns    *rpc.Connections
+	large    *rpc.Connections   // for large tensors, so that nothing else waits for them
 	lender   *transfer.Lender   // of tensors to other tasks on this machine
 	borrower *transfer.Borrower // from them
 	rpc      *rpc.Server
@@ -89,6 +90,7 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	}
 	s := &Server{
 		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), conns: rpc.NewConnections(),
+		large:  rpc.NewConnections(),
 		lender: transfer.NewLender(o.log), borrower: transfer.NewBorrower(o.log), stopped: make(chan struct{}),
 	}
 	s.task, err = task.New(task.Config{
@@ -209,12 +211,16 @@ func (s *Server) Stop(ctx context.Context) error {
 func (s *Server) closeRoles(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	stop := context.AfterFunc(ctx, s.conns.Close)
+	defer s.conns.Close()
+	defer s.large.Close()
+	stop := context.AfterFunc(ctx, func() {
+		s.conns.Close()
+		s.large.Close()
+	})
 	defer stop()
 	s.task.Close(ctx)
 	s.borrower.Close()
 	s.lender.Close()
-	s.conns.Close()
 }
 
 // closeConnections lets the calls that are being answered end, and does not wait for those that are not.
@@ -234,12 +240,13 @@ func (s *Server) connect(spec cluster.Spec, self cluster.Task) (task.Network, er
 	if _, bound, _ := net.SplitHostPort(s.Address()); self != s.def.Self() && port != bound {
 		return nil, status.InvalidArgumentf("Requested port %s differs from expected port %s", port, bound)
 	}
-	return network{rpc.NewPeers(spec, s.conns), s.borrower}, nil
+	return network{rpc.NewPeers(spec, s.conns), rpc.NewPeers(spec, s.large), s.borrower}, nil
 }
 
 // network is a cluster that is reached by gRPC, from which large tensors are borrowed where that is possible.
 type network struct {
 	*rpc.Peers
+	large    *rpc.Peers // over connections for large tensors
 	borrower *transfer.Borrower
 }
 
@@ -247,26 +254,39 @@ type network struct {
 func (n network) StartRecv(
 	ctx context.Context, task string, req *message.RecvTensorRequest, done func(*message.RecvTensorResponse, error),
 ) {
-	c, err := n.Named(task)
+	address, ways, err := n.ways(task)
 	if err != nil {
 		done(nil, err)
 		return
 	}
-	n.borrower.StartRecv(ctx, c.Address(), req, c.StartRecv, done)
+	n.borrower.StartRecv(ctx, address, req, ways, done)
 }
 
 // StartRecvAll asks a task for several tensors of a step.
 func (n network) StartRecvAll(
 	ctx context.Context, task string, requests []*message.RecvTensorRequest, done func(i int, resp *message.RecvTensorResponse, err error),
 ) {
-	c, err := n.Named(task)
+	address, ways, err := n.ways(task)
 	if err != nil {
 		for i := range requests {
 			done(i, nil, err)
 		}
 		return
 	}
-	n.borrower.StartRecvAll(ctx, c.Address(), requests, c.StartRecv, done)
+	n.borrower.StartRecvAll(ctx, address, requests, ways, done)
+}
+
+// ways returns where a task is, and what leads to it.
+func (n network) ways(task string) (address string, ways transfer.Ways, err error) {
+	c, err := n.Named(task)
+	if err != nil {
+		return "", ways, err
+	}
+	large, err := n.large.Named(task)
+	if err != nil {
+		return "", ways, err
+	}
+	return c.Address(), transfer.Ways{Main: c, Large: large}, nil
 }
 
 // Worker returns a task to be given parts of steps.

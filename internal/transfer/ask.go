@@ -20,26 +20,28 @@ type asking struct {
 	peer     *peer
 	address  string
 	requests []*message.RecvTensorRequest
-	call     Call
+	ways     Ways
 	done     func(i int, resp *message.RecvTensorResponse, err error)
 }
 
 // StartRecvAll asks the task at an address for several tensors of one step, as StartRecv does for each: together, as far as
 // the task takes such requests. It calls done once for each.
 func (b *Borrower) StartRecvAll(
-	ctx context.Context, address string, requests []*message.RecvTensorRequest, call Call,
+	ctx context.Context, address string, requests []*message.RecvTensorRequest, ways Ways,
 	done func(i int, resp *message.RecvTensorResponse, err error),
 ) {
-	a := &asking{b, ctx, b.peer(address), address, requests, call, done}
-	all := make([]int, len(requests))
-	for i := range all {
-		all[i] = i
+	a := &asking{b, ctx, b.peer(address), address, requests, ways, done}
+	batches := a.peer.batches.Load()
+	var each, others []int
+	for i, req := range requests {
+		if !batches || a.peer.known.of(req.Key) != together {
+			each = append(each, i)
+		} else {
+			others = append(others, i)
+		}
 	}
-	if !a.peer.batches.Load() {
-		a.askEach(all)
-		return
-	}
-	for some := range slices.Chunk(all, maxBatch) {
+	a.askEach(each)
+	for some := range slices.Chunk(others, maxBatch) {
 		a.ask(some)
 	}
 }
@@ -47,7 +49,7 @@ func (b *Borrower) StartRecvAll(
 // askEach asks for tensors one by one.
 func (a *asking) askEach(indices []int) {
 	for _, i := range indices {
-		a.borrower.StartRecv(a.ctx, a.address, a.requests[i], a.call, func(resp *message.RecvTensorResponse, err error) { a.done(i, resp, err) })
+		a.borrower.StartRecv(a.ctx, a.address, a.requests[i], a.ways, func(resp *message.RecvTensorResponse, err error) { a.done(i, resp, err) })
 	}
 }
 
@@ -63,7 +65,7 @@ func (a *asking) ask(indices []int) {
 	}
 	first := a.requests[indices[0]]
 	req := &message.RecvTensorRequest{StepID: first.StepID, Key: first.Key, RequestID: requestid.New(), Transport: o.encode()}
-	a.call(a.ctx, req, func(resp *message.RecvTensorResponse, err error) {
+	a.ways.Main.StartRecv(a.ctx, req, func(resp *message.RecvTensorResponse, err error) {
 		if err != nil {
 			a.fail(indices, err)
 			return

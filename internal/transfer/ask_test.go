@@ -16,6 +16,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
+// caller is a function that is a task.
+type caller func(ctx context.Context, req *message.RecvTensorRequest, done Done)
+
+func (c caller) StartRecv(ctx context.Context, req *message.RecvTensorRequest, done Done) {
+	c(ctx, req, done)
+}
+
 // store is a task with tensors of one step, which come in no order.
 type store struct {
 	lender   *Lender // nil for one of another implementation
@@ -84,7 +91,7 @@ func (s *store) recvAll(ctx context.Context, n int) ([]*message.RecvTensorRespon
 	}
 	var open sync.WaitGroup
 	open.Add(n)
-	s.borrower.StartRecvAll(ctx, "there", requests, s.call, func(i int, resp *message.RecvTensorResponse, err error) {
+	s.borrower.StartRecvAll(ctx, "there", requests, Ways{caller(s.call), caller(s.call)}, func(i int, resp *message.RecvTensorResponse, err error) {
 		resps[i], errs[i] = resp, err
 		open.Done()
 	})
@@ -209,7 +216,7 @@ func TestRecvAllOfNonsense(t *testing.T) {
 		call := func(_ context.Context, _ *message.RecvTensorRequest, done Done) {
 			done(&message.RecvTensorResponse{Transport: options}, nil)
 		}
-		s.borrower.StartRecvAll(t.Context(), "there", requests, call, func(_ int, _ *message.RecvTensorResponse, err error) {
+		s.borrower.StartRecvAll(t.Context(), "there", requests, Ways{caller(call), caller(call)}, func(_ int, _ *message.RecvTensorResponse, err error) {
 			if status.CodeOf(err) != status.Internal {
 				t.Errorf("%s: got %v", name, err)
 			}

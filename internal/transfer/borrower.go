@@ -21,8 +21,17 @@ const retryAfter = time.Minute
 // Done receives the response to a request for a tensor, or why there is none.
 type Done = func(*message.RecvTensorResponse, error)
 
-// Call asks a task for a tensor over the main channel. It calls done once, and does not wait for that.
-type Call = func(ctx context.Context, req *message.RecvTensorRequest, done Done)
+// Task is asked for tensors.
+type Task interface {
+	// StartRecv asks for a tensor. It calls done once, and does not wait for that.
+	StartRecv(ctx context.Context, req *message.RecvTensorRequest, done func(*message.RecvTensorResponse, error))
+}
+
+// Ways lead to one task.
+type Ways struct {
+	Main  Task // the main channel
+	Large Task // a connection on which no small message waits for a large tensor
+}
 
 // Borrower receives tensors from the tasks of clusters, large ones by reading their memory. Its methods may be called
 // concurrently.
@@ -49,6 +58,7 @@ type peer struct {
 	notYet  atomic.Int64            // no channel is offered before that time, in Unix nanoseconds
 	batches atomic.Bool             // it takes requests for several tensors
 	greeted atomic.Int32            // how often it was asked whether it does
+	known   known
 }
 
 // NewBorrower returns a borrower without channels. Close must be called when it is no longer used.
@@ -58,20 +68,31 @@ func NewBorrower(log *slog.Logger) *Borrower {
 	return b
 }
 
-// StartRecv asks the task at an address for a tensor, by call, and calls done once with the response as if the tensor had
-// come with it: as call does, perhaps, or on a goroutine of its own.
-func (b *Borrower) StartRecv(ctx context.Context, address string, req *message.RecvTensorRequest, call Call, done Done) {
-	if !supported {
-		call(ctx, req, done)
-		return
-	}
+// StartRecv asks the task at an address for a tensor, and calls done once with the response as if the tensor had come with
+// it: as the task does, perhaps, or on a goroutine of its own.
+func (b *Borrower) StartRecv(ctx context.Context, address string, req *message.RecvTensorRequest, ways Ways, done Done) {
 	p := b.peer(address)
+	to := ways.Main
+	habit := p.known.of(req.Key)
+	if habit == large {
+		to = ways.Large
+	}
 	ch := p.channel.Load()
 	asked := *req
-	asked.Transport = p.offer(ch)
-	call(ctx, &asked, func(resp *message.RecvTensorResponse, err error) {
-		if err != nil || resp.Transport == nil {
-			done(resp, err)
+	if supported {
+		asked.Transport = p.offer(ch)
+	}
+	to.StartRecv(ctx, &asked, func(resp *message.RecvTensorResponse, err error) {
+		switch {
+		case err != nil:
+			if habit == large {
+				p.known.forget() // the other connection may be better
+			}
+			done(nil, err)
+			return
+		case resp.Transport == nil:
+			p.known.learn(req.Key, habitOf(resp))
+			done(resp, nil)
 			return
 		}
 		r, err := decodeReply(resp.Transport)
@@ -84,18 +105,20 @@ func (b *Borrower) StartRecv(ctx context.Context, address string, req *message.R
 			if err == nil && r.socket != "" {
 				b.open(p, r)
 			}
+			p.known.learn(req.Key, habitOf(resp))
 			done(resp, nil)
 		case err != nil || ch == nil || r.ticket == 0:
 			done(nil, status.Internalf("could not parse rpc response: a tensor went a way that nobody offered"))
 		default:
-			go b.fetch(ctx, ch, r, resp, &asked, call, done)
+			p.known.learn(req.Key, alone)
+			go b.fetch(ctx, ch, r, resp, &asked, ways.Large, done)
 		}
 	})
 }
 
 // fetch adds the tensor that is lent to a response, or asks for it as bytes.
 func (b *Borrower) fetch(
-	ctx context.Context, ch *channel, r *reply, resp *message.RecvTensorResponse, req *message.RecvTensorRequest, call Call, done Done,
+	ctx context.Context, ch *channel, r *reply, resp *message.RecvTensorResponse, req *message.RecvTensorRequest, to Task, done Done,
 ) {
 	t, err := b.borrow(ctx, ch, r)
 	switch {
@@ -107,7 +130,7 @@ func (b *Borrower) fetch(
 	default:
 		b.log.Debug("a tensor could not be read where it lies", "key", req.Key, "error", err)
 		req.Transport = (&offer{channel: ch.number, redeem: r.ticket}).encode()
-		call(ctx, req, done)
+		to.StartRecv(ctx, req, done)
 	}
 }
 

@@ -26,6 +26,9 @@
 // those tensors that are there when the first of them is, in one message. A borrower finds out by its first requests, which
 // ask for nothing more than an answer to that; a task of another implementation gets requests for one tensor each.
 //
+// A borrower remembers what did not travel with others, and asks for it alone at once. What came as many bytes is asked for
+// over a second connection to the same address, so that no small message waits for it, whoever serves it.
+//
 // A lent tensor is kept until the borrower has it or its step ends, as it would be in the step's rendezvous. A task lends
 // at most 4 GiB at a time, and borrows at most as much; what is beyond takes the main channel. So does everything on other
 // systems than Linux, and between tasks with networks of their own.

@@ -75,7 +75,7 @@ func (p *pair) call(_ context.Context, req *message.RecvTensorRequest, done Done
 func (p *pair) recv(ctx context.Context) (resp *message.RecvTensorResponse, err error) {
 	var came sync.WaitGroup
 	came.Add(1)
-	p.borrower.StartRecv(ctx, "there", &message.RecvTensorRequest{StepID: 7, Key: "k", RequestID: 1}, p.call,
+	p.borrower.StartRecv(ctx, "there", &message.RecvTensorRequest{StepID: 7, Key: "k", RequestID: 1}, Ways{caller(p.call), caller(p.call)},
 		func(r *message.RecvTensorResponse, e error) {
 			resp, err = r, e
 			came.Done()
