@@ -4,6 +4,7 @@
   python -m bench.kernels --threads 2         with two
   python -m bench.kernels --isa avx2          both sides held to AVX2
   python -m bench.kernels --quick softmax     a look at the families that are named, or begin like that; keeps nothing
+  python -m bench.kernels "common: cast"      a look at some cases of a family
 
 A case is one step with many nodes of one operation, one after another, so that what a step costs besides is shared by all;
 what an empty step costs is taken off. The family "training" has whole models instead, of which many steps are run one
@@ -28,7 +29,7 @@ HELD = {"avx2": {"ONEDNN_MAX_CPU_ISA": "AVX2", "WEFT_SIMD": "avx2"}}
 
 def main():
     parser = argparse.ArgumentParser(prog="bench.kernels", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("families", nargs="*", help="only these")
+    parser.add_argument("families", nargs="*", help="only these, or cases of them")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--isa", choices=HELD, help="hold both sides to an instruction set")
     parser.add_argument("--rounds", type=int, default=9, help="alternations of each case")
@@ -38,7 +39,7 @@ def main():
 
     import tensorflow.compat.v1 as tf
 
-    from bench import kernelcases, productcases, report, trainingcases  # noqa: F401 (the cases register themselves)
+    from bench import commoncases, kernelcases, productcases, report, trainingcases  # noqa: F401 (the cases register themselves)
     from interop import cluster
 
     tf.logging.set_verbosity(tf.logging.ERROR)
@@ -54,10 +55,13 @@ def main():
         targets = [ours.target("local"), theirs.target("local")]
         results = {}
         for family, cases in kernelcases.FAMILIES.items():
-            if args.families and not any(family.startswith(f) for f in args.families):
+            cases = {name: c for name, c in cases.items()
+                     if not args.families or any(f"{family}: {name}".startswith(f) for f in args.families)}
+            if not cases:
                 continue
-            results[family] = {name: compare(targets, c, rounds) for name, c in cases.items()}
-            for name, r in results[family].items():
+            results[family] = {}
+            for name, c in cases.items():
+                r = results[family][name] = compare(targets, c, rounds)
                 print(f"{family}: {name}: {1e6 * r['weft']:.1f} µs, TensorFlow {1e6 * r['tensorflow']:.1f} µs, ratio {r['ratio']:.2f}", flush=True)
     print(table(results))
     if not args.quick and not args.families:
