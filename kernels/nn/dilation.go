@@ -151,15 +151,20 @@ func newDilationOf[T tensor.Elem](in, filter *tensor.Tensor, w *window, o *order
 }
 
 // largest calls visit for every element of the outputs of images lo to hi, with the largest sum of its window and the
-// positions in input and filter of the first one. An output without a window has the lowest value and positions of -1.
+// positions in input and filter of the first one. Where no sum is above the lowest value, that is the sum, and the positions are
+// the first ones of all, as in TensorFlow; -1 if there are none.
 func (d *dilation[T]) largest(lo, hi int, visit func(out int, sum T, in, tap int)) {
 	for row := lo * d.rows.out; row < hi*d.rows.out; row++ {
 		image, oy := row/d.rows.out, row%d.rows.out
 		fy0, fy1, y0 := d.rows.clip(oy)
 		for ox := range d.cols.out {
 			fx0, fx1, x0 := d.cols.clip(ox)
+			first, firstTap := d.first(image, oy, ox), -d.channels
+			if len(d.f) > 0 {
+				firstTap = 0
+			}
 			for c := range d.channels {
-				best, in, tap := d.lowest, -1, -1
+				best, in, tap := d.lowest, first+c, firstTap+c
 				for fy, y := fy0, y0; fy < fy1; fy, y = fy+1, y+d.rows.dilation {
 					for fx, x := fx0, x0; fx < fx1; fx, x = fx+1, x+d.cols.dilation {
 						at := ((image*d.rows.in+y)*d.cols.in+x)*d.channels + c
@@ -173,6 +178,15 @@ func (d *dilation[T]) largest(lo, hi int, visit func(out int, sum T, in, tap int
 			}
 		}
 	}
+}
+
+// first returns where the elements begin that the window of an output begins with; negative if that is behind the image.
+func (d *dilation[T]) first(image, oy, ox int) int {
+	y, x := max(oy*d.rows.stride-d.rows.before, 0), max(ox*d.cols.stride-d.cols.before, 0)
+	if y >= d.rows.in || x >= d.cols.in {
+		return -d.channels
+	}
+	return ((image*d.rows.in+y)*d.cols.in + x) * d.channels
 }
 
 func dilationForward[T tensor.Elem](d *dilation[T], z, _ []T) {

@@ -115,10 +115,15 @@ func newLRNGrad[T tensor.Elem](compute func(l *lrn, z, g, x, y []T, channels int
 }
 
 func viaWideLRN(l *lrn, z, x []tensor.Half, n int) {
-	wide := make([]float32, len(x))
-	elementwise.Widen(wide, x)
-	l.forward(wide, wide, n)
-	elementwise.Narrow(z, wide)
+	wide := make([]float32, 2*len(x))
+	from, to := wide[:len(x)], wide[len(x):]
+	elementwise.Widen(from, x)
+	if l.ordinary() {
+		l.forward(to, from, n)
+	} else {
+		l.plain(to, from, n, throughHalf)
+	}
+	elementwise.Narrow(z, to)
 }
 
 func viaWideLRNGrad(l *lrn, z, g, x, y []tensor.Half, n int) {
@@ -127,7 +132,11 @@ func viaWideLRNGrad(l *lrn, z, g, x, y []tensor.Half, n int) {
 	elementwise.Widen(wide[k:2*k], g)
 	elementwise.Widen(wide[2*k:3*k], x)
 	elementwise.Widen(wide[3*k:], y)
-	l.gradient(wide[:k], wide[k:2*k], wide[2*k:3*k], wide[3*k:], n)
+	if l.ordinary() {
+		l.gradient(wide[:k], wide[k:2*k], wide[2*k:3*k], wide[3*k:], n)
+	} else {
+		l.plainGradient(wide[:k], wide[k:2*k], wide[2*k:3*k], wide[3*k:], n, throughHalf)
+	}
 	elementwise.Narrow(z, wide[:k])
 }
 
@@ -204,6 +213,10 @@ func (l *lrn) gradient(z, g, x, y []float32, n int) {
 		hi := min(lo+len(r.norm), len(x))
 		z, g, x, y := z[lo:hi], g[lo:hi], x[lo:hi], y[lo:hi]
 		norm, factor, tmp := r.norm[:len(x)], r.factor[:len(x)], r.tmp[:len(x)]
+		if !l.ordinary() {
+			l.plainGradient(z, g, x, y, n, func(x float32) float32 { return x })
+			continue
+		}
 		r.sums(norm, x, x, l.alpha, l.bias)
 		l.power(factor, norm, tmp)
 		simd.Mul(factor, factor, g)
@@ -211,5 +224,79 @@ func (l *lrn) gradient(z, g, x, y []float32, n int) {
 		r.sums(norm, tmp, y, -2*l.alpha*l.beta, 0)
 		simd.Mul(norm, norm, x)
 		simd.Add(z, norm, factor)
+		if !allFinite(z) { // what has no gradient counts for nothing, even beside an infinity
+			l.plainGradient(z, g, x, y, n, func(x float32) float32 { return x })
+		}
+	}
+}
+
+func allFinite(x []float32) bool {
+	for _, v := range x {
+		if v-v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ordinary reports whether norms are sums of what is positive.
+func (l *lrn) ordinary() bool { return l.bias > 0 && l.alpha >= 0 }
+
+// throughHalf rounds to what a half can hold.
+func throughHalf(x float32) float32 { return tensor.HalfOf(x).Float32() }
+
+// plain is forward, with a rounding after every operation.
+func (l *lrn) plain(z, x []float32, n int, round func(float32) float32) {
+	alpha, beta, bias := round(l.alpha), round(l.beta), round(l.bias)
+	for lo := 0; lo < len(x); lo += n {
+		z, x := z[lo:lo+n], x[lo:lo+n]
+		for j := range x {
+			var norm float32
+			for _, v := range x[max(0, j-l.radius):min(n, j+l.radius+1)] {
+				norm = round(norm + round(v*v))
+			}
+			norm = round(round(norm*alpha) + bias)
+			switch beta {
+			case 1:
+				norm = round(1 / norm)
+			case 0.5:
+				norm = round(float32(1 / math.Sqrt(float64(norm))))
+			default:
+				norm = round(float32(math.Log(float64(norm))))
+				norm = round(float32(math.Exp(float64(round(norm * -beta)))))
+			}
+			z[j] = round(x[j] * norm)
+		}
+	}
+}
+
+// plainGradient is gradient, element by element and with a rounding after every operation. Norms that are negative or near 0 make
+// that matter: whole powers of negative numbers exist, and the terms are as large as their differences.
+func (l *lrn) plainGradient(z, g, x, y []float32, n int, round func(float32) float32) {
+	alpha, beta, bias := round(l.alpha), round(l.beta), round(l.bias)
+	factor := round(round(-2*alpha) * beta)
+	clear(z)
+	for lo := 0; lo < len(x); lo += n {
+		z, g, x, y := z[lo:lo+n], g[lo:lo+n], x[lo:lo+n], y[lo:lo+n]
+		for j, gj := range g {
+			if gj == 0 {
+				continue
+			}
+			first, last := max(0, j-l.radius), min(n, j+l.radius+1)
+			var norm float32
+			for _, v := range x[first:last] {
+				norm = round(norm + round(v*v))
+			}
+			norm = round(round(alpha*norm) + bias)
+			power := round(float32(math.Pow(float64(norm), float64(-beta))))
+			yj := round(factor * y[j])
+			for k := first; k < last; k++ {
+				d := round(round(x[k]*yj) / norm)
+				if k == j {
+					d = round(d + power)
+				}
+				z[k] = round(z[k] + round(d*gj))
+			}
+		}
 	}
 }
