@@ -156,6 +156,9 @@ func saturationScaler(scale float32) func(r, g, b float32) (float32, float32, fl
 	return func(r, g, b float32) (float32, float32, float32) {
 		h, s, v := toHSV(r, g, b)
 		chroma := min(1, max(0, s*scale)) * v
+		if h*6 >= 6 { // just below 0, and rounded up by a turn: TensorFlow has no color for that
+			return v - chroma, v - chroma, v - chroma
+		}
 		return turned(h*6, v-chroma, v)
 	}
 }

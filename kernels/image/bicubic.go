@@ -17,7 +17,7 @@ func init() {
 		Name: "ResizeBicubicGrad", Doc: "Computes the gradient of ResizeBicubic.",
 		In: []string{"grads: float32", "original_image: T"}, Out: []string{"output: T"},
 		Attrs: append([]string{"T: {float32, float64}"}, attrs[1:]...), Shape: secondShape,
-	}, resizeGradient(addBicubic))
+	}, resizeGradient(addBicubic[float32], addBicubic[float64]))
 }
 
 // cubicSteps is the number of places between two pixels that weights are tabled for.
@@ -116,14 +116,14 @@ func bicubic(r *resizing) func(y int, in, out []float32) {
 	}
 }
 
-func addBicubic(r *resizing, original, resized []float32) {
+func addBicubic[T float32 | float64](r *resizing, original []T, resized []float32) {
 	ys, xs, width, n := r.y.among(), r.x.among(), r.inRow(), r.channels
 	for y, py := range ys {
 		for x, px := range xs {
 			for c, g := range resized[(y*r.x.out+x)*n:][:n] {
 				for i, row := range py.at {
 					for j, column := range px.at {
-						original[row*width+column*n+c] += g * py.weight[i] * px.weight[j]
+						original[row*width+column*n+c] += T(g) * T(py.weight[i]) * T(px.weight[j])
 					}
 				}
 			}

@@ -17,7 +17,7 @@ func init() {
 		Name: "ResizeBilinearGrad", Doc: "Computes the gradient of ResizeBilinear.",
 		In: []string{"grads: float32", "original_image: T"}, Out: []string{"output: T"},
 		Attrs: append([]string{"T: {float32, bfloat16, float16, float64}"}, attrs...), Shape: secondShape,
-	}, resizeGradient(addBilinear))
+	}, resizeGradient(addBilinear[float32], addBilinear[float64]))
 }
 
 // between is a place between two pixels: lerp is the share of the upper one.
@@ -60,17 +60,17 @@ func bilinear(r *resizing) func(y int, in, out []float32) {
 	}
 }
 
-func addBilinear(r *resizing, original, resized []float32) {
+func addBilinear[T float32 | float64](r *resizing, original []T, resized []float32) {
 	ys, xs, width, n := r.y.between(), r.x.between(), r.inRow(), r.channels
 	for y, py := range ys {
 		top, bottom, up := original[py.lower*width:], original[py.upper*width:], 1-py.lerp
 		for x, px := range xs {
 			left, right, back := px.lower*n, px.upper*n, 1-px.lerp
 			for c, g := range resized[(y*r.x.out+x)*n:][:n] {
-				top[left+c] += g * up * back
-				top[right+c] += g * up * px.lerp
-				bottom[left+c] += g * py.lerp * back
-				bottom[right+c] += g * py.lerp * px.lerp
+				top[left+c] += T(g * up * back)
+				top[right+c] += T(g * up * px.lerp)
+				bottom[left+c] += T(g * py.lerp * back)
+				bottom[right+c] += T(g * py.lerp * px.lerp)
 			}
 		}
 	}

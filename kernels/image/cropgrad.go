@@ -92,27 +92,39 @@ func newCropGradImage(c *kernel.Construction) (kernel.Kernel, error) {
 		if err := c.check(); err != nil {
 			return err
 		}
+		grads := tensor.Values[float32](ctx.Input(0))
+		if out.DType() == tensor.Float64 {
+			sums := tensor.Values[float64](out)
+			clear(sums)
+			addCrops(c, sums, grads, nearest)
+			return nil
+		}
 		sums := scratch(out)
-		c.each(tensor.Values[float32](ctx.Input(0)), func(box, _, _ int, atY, atX float32, grads []float32) {
-			if nearest {
-				to := sums[c.pixel(box, int(round(atY)), int(round(atX))):]
-				for d, g := range grads {
-					to[d] += g
-				}
-				return
-			}
-			p := c.corners(box, atY, atX)
-			for d, g := range grads {
-				top, bottom := (1-p.y)*g, p.y*g
-				sums[p.topLeft+d] += (1 - p.x) * top
-				sums[p.topRight+d] += p.x * top
-				sums[p.bottomLeft+d] += (1 - p.x) * bottom
-				sums[p.bottomRight+d] += p.x * bottom
-			}
-		})
+		addCrops(c, sums, grads, nearest)
 		store(out, sums)
 		return nil
 	}), nil
+}
+
+// addCrops adds the gradients of crops to those of the images.
+func addCrops[T float32 | float64](c *crops, sums []T, grads []float32, nearest bool) {
+	c.each(grads, func(box, _, _ int, atY, atX float32, grads []float32) {
+		if nearest {
+			to := sums[c.pixel(box, int(round(atY)), int(round(atX))):]
+			for d, g := range grads {
+				to[d] += T(g)
+			}
+			return
+		}
+		p := c.corners(box, atY, atX)
+		for d, g := range grads {
+			top, bottom := (1-p.y)*g, p.y*g
+			sums[p.topLeft+d] += T((1 - p.x) * top)
+			sums[p.topRight+d] += T(p.x * top)
+			sums[p.bottomLeft+d] += T((1 - p.x) * bottom)
+			sums[p.bottomRight+d] += T(p.x * bottom)
+		}
+	})
 }
 
 // each calls f for every pixel of a crop that lies inside of its image, with its place there and its gradients.

@@ -169,8 +169,9 @@ func resize(prepare func(r *resizing) func(y int, in, out []float32)) kernel.New
 	}
 }
 
-// resizeGradient returns the constructor of a gradient; add adds the gradient of one resized image to that of the original.
-func resizeGradient(add func(r *resizing, original, resized []float32)) kernel.New {
+// resizeGradient returns the constructor of a gradient; add and add64, which is the same for float64, add the gradient of one resized
+// image to that of the original.
+func resizeGradient(add func(r *resizing, original, resized []float32), add64 func(r *resizing, original []float64, resized []float32)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		a := alignmentOf(c.Attrs)
 		return kernel.Func(func(ctx *kernel.Context) error {
@@ -182,17 +183,28 @@ func resizeGradient(add func(r *resizing, original, resized []float32)) kernel.N
 			if err != nil {
 				return err
 			}
-			grads, sums := tensor.Values[float32](ctx.Input(0)), scratch(out)
-			in, resized := r.y.in*r.inRow(), r.y.out*r.outRow()
-			parallel.For(r.batch, 1, func(lo, hi int) {
-				for b := lo; b < hi; b++ {
-					add(r, sums[b*in:(b+1)*in], grads[b*resized:(b+1)*resized])
-				}
-			})
+			grads := tensor.Values[float32](ctx.Input(0))
+			if out.DType() == tensor.Float64 {
+				sums := tensor.Values[float64](out)
+				clear(sums)
+				addImages(r, add64, sums, grads)
+				return nil
+			}
+			sums := scratch(out)
+			addImages(r, add, sums, grads)
 			store(out, sums)
 			return nil
 		}), nil
 	}
+}
+
+func addImages[T float32 | float64](r *resizing, add func(r *resizing, original []T, resized []float32), sums []T, grads []float32) {
+	in, resized := r.y.in*r.inRow(), r.y.out*r.outRow()
+	parallel.For(r.batch, 1, func(lo, hi int) {
+		for b := lo; b < hi; b++ {
+			add(r, sums[b*in:(b+1)*in], grads[b*resized:(b+1)*resized])
+		}
+	})
 }
 
 func floor(x float32) float32 { return float32(math.Floor(float64(x))) }
