@@ -231,6 +231,9 @@ func (k *counter) sparse(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := checkSparse(indices, values, denseShape); err != nil {
+		return err
+	}
 	shape, matrix := tensor.Shape{size}, denseShape.NumElements() == 2
 	if matrix {
 		shape = tensor.Shape{ints.Values(denseShape)[0], size}
@@ -240,9 +243,6 @@ func (k *counter) sparse(ctx *kernel.Context) error {
 	}
 	if weights.NumElements() > 0 && weights.NumElements() != values.NumElements() {
 		return status.InvalidArgumentf("Input indices and weights must have the same size.")
-	}
-	if matrix && (indices.Rank() != 2 || indices.Dim(0) != values.NumElements()) {
-		return status.InvalidArgumentf("indices of shape %v do not go with %d values", indices.Shape(), values.NumElements())
 	}
 	out, err := ctx.AllocateZeros(0, shape)
 	if err != nil {
@@ -254,9 +254,6 @@ func (k *counter) sparse(ctx *kernel.Context) error {
 		row := int64(0)
 		if matrix {
 			row = places[i*indices.Dim(1)]
-			if row < 0 || row >= shape[0] {
-				return status.InvalidArgumentf("Sparse index tuple indices[%d, :] = [%s] is out of bounds", i, rows.Vector(indices, i))
-			}
 		}
 		if v >= 0 && v < size {
 			add(int(row*size+v), i)
@@ -297,6 +294,30 @@ func (k *counter) ragged(ctx *kernel.Context) error {
 		}
 		if v < size {
 			add(row*int(size)+int(v), i)
+		}
+	}
+	return nil
+}
+
+// checkSparse checks a sparse tensor.
+func checkSparse(indices, values, shape *tensor.Tensor) error {
+	switch {
+	case indices.Rank() != 2:
+		return status.InvalidArgumentf("Sparse indices must be rank 2 but is rank %d", indices.Rank())
+	case values.Rank() != 1:
+		return status.InvalidArgumentf("Sparse values must be rank 1 but is rank %d", values.Rank())
+	case shape.Rank() != 1:
+		return status.InvalidArgumentf("Sparse shape must be rank 1 but is rank %d", shape.Rank())
+	case values.Dim(0) != indices.Dim(0):
+		return status.InvalidArgumentf("Number of elements in indices (%d) and values (%d) do not match", indices.Dim(0), values.Dim(0))
+	case shape.NumElements() != indices.Dim(1):
+		return status.InvalidArgumentf("Index rank (%d) and shape rank (%d) do not match", indices.Dim(1), shape.NumElements())
+	}
+	dims, places := ints.Values(shape), ints.Values(indices)
+	for i, at := range places {
+		if at < 0 || at >= dims[i%len(dims)] {
+			row := i / len(dims)
+			return status.InvalidArgumentf("Sparse index tuple indices[%d, :] = [%s] is out of bounds", row, rows.Vector(indices, row))
 		}
 	}
 	return nil

@@ -111,13 +111,20 @@ func checkSorted(data, segmentIDs *tensor.Tensor) ([]int64, error) {
 	if data.Rank() < 1 || int64(data.Dim(0)) != int64(len(ids)) {
 		return nil, status.InvalidArgumentf("segment_ids should be the same size as dimension 0 of input.")
 	}
+	rows := int64(0)
+	if len(ids) > 0 {
+		rows = ids[len(ids)-1] + 1
+	}
+	if len(ids) > 0 && rows <= 0 {
+		return nil, status.InvalidArgumentf("segment ids must be >= 0")
+	}
 	for i, id := range ids {
-		if id < 0 {
-			return nil, status.InvalidArgumentf("Segment id %d out of range [0, %d), possibly because 'segment_ids' input is not sorted.",
-				id, max(ids[len(ids)-1]+1, 0))
-		}
-		if i > 0 && id < ids[i-1] {
+		switch {
+		case i+1 < len(ids) && ids[i+1] == id:
+		case i+1 < len(ids) && ids[i+1] < id:
 			return nil, status.InvalidArgumentf("segment ids are not increasing")
+		case id < 0 || id >= rows:
+			return nil, status.InvalidArgumentf("Segment id %d out of range [0, %d), possibly because 'segment_ids' input is not sorted.", id, rows)
 		}
 	}
 	return ids, nil
