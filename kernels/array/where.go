@@ -50,17 +50,7 @@ func where[T interface {
 		// Where in the output each block's rows end.
 		ends := make([]int, parallel.Blocks(len(vals), whereBlock))
 		parallel.For(len(vals), whereBlock, func(lo, hi int) {
-			n := 0
-			if bools, ok := any(vals[lo:hi]).([]bool); ok {
-				n = simd.Count(bools)
-			} else {
-				for _, v := range vals[lo:hi] {
-					if v != zero && v != other {
-						n++
-					}
-				}
-			}
-			ends[lo/whereBlock] = n
+			ends[lo/whereBlock] = simd.Count(truths(vals[lo:hi], zero, other))
 		})
 		total := 0
 		for i, n := range ends {
@@ -81,10 +71,11 @@ func where[T interface {
 			}
 			place := make([]int64, rank)
 			unravel(place, int64(lo), in.Shape())
+			first, isTrue := lo, truths(vals[lo:hi], zero, other)
 			for lo < hi {
 				col := int(place[rank-1])
 				n := min(inner-col, hi-lo)
-				at += listTrue(coords[at:end], vals[lo:lo+n], zero, other, place)
+				at += listTrue(coords[at:end], isTrue[lo-first:][:n], place)
 				lo += n
 				if lo < hi {
 					unravel(place, int64(lo), in.Shape())
@@ -95,10 +86,27 @@ func where[T interface {
 	})
 }
 
+// truths returns which elements are neither zero nor other.
+func truths[T comparable](vals []T, zero, other T) []bool {
+	switch x := any(vals).(type) {
+	case []bool:
+		return x
+	case []float32:
+		is := make([]bool, len(vals))
+		simd.CompareScalar(simd.NotEqual, is, x, 0)
+		return is
+	}
+	is := make([]bool, len(vals))
+	for i, v := range vals {
+		is[i] = v != zero && v != other
+	}
+	return is
+}
+
 // listTrue writes the places of the elements of a row that are true, the first of which is at place, one after the other
 // to coords. It returns how many coordinates that are. A place is written whether or not it is one, and the next over it if
 // not, as nobody can foresee which are.
-func listTrue[T comparable](coords []int64, row []T, zero, other T, place []int64) int {
+func listTrue(coords []int64, row []bool, place []int64) int {
 	rank, at := len(place), 0
 	col := place[rank-1]
 	for i, v := range row {
@@ -106,7 +114,7 @@ func listTrue[T comparable](coords []int64, row []T, zero, other T, place []int6
 			break
 		}
 		step := 0
-		if v != zero && v != other {
+		if v {
 			step = rank
 		}
 		switch rank {
