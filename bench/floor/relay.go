@@ -33,6 +33,7 @@ type relay struct {
 // call is one that the client has begun and not yet sent all of.
 type call struct {
 	headers []byte // not passed on yet, with what followed
+	begin   []byte // of the message
 	path    string
 	answer  *answer // what to answer, if that is known
 }
@@ -103,6 +104,11 @@ func (r *relay) take(f *frame, blocks *hpack.Decoder) error {
 			return nil // to be decided when its message comes
 		}
 	case f.kind == data && c != nil && c.headers != nil:
+		c.begin = append(c.begin, f.payload()...)
+		if session(c.begin) == "" && !f.ends() { // to be decided with what follows
+			c.headers = append(c.headers, f.bytes...)
+			return nil
+		}
 		r.decide(c, f)
 	case c != nil && c.headers != nil: // about the window of a step
 		c.headers = append(c.headers, f.bytes...)
@@ -134,9 +140,9 @@ func isStep(path string) bool {
 	return strings.HasSuffix(path, "/RunStep") || strings.HasSuffix(path, "/RunCallable")
 }
 
-// decide finds out what is to be answered to a step whose message begins with a frame, or that this is to be learnt.
+// decide finds out what is to be answered to a step whose message has begun, or that this is to be learnt.
 func (r *relay) decide(c *call, f *frame) {
-	kind := c.path + " " + session(f.payload())
+	kind := c.path + " " + session(c.begin)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c.answer = r.known[kind]; c.answer == nil {
@@ -151,8 +157,9 @@ func session(message []byte) string {
 		return ""
 	}
 	if number, kind, n := protowire.ConsumeTag(message[prefix:]); number == 1 && kind == protowire.BytesType {
-		handle, _ := protowire.ConsumeString(message[prefix+n:])
-		return handle
+		if handle, n := protowire.ConsumeString(message[prefix+n:]); n > 0 {
+			return handle
+		}
 	}
 	return ""
 }
