@@ -147,6 +147,9 @@ func runAvgPoolGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, compute pool
 	if p.depth != 1 {
 		return status.Unimplementedf("Non-spatial pooling is not yet supported. Volunteers? :)")
 	}
+	if p.spatial == 3 && (shape[0] != grad.Shape()[0] || shape[p.channel()] != grad.Shape()[p.channel()]) {
+		return status.InvalidArgumentf("Expected batch and channels of tensor_in_shape and out_backprop to match, got %v and %v", shape, grad.Shape())
+	}
 	out, err := ctx.Allocate(0, shape)
 	if err != nil || out.NumElements() == 0 {
 		return err

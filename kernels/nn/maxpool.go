@@ -79,11 +79,11 @@ func newPoolV2[T tensor.Elem](compute poolFunc[T]) kernel.New {
 		a, padding := axesOf(c.Attrs, 2), c.Attrs.String("padding")
 		return kernel.Func(func(ctx *kernel.Context) error {
 			ksize := ints.Values(ctx.Input(1))
-			p, err := newPooling(a, ksize, ints.Values(ctx.Input(2)), padding, nil, "stride")
-			if err != nil {
+			if err := checkSizes(ksize, func(int64) string { return "Sliding window ksize must be positive." }); err != nil {
 				return err
 			}
-			if err := checkSizes(ksize, func(int64) string { return "Sliding window ksize must be positive." }); err != nil {
+			p, err := newPooling(a, ksize, ints.Values(ctx.Input(2)), padding, nil, "stride")
+			if err != nil {
 				return err
 			}
 			return runPool(ctx, &p, compute)
@@ -99,6 +99,9 @@ func runPool[T tensor.Elem](ctx *kernel.Context, p *pooling, compute poolFunc[T]
 	g, err := p.size(in.Shape())
 	if err != nil {
 		return err
+	}
+	if p.spatial == 3 && p.padding == paddingSame {
+		g.center()
 	}
 	out, err := ctx.Allocate(0, p.shapeOf(&g))
 	if err != nil || out.NumElements() == 0 {

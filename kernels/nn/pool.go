@@ -94,6 +94,17 @@ func (p *pooling) size(in tensor.Shape) (grid, error) {
 	return g, nil
 }
 
+// center moves windows that leave elements out between them so far that as many are left out before the first as behind the last
+// one. TensorFlow does so with volumes, but neither with planes nor in gradients.
+func (g *grid) center() {
+	for i := range g.spans {
+		s := &g.spans[i]
+		if over := s.in - (s.out-1)*s.stride - s.filter; over > 0 {
+			s.before = -(over / 2)
+		}
+	}
+}
+
 // formatNumber is how TensorFlow numbers data formats.
 func (a axes) formatNumber() int {
 	if a.first {
