@@ -44,6 +44,7 @@ func init() {
 			case "":
 			case "utf-8":
 				convert = func(s string) string {
+					s, _, _ = strings.Cut(s, "\x00") // TensorFlow's text ends there
 					return op.caser(language.Und).String(validUTF8(s))
 				}
 			default:
