@@ -42,6 +42,7 @@ UNDEFINED = [
 
 # How far results may be apart beyond what compare allows: (operation, type, tolerance, reason).
 TOLERANCES = [
+    (r"^FusedBatchNormGrad", "float32", 5e-4, "terms that cancel are multiplied by large factors"),
     (r"^CTC", "float64", 1e-5, "TensorFlow takes exponents and logarithms of doubles in single precision"),
 ]
 
@@ -90,12 +91,12 @@ DIFFERENCES = [
     (r"^ImageProjectiveTransform", r"ok / INVALID_ARGUMENT", "TensorFlow logs that there is no such mode, and goes by memory that was never set",
      lambda c, *_: c.attrs["interpolation"].s not in (b"NEAREST", b"BILINEAR")
      or c.attrs["fill_mode"].s not in (b"REFLECT", b"WRAP", b"CONSTANT", b"NEAREST")),
-    (r"^AvgPool3DGrad$", r"ok / INVALID_ARGUMENT", "TensorFlow takes gradients of any size", None),
+    (r"^AvgPool(3D)?Grad$", r"ok / INVALID_ARGUMENT", "TensorFlow takes gradients of any size", None),
     (r"^SparseReorder$", r"ok / INVALID_ARGUMENT", "TensorFlow sorts indices without making a shape of the sizes",
      lambda c, *_: bad_sizes(c.given("input_shape"))),
     (r"^SparseCross", r"ok / other", "indices out of range: TensorFlow counts in memory that is not its own",
      lambda c, *_: any((a < 0).any() for a, n in zip(c.inputs, c.names) if n == "indices")),
-    (r"^Regex|^StaticRegexReplace$", r"ok / other", "bytes that are no characters: here an expression may match them",
+    (r"^(Static)?RegexReplace$", r"ok / other", "bytes that are no characters: here an expression may match them",
      lambda c, *_: any(not_text(v) for v in c.inputs[0].ravel())),
     (r"", r"ok / other", "complex numbers that are not finite: TensorFlow has one formula for packets and one for the rest, and an "
      "element's place decides", lambda c, *_: any(a.dtype.kind == "c" and not np.isfinite(a).all() for a in c.inputs)),
@@ -112,6 +113,10 @@ DIFFERENCES = [
      lambda c, *_: c.attrs["rounds"].i < 4 or c.attrs["rounds"].i % 2),
     (r"^RaggedBincount$", r"ok / INVALID_ARGUMENT", "TensorFlow does not look at the weights of a binary output",
      lambda c, *_: c.attrs["binary_output"].b),
+    (r"^DepthwiseConv2dNative", r"ok / other", "numbers whose products are not finite: TensorFlow also multiplies them by the zeros around an image",
+     lambda c, *_: not modest(c)),
+    (r"^Stateless.*V[23]$", r"ok / INVALID_ARGUMENT", "TensorFlow asks for one element of a counter, and reads two",
+     lambda c, *_: "counter" in c.names and c.given("counter").shape == (1,)),
     (r"^MaxPool3D$", r"ok / other", "NaN: the largest of numbers and NaN is either, as Eigen's packets have it",
      lambda c, *_: np.isnan(c.inputs[0].astype(np.float32)).any()),
     (r"^Adjust(Hue|Saturation)$", r"ok / other", "hues that are no numbers: TensorFlow makes integers of them, for which C++ has no rule",
