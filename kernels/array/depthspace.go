@@ -62,7 +62,8 @@ func depthSpaceShape(c *opdef.ShapeContext, toDepth bool) error {
 func newDepthSpace(f func(ctx *kernel.Context, block int) error) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		if format := c.Attrs.String("data_format"); format != "NHWC" {
-			return nil, status.InvalidArgumentf("Only NHWC data_format supported on CPU. Got %s", format)
+			return nil, status.InvalidArgumentf("No OpKernel was registered to support Op '%s' used by {{node %s}} with these attrs: [%s]",
+				c.Op.Name, c.Node, c.Attrs.Format())
 		}
 		block := c.Attrs.Int("block_size")
 		return kernel.Func(func(ctx *kernel.Context) error { return f(ctx, block) }), nil
