@@ -20,13 +20,7 @@ func init() {
 				Name: name, Doc: "Gives the number of elements of a dataset: -1 if there is no end of them, -2 if it is not known.",
 				In: []string{"input_dataset: variant"}, Out: []string{"cardinality: int64"}, Attrs: attrs, Shape: opdef.ScalarShape,
 			},
-			Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-				d, err := datasetOf(ctx.Input(0))
-				if err == nil {
-					ctx.SetOutput(0, tensor.Scalar(d.cardinality()))
-				}
-				return err
-			})),
+			Kernels: kernel.Any(waiting(cardinalityOf)),
 		})
 	}
 	registerStage("AssertCardinalityDataset", "Gives a dataset whose number of elements is known; another number is an error.",
@@ -34,6 +28,60 @@ func init() {
 			count, err := scalar[int64](n, ctx, "cardinality")
 			return &assertedDataset{s, count}, err
 		})
+}
+
+// computes is the level of CardinalityOptions at which elements may be asked for to count them.
+const computes = 2
+
+func cardinalityOf(n *node, ctx *kernel.Context, r *run) error {
+	d, err := datasetOf(ctx.Input(0))
+	if err != nil {
+		return err
+	}
+	const level = 1 // compute_level of tensorflow.data.CardinalityOptions
+	if v, ok := varintField(n.Attrs.String("cardinality_options"), level); ok && v >= computes {
+		countAll(r, d)
+	}
+	ctx.SetOutput(0, tensor.Scalar(d.cardinality()))
+	return nil
+}
+
+// countAll counts the elements of the flat maps that a dataset is made of.
+func countAll(r *run, d dataset) {
+	for _, input := range inputsOf(d) {
+		countAll(r, input)
+	}
+	if d, ok := d.(*interleaveDataset); ok && d.f.op == "FlatMapDataset" && d.counted.Load() == nil {
+		if n, err := d.count(r); err == nil {
+			d.counted.Store(&n)
+		}
+	}
+}
+
+// count adds up how many elements the datasets of a flat map have.
+func (d *interleaveDataset) count(r *run) (sum int64, err error) {
+	it, err := d.input.iterate(r)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		e, err := it.next(r)
+		if errors.Is(err, errEnd) {
+			return sum, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		of, err := d.f.dataset(r, e)
+		if err != nil {
+			return 0, err
+		}
+		n := of.cardinality()
+		if n < 0 {
+			return n, nil
+		}
+		sum += n
+	}
 }
 
 type assertedDataset struct {

@@ -144,7 +144,17 @@ func (it *groupsIterator) flush(r *run, key int64, g *group) error {
 // open begins to iterate over the dataset made of the window.
 func (it *groupsIterator) open(r *run) (iterator, error) {
 	w := &listDataset{spec: *it.d.input.elementSpec(), all: it.window}
-	return it.d.reduce.iterate(r, element{tensor.Scalar(it.key), wrap(w)})
+	d, err := it.d.reduce.variant(r, element{tensor.Scalar(it.key), wrap(w)})
+	if err != nil {
+		return nil, status.Internalf("Got error code %v and message: {\n%s\n} \nfrom running user-defined function %s: ",
+			status.CodeOf(err), err, it.d.reduce.Op().Name)
+	}
+	defer d.Release()
+	made, err := datasetOf(&d)
+	if err != nil {
+		return nil, err
+	}
+	return made.iterate(r)
 }
 
 func (it *groupsIterator) state(a *archive) {

@@ -2,6 +2,7 @@ package data
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -31,7 +32,8 @@ type interleaveDataset struct {
 	stage
 	f            *captured
 	cycle, block int64
-	parallel     bool // by the name of the operation; the elements are the same
+	parallel     bool                  // by the name of the operation; the elements are the same
+	counted      atomic.Pointer[int64] // how many elements there are, once somebody has asked for them to be counted
 }
 
 func newFlatMap(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -60,10 +62,13 @@ func newInterleave(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	if v[1] <= 0 {
 		return nil, status.InvalidArgumentf("block_length must be greater than zero.")
 	}
-	return &interleaveDataset{s, f, v[0], v[1], n.Op.Name != "InterleaveDataset"}, nil
+	return &interleaveDataset{stage: s, f: f, cycle: v[0], block: v[1], parallel: n.Op.Name != "InterleaveDataset"}, nil
 }
 
 func (d *interleaveDataset) cardinality() int64 {
+	if n := d.counted.Load(); n != nil {
+		return *n
+	}
 	if d.parallel {
 		return d.endlessOrUnknown()
 	}

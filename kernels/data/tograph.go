@@ -99,23 +99,28 @@ func newToGraph(c *kernel.Construction) (kernel.Kernel, error) {
 // statePolicy returns the policy that serialized options ask for.
 func statePolicy(options string) (policy int, ok bool) {
 	const field = 6 // external_state_policy of tensorflow.data.Options
-	for b := []byte(options); len(b) > 0; {
+	v, ok := varintField(options, field)
+	return int(v), ok
+}
+
+// varintField returns the number in a field of a serialized message.
+func varintField(message string, field protowire.Number) (v uint64, ok bool) {
+	for b := []byte(message); len(b) > 0; {
 		num, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
-			return policy, ok
+			return v, ok
+		}
+		size := protowire.ConsumeFieldValue(num, typ, b[n:])
+		if size < 0 {
+			return v, ok
 		}
 		if num == field && typ == protowire.VarintType {
-			if v, n := protowire.ConsumeVarint(b[n:]); n > 0 {
-				policy, ok = int(v), true
-			}
+			v, _ = protowire.ConsumeVarint(b[n:])
+			ok = true
 		}
-		skip := protowire.ConsumeFieldValue(num, typ, b[n:])
-		if skip < 0 {
-			return policy, ok
-		}
-		b = b[n+skip:]
+		b = b[n+size:]
 	}
-	return policy, ok
+	return v, ok
 }
 
 // stripDevices leaves of the devices of nodes what does not depend on the task. Calls of Python stay where Python is.

@@ -234,3 +234,11 @@ func TestPlacesWithDatasets(t *testing.T) {
 		}
 	}
 }
+
+func constantNode(name string, v int64) graph.NodeDef {
+	return graph.NodeDef{Name: name, Op: "Const", Attrs: opdef.Attrs{"dtype": tensor.Int64, "value": num(v)}}
+}
+
+func rangeNode(name string, in ...string) graph.NodeDef {
+	return graph.NodeDef{Name: name, Op: "RangeDataset", Inputs: in, Attrs: numbersSpec(nil)}
+}

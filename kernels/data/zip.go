@@ -73,10 +73,11 @@ func (it *zipIterator) next(r *run) (element, error) {
 	}
 	parts := make([]element, 0, len(it.inputs))
 	var failed error
-	for _, input := range it.inputs { // all of them are asked, so that they stay together after an error
+	for i, input := range it.inputs { // all of them are asked, so that they stay together after an error
 		e, err := input.next(r)
 		if errors.Is(err, errEnd) {
 			failed, it.over = err, true
+			endAll(r, it.inputs[i+1:])
 			break
 		}
 		if err != nil && failed == nil {
@@ -91,6 +92,15 @@ func (it *zipIterator) next(r *run) (element, error) {
 		return nil, failed
 	}
 	return slices.Concat(parts...), nil
+}
+
+// endAll asks iterators for the last time: those of the same size come to their end, too.
+func endAll(r *run, inputs []iterator) {
+	for _, input := range inputs {
+		if e, err := input.next(r); err == nil {
+			e.release()
+		}
+	}
 }
 
 func (it *zipIterator) state(a *archive) {
