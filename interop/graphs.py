@@ -114,18 +114,3 @@ def recurrent_cells():
     cell = tf.raw_ops.LSTMBlockCell(x=x[0], cs_prev=cs, h_prev=h, w=w, wci=peep, wcf=peep, wco=peep, b=b)
     gru = tf.raw_ops.GRUBlockCell(x=x[0], h_prev=h, w_ru=w[:, :6], w_c=w[:, :3], b_ru=b[:6], b_c=b[:3])
     return [block.cs, block.h] + list(cell) + list(gru) + tf.gradients(tf.reduce_sum(block.h * block.h), [x, w, b]), f
-
-
-@graph
-def quantized_numbers():
-    x, f = feed(values(2, 6, 6, 3))
-    q, lo, hi = tf.raw_ops.QuantizeV2(input=x, min_range=-2.0, max_range=2.0, T=tf.quint8, mode="MIN_FIRST")
-    w, wlo, whi = tf.raw_ops.QuantizeV2(input=tf.constant(values(3, 3, 3, 4, seed=2)), min_range=-2.0, max_range=2.0, T=tf.quint8, mode="MIN_FIRST")
-    conv = tf.raw_ops.QuantizedConv2D(input=q, filter=w, min_input=lo, max_input=hi, min_filter=wlo, max_filter=whi,
-                                      strides=[1, 1, 1, 1], padding="SAME", out_type=tf.qint32)
-    small = tf.raw_ops.QuantizeDownAndShrinkRange(input=conv.output, input_min=conv.min_output, input_max=conv.max_output, out_type=tf.quint8)
-    relu = tf.raw_ops.QuantizedRelu(features=small.output, min_features=small.output_min, max_features=small.output_max, out_type=tf.quint8)
-    pool = tf.raw_ops.QuantizedMaxPool(input=relu.activations, min_input=relu.min_activations, max_input=relu.max_activations,
-                                       ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")
-    return [tf.raw_ops.Dequantize(input=pool.output, min_range=pool.min_output, max_range=pool.max_output, mode="MIN_FIRST"),
-            conv.min_output, conv.max_output], f
