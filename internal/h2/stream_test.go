@@ -3,6 +3,7 @@ package h2
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"testing"
 
@@ -87,7 +88,7 @@ func TestSendToNobody(t *testing.T) {
 	}
 	for {
 		if err := s.RecvMsg(&got); err != nil {
-			if status.Code(err) != codes.Canceled && err != io.EOF { //nolint:errorlint // as it is
+			if status.Code(err) != codes.Canceled && !errors.Is(err, io.EOF) {
 				t.Errorf("got %v", err)
 			}
 			return
