@@ -2,6 +2,7 @@ package sparse
 
 import (
 	"math"
+	"slices"
 
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/rows"
@@ -131,6 +132,7 @@ func compress(ix []int64, values tensor.Tensor, shape tensor.Shape) (*CSR, error
 	if err != nil {
 		return nil, err
 	}
+	shape = slices.Clone(shape) // it may lie in an input
 	m := &CSR{shape, make([]int32, n+1), tensor.Values[int32](&pointers), make([]int32, values.NumElements()), values}
 	for i := range m.cols {
 		at, b := ix[i*rank:(i+1)*rank], int64(0)
