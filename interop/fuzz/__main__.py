@@ -27,12 +27,13 @@ def main():
     parser.add_argument("--cases", action="store_true", help="print differences also as testdata of kernels has cases")
     args = parser.parse_args()
 
+    from interop.fuzz import run  # not before the environment is set, which TensorFlow reads
     started = time.monotonic()
     if args.jobs == 1:
-        found = [job(args, 0)]
+        found = [run.job(args, 0)]
     else:
         with concurrent.futures.ProcessPoolExecutor(args.jobs, multiprocessing.get_context("spawn")) as pool:
-            found = list(pool.map(job, [args] * args.jobs, range(args.jobs)))
+            found = list(pool.map(run.job, [args] * args.jobs, range(args.jobs)))
     ops, worked = found[0].ops, set().union(*(f.worked for f in found))
     print("never with a result:", " ".join(op for op in ops if op not in worked), file=sys.stderr)
 
@@ -42,13 +43,6 @@ def main():
           f"{total('failed')} with the same error, {total('allowed')} that may differ, {total('died')} that ended TensorFlow's process, "
           f"{total('different')} differences, {time.monotonic() - started:.0f} s")
     sys.exit(1 if total("different") else 0)
-
-
-def job(args, number):
-    """Runs one share of the tries."""
-    from interop.fuzz import run
-    tries = args.tries // args.jobs + (number < args.tries % args.jobs)
-    return run.run(tries, args.seed + number, args.ops.split(",") if args.ops else None, args.server, args.shown, args.allowed, args.cases)
 
 
 if __name__ == "__main__":

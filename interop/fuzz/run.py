@@ -161,6 +161,12 @@ def run(tries, seed, ops, server, shown, show_allowed=False, show_cases=False):
     return found
 
 
+def job(args, number):
+    """Runs one of several shares of the tries."""
+    tries = args.tries // args.jobs + (number < args.tries % args.jobs)
+    return run(tries, args.seed + number, args.ops.split(",") if args.ops else None, args.server, args.shown, args.allowed, args.cases)
+
+
 def usable(generator, ops):
     """Leaves out operations of which no case can be made."""
     def can(op):
