@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -333,7 +334,7 @@ func TestSecret(t *testing.T) {
 
 // A lender that lies about itself gets no borrower.
 func TestImpostor(t *testing.T) {
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketPrefix + "00112233", Net: "unix"})
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketPrefix + fmt.Sprintf("%016x", rand.Uint64()), Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
