@@ -13,7 +13,7 @@ func named(name string, nodes ...graph.NodeDef) graph.FunctionDef {
 }
 
 func TestLibraryParts(t *testing.T) {
-	var l *graph.Library = graph.New(noOps{}).Library
+	l := graph.New(noOps{}).Library
 	err := l.Add([]graph.FunctionDef{
 		named("calls", graph.NodeDef{Name: "n", Op: "called"}),
 		named("called"),

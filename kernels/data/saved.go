@@ -199,7 +199,7 @@ func shardsOf(s spec, path, run, compression string, start int64) ([]element, er
 
 func (d *shardDirDataset) cardinality() int64 { return unknown }
 
-func (d *shardDirDataset) iterate(r *run) (iterator, error) { //nolint:unparam // other datasets can fail
+func (d *shardDirDataset) iterate(r *run) (iterator, error) {
 	it := &shardDirIterator{d: d, i: d.start}
 	it.forget = r.ends.add(it.close)
 	return it, nil

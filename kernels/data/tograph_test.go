@@ -1,6 +1,7 @@
 package data
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -25,9 +26,7 @@ import (
 // numbersSpec are the attributes of datasets of numbers.
 func numbersSpec(more opdef.Attrs) opdef.Attrs {
 	attrs := opdef.Attrs{"output_types": []tensor.DType{tensor.Int64}, "output_shapes": []tensor.PartialShape{tensor.MakePartial()}}
-	for name, v := range more {
-		attrs[name] = v
-	}
+	maps.Copy(attrs, more)
 	return attrs
 }
 

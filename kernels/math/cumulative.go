@@ -132,8 +132,7 @@ func numbersScan[T tensor.Elem](op elementwise.Op) func(b scanned[T], first T, e
 }
 
 func numbersOf[T elementwise.Real](op elementwise.Op) func(b scanned[T], first T, exclusive bool) {
-	switch op {
-	case elementwise.Add:
+	if op == elementwise.Add {
 		return func(b scanned[T], first T, exclusive bool) {
 			i, step := b.ends()
 			if exclusive {
@@ -151,7 +150,8 @@ func numbersOf[T elementwise.Real](op elementwise.Op) func(b scanned[T], first T
 				b.z[i] = sum
 			}
 		}
-	case elementwise.Mul:
+	}
+	if op == elementwise.Mul {
 		return func(b scanned[T], first T, exclusive bool) {
 			i, step := b.ends()
 			if exclusive {

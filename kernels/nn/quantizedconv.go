@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/internal/quantized"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -46,10 +48,8 @@ func newQuantizedConv(c *kernel.Construction) (kernel.Kernel, error) {
 
 func quantizedConv(ctx *kernel.Context, w *window) error {
 	in, filter := ctx.Input(0), ctx.Input(1)
-	for _, d := range in.Shape() {
-		if d == 0 {
-			return status.InvalidArgumentf("Invalid input: Shapes dimension cannot be 0.")
-		}
+	if slices.Contains(in.Shape(), 0) {
+		return status.InvalidArgumentf("Invalid input: Shapes dimension cannot be 0.")
 	}
 	for i, name := range []string{"input", "filter"} {
 		if rank := ctx.Input(i).Rank(); rank != 4 {

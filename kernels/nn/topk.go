@@ -199,7 +199,7 @@ func sortByKeys[T tensor.Elem](at []int64, row []T) bool {
 		}
 	case []int32:
 		for i, v := range row {
-			keys[i] = uint64(^(uint32(v) ^ 1<<31))<<32 | uint64(i)
+			keys[i] = uint64(^(uint32(v)^1<<31))<<32 | uint64(i)
 		}
 	default:
 		return false
