@@ -121,6 +121,11 @@ func newPatches(c *kernel.Construction) (kernel.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, name := range []string{"ksizes", "strides", "rates"} {
+		if a := c.Attrs.Ints(name); a != nil && (a[0] != 1 || a[len(a)-1] != 1) {
+			return nil, status.Unimplementedf("Only support %s across space.", name)
+		}
+	}
 	padding := c.Attrs.String("padding")
 	return kernel.Func(func(ctx *kernel.Context) error {
 		in := ctx.Input(0)
