@@ -1138,7 +1138,7 @@ func ApproximateEqualTolerance(value float32) ApproximateEqualAttr {
 	return func(a opdef.Attrs) { a["tolerance"] = value }
 }
 
-// ApproximateEqual: Whether |x-y| is less than tolerance, for tensors of one shape.
+// ApproximateEqual: Whether |x-y| is at most tolerance, for tensors of one shape.
 //
 //	x    T
 //	y    T

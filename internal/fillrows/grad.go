@@ -27,18 +27,19 @@ func Grad(name, of string) kernel.Op {
 			},
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.Float32: grad[float32](), tensor.Float64: grad[float64](),
-			tensor.Int8: grad[int8](), tensor.Int16: grad[int16](), tensor.Int32: grad[int32](), tensor.Int64: grad[int64](),
-			tensor.Uint8: grad[uint8](), tensor.Uint16: grad[uint16](), tensor.Uint32: grad[uint32](), tensor.Uint64: grad[uint64](),
-			tensor.Complex64: grad[complex64](), tensor.Complex128: grad[complex128](),
+			tensor.Float16:  grad(func(a, b tensor.Half) tensor.Half { return tensor.HalfOf(a.Float32() + b.Float32()) }),
+			tensor.BFloat16: grad(func(a, b tensor.BFloat) tensor.BFloat { return tensor.BFloatOf(a.Float32() + b.Float32()) }),
+			tensor.Float32:  grad(sum[float32]), tensor.Float64: grad(sum[float64]),
+			tensor.Int8: grad(sum[int8]), tensor.Int16: grad(sum[int16]), tensor.Int32: grad(sum[int32]), tensor.Int64: grad(sum[int64]),
+			tensor.Uint8: grad(sum[uint8]), tensor.Uint16: grad(sum[uint16]), tensor.Uint32: grad(sum[uint32]), tensor.Uint64: grad(sum[uint64]),
+			tensor.Complex64: grad(sum[complex64]), tensor.Complex128: grad(sum[complex128]),
 		}),
 	}
 }
 
-func grad[T interface {
-	tensor.Elem
-	elementwise.Number
-}]() kernel.New {
+func sum[T elementwise.Number](a, b T) T { return a + b }
+
+func grad[T tensor.Elem](add func(a, b T) T) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		reverse, grad := ctx.Input(0), ctx.Input(1)
 		switch {
@@ -51,19 +52,20 @@ func grad[T interface {
 		if err != nil {
 			return err
 		}
+		var zero T
 		// Gradients that belong to no value are of defaults.
 		d, g, rest := tensor.Values[T](out), tensor.Values[T](grad), slices.Clone(tensor.Values[T](grad))
 		for i, at := range ints.Values(reverse) {
 			if at < 0 || at >= int64(len(g)) {
 				return status.InvalidArgumentf("Elements in reverse index must be in [0, %d) but got %d", len(g), at)
 			}
-			d[i], rest[at] = g[at], 0
+			d[i], rest[at] = g[at], zero
 		}
-		var sum T
+		total := zero
 		for _, v := range rest {
-			sum += v
+			total = add(total, v)
 		}
-		ctx.SetOutput(1, tensor.Scalar(sum))
+		ctx.SetOutput(1, tensor.Scalar(total))
 		return nil
 	})
 }

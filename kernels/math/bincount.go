@@ -173,7 +173,7 @@ func (k *counter) bincount(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	if weights.NumElements() > 0 && !weights.Shape().Equal(arr.Shape()) {
+	if n := weights.NumElements(); n > 0 && n != arr.NumElements() {
 		return status.InvalidArgumentf("Input indices and weights must have the same size.")
 	}
 	out, err := ctx.AllocateZeros(0, tensor.Shape{size})

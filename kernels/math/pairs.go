@@ -27,7 +27,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "ApproximateEqual", Doc: "Whether |x-y| is less than tolerance, for tensors of one shape.",
+			Name: "ApproximateEqual", Doc: "Whether |x-y| is at most tolerance, for tensors of one shape.",
 			In:          []string{"x: T", "y: T"},
 			Out:         []string{"z: bool"},
 			Attrs:       []string{"T: numbertype", "tolerance: float = 9.999999747378752e-06"},
@@ -65,7 +65,7 @@ func init() {
 func approximately[T elementwise.Float](c *kernel.Construction) (kernel.Kernel, error) {
 	tolerance := T(c.Attrs.Float("tolerance"))
 	loops := elementwise.Loops[T, bool]{
-		Each: elementwise.Map2(func(x, y T) bool { return max(x-y, y-x) < tolerance }), Cost: medium,
+		Each: elementwise.Map2(func(x, y T) bool { return max(x-y, y-x) <= tolerance }), Cost: medium,
 	}
 	return kernel.Func(func(ctx *kernel.Context) error {
 		x, y := ctx.Input(0), ctx.Input(1)

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/ianaindex"
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/simplifiedchinese"
@@ -59,6 +60,9 @@ func findCharset(name string) (charset, error) {
 		if err != nil || e == nil || e == japanese.ISO2022JP || e == simplifiedchinese.HZGB2312 {
 			continue // not known, or not decoded a character at a time
 		}
+		if table, ok := e.(*charmap.Charmap); ok {
+			return fixed(nextByte(table)), nil
+		}
 		return fixed(nextOf(e)), nil
 	}
 	return nil, status.InvalidArgumentf("Could not create converter for input encoding: %s", name)
@@ -69,6 +73,21 @@ func nextASCII(s string) (rune, int) {
 		return malformed, 1
 	}
 	return rune(s[0]), 1
+}
+
+// nextByte takes bytes to which a table gives no character for the control characters of Latin 1, if they have these, as ICU
+// does.
+func nextByte(table *charmap.Charmap) nextChar {
+	return func(s string) (rune, int) {
+		r := table.DecodeByte(s[0])
+		switch {
+		case r != utf8.RuneError:
+			return r, 1
+		case s[0] >= 0x80 && s[0] < 0xa0:
+			return rune(s[0]), 1
+		}
+		return malformed, 1
+	}
 }
 
 func nextLatin1(s string) (rune, int) { return rune(s[0]), 1 }

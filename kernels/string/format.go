@@ -66,6 +66,12 @@ func (p *printer) print(t *tensor.Tensor) {
 	if err != nil {
 		return // no tensor has another number of elements than its shape says
 	}
+	if t.Rank() == 0 && p.ends == 0 {
+		if t.DType() != tensor.Bool { // of which TensorFlow says nothing
+			p.b.WriteString("...")
+		}
+		return
+	}
 	p.t, p.s = flat, t.Shape()
 	p.dim(0, 0)
 }
