@@ -63,14 +63,39 @@ DIFFERENCES = [
      lambda c, x, y: np.isnan(x[0]).any() and np.array_equal(np.tril(x[0]), np.tril(y[0]), equal_nan=True)),
     (r"^(Lower|Upper)Bound$", r"ok / other", "a search in lines that are not sorted",
      lambda c, *_: not all((a[..., 1:] >= a[..., :-1]).all() for a in [c.given("sorted_inputs")])),
-    (r"^RaggedTensorToTensor$", r"ok / INVALID_ARGUMENT", "rows that begin behind their end: TensorFlow does not look",
-     lambda c, *_: any((np.diff(a) < 0).any() for a, n in zip(c.inputs, c.names) if n == "row_partition_tensors" and a.ndim == 1)),
+    (r"^RaggedTensorToTensor$", r"ok / INVALID_ARGUMENT", "rows that begin behind their end or before the first value, or splits that are a scalar: TensorFlow does not look",
+     lambda c, *_: any(a.ndim == 0 or (a < 0).any() or (np.diff(a) < 0).any() for a, n in zip(c.inputs, c.names) if n == "row_partition_tensors")),
+    (r"^BlockLSTMGrad", r"ok / INVALID_ARGUMENT", "TensorFlow does not look at the shapes of states and gates",
+     lambda c, *_: len({c.given(n).shape[-2:] for n in ("cs_prev", "h_prev", "i", "cs", "f", "o", "ci", "co", "h")}) > 1),
+    (r"^SparseAdd$", r"ok / INVALID_ARGUMENT", "a threshold of another type: TensorFlow takes its bytes for one of the values' type",
+     lambda c, *_: c.given("thresh").dtype != np.real(c.given("a_values")).dtype),
+    (r"^(Sparse|Ragged)Bincount$", r"ok / INVALID_ARGUMENT", "TensorFlow reads a weight for each value, whether there is one or not",
+     lambda c, *_: c.given("weights").size not in (0, c.given("values").size)),
+    (r"^Conv2DBackpropFilter$", r"INVALID_ARGUMENT / ok", "groups, for which TensorFlow's kernel counts a filter over all channels",
+     lambda c, *_: 0 < c.given("filter_sizes")[2] < c.given("input").shape[3]),
+    (r"^Conv2DBackpropFilter$", r"INVALID_ARGUMENT / ok", "of a filter without elements TensorFlow still looks at the depth",
+     lambda c, *_: 0 in c.given("filter_sizes")),
+    (r"^DepthwiseConv2dNativeBackprop", r"ok / .*", "TensorFlow's gradients leave dilations aside: its client never asks for them",
+     lambda c, *_: any(d != 1 for d in c.attrs["dilations"].list.i)),
+    (r"^CTCLoss", r"ok / other", "labels that are no classes: TensorFlow reads what lies behind the inputs",
+     lambda c, *_: c.given("labels_values").max(initial=0) >= c.given("inputs").shape[2] - 1),
+    (r"^Erf$", r"ok / other", "infinities in float64: the quotient of polynomials that TensorFlow's packets end with gives NaN",
+     lambda c, *_: c.inputs[0].dtype == np.float64 and np.isinf(c.inputs[0]).any()),
+    (r"^Bessel", r"ok / other", "at 0 and below, where there is no limit, an element's place decides between NaN and an infinity",
+     lambda c, x, y: not (np.asarray(c.inputs[0], float) > 0).all()),
+    (r"^Fractional(Avg|Max)PoolGrad$", r"ok / INVALID_ARGUMENT", "windows that end before they begin, or behind the image: TensorFlow does not look",
+     lambda c, *_: any((np.diff(a) < 0).any() or a.max(initial=0) > size for a, n in zip(c.inputs, c.names) if n.endswith("_sequence")
+                       for size in [sizes_pooled(c)["col" in n]])),
+    (r"^MaxPoolGrad$", r"ok / INVALID_ARGUMENT", "explicit paddings beside a padding that leaves them aside",
+     lambda c, *_: c.attrs["padding"].s != b"EXPLICIT" and c.attrs["explicit_paddings"].list.i),
+    (r"^Extract(Image|Volume)Patches$", r"UNIMPLEMENTED / INVALID_ARGUMENT", "of two mistakes the other one is found first",
+     lambda c, *_: len({len(c.attrs[k].list.i) for k in ("ksizes", "strides", "rates") if k in c.attrs}) > 1),
     (r"^Cholesky$", r"ok / other", "of complex matrices that are not Hermitian, TensorFlow factors what it finds",
      lambda c, *_: c.inputs[0].dtype.kind == "c"),
     (r"Vocab|FixedUnigram", r"NOT_FOUND / INVALID_ARGUMENT", "a file name with a NUL in it: TensorFlow's ends there",
      lambda c, *_: b"\0" in c.attrs["vocab_file"].s if "vocab_file" in c.attrs else True),
-    (r"^ScatterNdNonAliasingAdd$", r"ok / INVALID_ARGUMENT", "TensorFlow's kernel for bool takes indices that are no matrix",
-     lambda c, *_: c.inputs[0].dtype == bool),
+    (r"^ScatterNdNonAliasingAdd$", r"ok / INVALID_ARGUMENT", "TensorFlow's kernel takes indices that are no matrix",
+     lambda c, *_: c.inputs[0].dtype == bool or c.given("indices").ndim < 2),
     (r"^TensorStridedSliceUpdate$", r"ok / INVALID_ARGUMENT", "TensorFlow does not look at the value if the slice is empty",
      lambda c, x, y: np.array_equal(x[0], c.given("input"))),
     (r"^MatrixSolveLs$", r"ok / INVALID_ARGUMENT", "TensorFlow does not look at the regularizer of no matrices",
@@ -106,7 +131,7 @@ DIFFERENCES = [
      lambda c, *_: any(not_text(v) for v in c.inputs[0].ravel())),
     (r"", r"ok / other", "complex numbers that are not finite: TensorFlow has one formula for packets and one for the rest, and an "
      "element's place decides", lambda c, *_: any(a.dtype.kind == "c" and not np.isfinite(a).all() for a in c.inputs)),
-    (r"Div|^Inv|^Reciprocal|^Rsqrt|^Pow$", r"ok / other", "complex numbers divided by 0: the same",
+    (r"Div|^Inv|^Reciprocal|^Rsqrt|^Pow$|^TridiagonalSolve$", r"ok / other", "complex numbers divided by 0: the same",
      lambda c, *_: any(a.dtype.kind == "c" and not a.all() for a in c.inputs)),
     (r"", r"ok / other", "numbers below the normal ones: TensorFlow's threads take them for 0", lambda c, *_: any(map(below_normal, c.inputs))),
     (r"^LRN$", r"ok / other", "numbers whose squares are not finite: TensorFlow's product with a matrix gives all channels a share of 0 in them",
@@ -119,7 +144,15 @@ DIFFERENCES = [
      lambda c, *_: c.attrs["rounds"].i < 4 or c.attrs["rounds"].i % 2),
     (r"^RaggedBincount$", r"ok / INVALID_ARGUMENT", "TensorFlow does not look at the weights of a binary output",
      lambda c, *_: c.attrs["binary_output"].b),
-    (r"^DepthwiseConv2dNative", r"ok / other", "numbers whose products are not finite: TensorFlow also multiplies them by the zeros around an image",
+    (r"^KmeansPlusPlus", r"ok / other", "points that are infinitely far away, or nowhere", lambda c, *_: not modest(c)),
+    (r"^ParallelConcat$", r"ok / INVALID_ARGUMENT", "TensorFlow leaves rows unwritten for which there is no value",
+     lambda c, *_: len(c.inputs) != c.attrs["shape"].shape.dim[0].size),
+    (r"^RaggedGather$", r"INTERNAL / INVALID_ARGUMENT", "TensorFlow leaves an output unset that is asked for", None),
+    (r"^SparseCross", r"ok / other", "indices that are not in order: TensorFlow counts the rows as they come",
+     lambda c, *_: any((np.diff(a[:, 0]) < 0).any() for a, n in zip(c.inputs, c.names) if n == "indices" and a.ndim == 2 and a.size)),
+    (r"^FusedBatchNormGrad", r"ok / other", "one element for each channel: what is left of equal numbers, times a large factor",
+     lambda c, *_: c.given("x").size == c.given("scale").size),
+    (r"^(Depthwise)?Conv(2dNative)?", r"ok / other", "numbers whose products are not finite: TensorFlow also multiplies them by the zeros around an image",
      lambda c, *_: not modest(c)),
     (r"^Stateless.*V[23]$", r"ok / INVALID_ARGUMENT", "TensorFlow asks for one element of a counter, and reads two",
      lambda c, *_: "counter" in c.names and c.given("counter").shape == (1,)),
@@ -201,6 +234,13 @@ def proper_ranges(case):
 
 def bad_sizes(sizes):
     return any(int(d) < 0 for d in sizes) or math.prod(int(d) for d in sizes) >= 1 << 63
+
+
+def sizes_pooled(case):
+    """The height and width of the images that windows are taken of."""
+    if "orig_input" in case.names:
+        return case.given("orig_input").shape[1:3]
+    return case.given("orig_input_tensor_shape")[1:3]
 
 
 def not_text(value):
