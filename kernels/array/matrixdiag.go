@@ -265,7 +265,7 @@ func (b *band) fitMatrices(ctx *kernel.Context, in *tensor.Tensor) error {
 			}
 			given[i] = int(ints.Scalar(ctx.Input(2 + i)))
 		}
-		if ctx.Input(4).NumElements() != 1 {
+		if ctx.Input(4).Rank() != 0 {
 			return status.InvalidArgumentf("padding_value must be a scalar")
 		}
 	}
