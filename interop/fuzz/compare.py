@@ -32,7 +32,10 @@ def apart(x, y, tolerances):
 def array(proto):
     """The value of a TensorProto. On the wire strings are in tensor_content: all lengths, then all bytes."""
     if proto.dtype != types_pb2.DT_STRING or not proto.tensor_content:
-        return tf.make_ndarray(proto)
+        try:
+            return tf.make_ndarray(proto)
+        except ValueError:  # a shape without elements whose other sizes are beyond NumPy's
+            return np.array([d.size for d in proto.tensor_shape.dim])
     shape = tuple(d.size for d in proto.tensor_shape.dim)
     content, at, lengths, out = proto.tensor_content, 0, [], []
     for _ in range(int(np.prod(shape))):
