@@ -3,8 +3,8 @@ import os
 import threading
 import time
 
-from bench.executor import plain
 from bench.rows import Group, Row
+from bench.steps import plain
 
 STEPS = 1000
 ALONE = "alone"

@@ -7,6 +7,7 @@ import os
 import time
 
 from bench.rows import Group, Row
+from bench.steps import best, plain
 
 GRAPHS = {}  # name: (nodes, build); build takes a placeholder of one number and returns what is to be fetched
 
@@ -57,24 +58,6 @@ def wide_graph_of_10_us_kernels(tf, x):
 
 
 LARGE = 20_000  # nodes of the graph whose first step is timed
-
-
-def plain(tf):
-    """No rewriting of the graph."""
-    config = tf.ConfigProto()
-    config.graph_options.optimizer_options.opt_level = -1
-    config.graph_options.rewrite_options.disable_meta_optimizer = True
-    return config
-
-
-def best(step, n):
-    """The shortest of n runs: what disturbs only lengthens."""
-    times = []
-    for _ in range(n):
-        start = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def nodes(side):

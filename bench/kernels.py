@@ -17,6 +17,8 @@ import os
 import statistics
 import time
 
+from bench.steps import best, plain
+
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 STEP = 0.02  # seconds that a step is made to take
@@ -161,24 +163,6 @@ def nodes(tf, inputs, build):
         return last
 
     return initial, make
-
-
-def plain(tf):
-    """No rewriting of the graph: what is measured is the node that was asked for."""
-    config = tf.ConfigProto()
-    config.graph_options.optimizer_options.opt_level = -1
-    config.graph_options.rewrite_options.disable_meta_optimizer = True
-    return config
-
-
-def best(step, n):
-    """The shortest of n runs: what disturbs only lengthens."""
-    times = []
-    for _ in range(n):
-        start = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def geometric_mean(values):
