@@ -3,8 +3,6 @@ package graph
 import (
 	"maps"
 	"slices"
-
-	"github.com/weft-ml/weft/opdef"
 )
 
 // Part returns the named functions and all that they use, in the order of their names, with their gradients. Names that are
@@ -15,20 +13,6 @@ func (l *Library) Part(names []string) ([]FunctionDef, map[string]string) {
 	used := map[string]bool{}
 	gradient := map[string]string{}
 	var use func(name string)
-	var useAttr func(v any)
-	useAttr = func(v any) {
-		switch v := v.(type) {
-		case opdef.Func:
-			use(v.Name)
-			for _, attr := range v.Attrs {
-				useAttr(attr)
-			}
-		case []opdef.Func:
-			for _, f := range v {
-				useAttr(f)
-			}
-		}
-	}
 	use = func(name string) {
 		f := l.functions[name]
 		if f == nil || used[name] {
@@ -37,8 +21,8 @@ func (l *Library) Part(names []string) ([]FunctionDef, map[string]string) {
 		used[name] = true
 		for i := range f.Def.Nodes {
 			use(f.Def.Nodes[i].Op)
-			for _, attr := range f.Def.Nodes[i].Attrs {
-				useAttr(attr)
+			for called := range f.Def.Nodes[i].Attrs.Functions() {
+				use(called)
 			}
 		}
 		if own := l.gradient[name]; own != "" {

@@ -1,6 +1,7 @@
 package opdef
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -24,6 +25,26 @@ import (
 // [Op.CheckAttrs] every attribute of the operation is present with its type, so the typed accessors need no error: they
 // return the zero value where the attribute is absent.
 type Attrs map[string]any
+
+// Functions returns the names of the functions that attributes name, among them those bound to attributes of functions.
+func (a Attrs) Functions() iter.Seq[string] {
+	return func(yield func(string) bool) { a.functions(yield) }
+}
+
+func (a Attrs) functions(yield func(string) bool) bool {
+	for _, v := range a {
+		fs, _ := v.([]Func)
+		if f, ok := v.(Func); ok {
+			fs = []Func{f}
+		}
+		for _, f := range fs {
+			if !yield(f.Name) || !f.Attrs.functions(yield) {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 // String returns an attribute of kind string.
 func (a Attrs) String(name string) string { v, _ := a[name].(string); return v }

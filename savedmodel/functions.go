@@ -2,7 +2,6 @@ package savedmodel
 
 import (
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -34,7 +33,8 @@ func calls(g *graph.Def, nodes []graph.NodeDef) map[string]bool {
 	var see func(name string)
 	visit := func(nodes []graph.NodeDef) {
 		for i := range nodes {
-			for _, name := range functionsOf(&nodes[i]) {
+			see(nodes[i].Op)
+			for name := range nodes[i].Attrs.Functions() {
 				see(name)
 			}
 		}
@@ -48,22 +48,6 @@ func calls(g *graph.Def, nodes []graph.NodeDef) map[string]bool {
 	}
 	visit(nodes)
 	return called
-}
-
-// functionsOf returns the names of what may be functions that a node calls: its operation, and those in its attributes.
-func functionsOf(n *graph.NodeDef) []string {
-	names := []string{n.Op}
-	for _, v := range n.Attrs {
-		switch v := v.(type) {
-		case opdef.Func:
-			names = append(names, v.Name)
-		case []opdef.Func:
-			for _, f := range v {
-				names = append(names, f.Name)
-			}
-		}
-	}
-	return names
 }
 
 // ReadsInFunctions reports whether variables, on which outputs of a graph depend, are used by functions: what [Freeze] does

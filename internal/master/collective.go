@@ -60,15 +60,8 @@ func (c *collectiveOps) add(op string, attrs opdef.Attrs) {
 	default:
 		c.byInputs = true
 	}
-	for _, v := range attrs {
-		switch v := v.(type) {
-		case opdef.Func:
-			c.call(v.Name)
-		case []opdef.Func:
-			for _, f := range v {
-				c.call(f.Name)
-			}
-		}
+	for name := range attrs.Functions() {
+		c.call(name)
 	}
 }
 

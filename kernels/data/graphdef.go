@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -151,17 +152,7 @@ func (w *graphWriter) shardDir(d *shardDirDataset) (string, error) {
 
 // library adds the functions that a node uses.
 func (w *graphWriter) library(n *node) error {
-	var names []string
-	for _, v := range n.Attrs {
-		switch v := v.(type) {
-		case opdef.Func:
-			names = append(names, v.Name)
-		case []opdef.Func:
-			for _, f := range v {
-				names = append(names, f.Name)
-			}
-		}
-	}
+	names := slices.Collect(n.Attrs.Functions())
 	if len(names) == 0 {
 		return nil
 	}
