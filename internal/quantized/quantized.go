@@ -12,6 +12,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
+// Types are what an attribute of quantized types may be.
+const Types = "{qint8, quint8, qint32, qint16, quint16}"
+
 // Range is what the least and the greatest integer stand for.
 type Range struct{ Min, Max float32 }
 

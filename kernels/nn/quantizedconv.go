@@ -16,7 +16,7 @@ func init() {
 			Name: "QuantizedConv2D", Doc: "Computes the two-dimensional convolution of images and a filter, of numbers that integers stand for.",
 			In:  []string{"input: Tinput", "filter: Tfilter", "min_input: float32", "max_input: float32", "min_filter: float32", "max_filter: float32"},
 			Out: []string{"output: out_type", "min_output: float32", "max_output: float32"},
-			Attrs: []string{"Tinput: " + quantizedTypes, "Tfilter: " + quantizedTypes, "out_type: " + quantizedTypes + " = qint32", "strides: list(int)",
+			Attrs: []string{"Tinput: " + quantized.Types, "Tfilter: " + quantized.Types, "out_type: " + quantized.Types + " = qint32", "strides: list(int)",
 				samePadding, "dilations: list(int) = [1, 1, 1, 1]"},
 			Shape: quantized.Shape(conv2DShape, 2),
 		},

@@ -16,7 +16,7 @@ func init() {
 		Def: opdef.Def{
 			Name: "QuantizedInstanceNorm", Doc: "Normalizes each channel of each image to mean 0 and variance 1, of numbers that integers stand for.",
 			In: []string{"x: T", "x_min: float32", "x_max: float32"}, Out: []string{"y: T", "y_min: float32", "y_max: float32"},
-			Attrs: []string{"T: " + quantizedTypes, "output_range_given: bool = false", "given_y_min: float = 0", "given_y_max: float = 0",
+			Attrs: []string{"T: " + quantized.Types, "output_range_given: bool = false", "given_y_min: float = 0", "given_y_max: float = 0",
 				"variance_epsilon: float = 0.000009999999747378752", "min_separation: float = 0.001000000047497451"},
 			Shape: quantized.Shape(func(c *opdef.ShapeContext) error {
 				c.Out[0] = c.In[0]
@@ -31,7 +31,7 @@ func init() {
 			In: []string{"t: Tinput", "t_min: float32", "t_max: float32", "m: Tinput", "m_min: float32", "m_max: float32", "v: Tinput", "v_min: float32",
 				"v_max: float32", "beta: Tinput", "beta_min: float32", "beta_max: float32", "gamma: Tinput", "gamma_min: float32", "gamma_max: float32"},
 			Out:   []string{"result: out_type", "result_min: float32", "result_max: float32"},
-			Attrs: []string{"Tinput: " + quantizedTypes, "out_type: " + quantizedTypes, "variance_epsilon: float", "scale_after_normalization: bool"},
+			Attrs: []string{"Tinput: " + quantized.Types, "out_type: " + quantized.Types, "variance_epsilon: float", "scale_after_normalization: bool"},
 			Shape: quantizedBatchNormShape,
 		},
 		Kernels: []kernel.Impl{{Types: map[string][]tensor.DType{"Tinput": {tensor.QUint8}, "out_type": {tensor.QInt32}}, New: newQuantizedBatchNorm}},

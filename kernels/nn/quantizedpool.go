@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	attrs := []string{"T: " + quantizedTypes, "ksize: list(int)", "strides: list(int)", samePadding}
+	attrs := []string{"T: " + quantized.Types, "ksize: list(int)", "strides: list(int)", samePadding}
 	in := []string{"input: T", "min_input: float32", "max_input: float32"}
 	out := []string{"output: T", "min_output: float32", "max_output: float32"}
 	kernel.Register(kernel.Op{

@@ -9,8 +9,6 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-const quantizedTypes = "{qint8, quint8, qint32, qint16, quint16}"
-
 func init() {
 	for name, six := range map[string]bool{"QuantizedRelu": false, "QuantizedRelu6": true} {
 		doc := "Computes max(features, 0) of numbers that integers stand for."
@@ -25,7 +23,7 @@ func init() {
 				Name: name, Doc: doc,
 				In:    []string{"features: Tinput", "min_features: float32", "max_features: float32"},
 				Out:   []string{"activations: out_type", "min_activations: float32", "max_activations: float32"},
-				Attrs: []string{"Tinput: " + quantizedTypes, "out_type: " + quantizedTypes + " = quint8"},
+				Attrs: []string{"Tinput: " + quantized.Types, "out_type: " + quantized.Types + " = quint8"},
 				Shape: quantized.Shape(func(c *opdef.ShapeContext) error { c.Out[0] = c.In[0]; return nil }, 1),
 			},
 			Kernels: []kernel.Impl{
@@ -42,7 +40,7 @@ func init() {
 			Name: "QuantizedBiasAdd", Doc: "Adds a vector to the dimension of channels, for numbers that integers stand for.",
 			In:    []string{"input: T1", "bias: T2", "min_input: float32", "max_input: float32", "min_bias: float32", "max_bias: float32"},
 			Out:   []string{"output: out_type", "min_out: float32", "max_out: float32"},
-			Attrs: []string{"T1: " + quantizedTypes, "T2: " + quantizedTypes, "out_type: " + quantizedTypes}, Shape: quantized.Shape(biasAddShape, 2),
+			Attrs: []string{"T1: " + quantized.Types, "T2: " + quantized.Types, "out_type: " + quantized.Types}, Shape: quantized.Shape(biasAddShape, 2),
 		},
 		Kernels: []kernel.Impl{
 			{Types: bias(tensor.QUint8), New: kernel.Stateless(quantizedBiasAdd[tensor.QU8](quantized.Uint8))},

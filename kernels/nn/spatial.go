@@ -187,15 +187,8 @@ func (s *span) motion() channelwise.Span {
 // clip returns the range of window elements that lie within the input at output position o, and the input position of
 // the first of them.
 func (s *span) clip(o int) (lo, hi, at int) {
-	at = o*s.stride - s.before
-	hi = s.filter
-	if at < 0 {
-		lo = (-at + s.dilation - 1) / s.dilation
-	}
-	if room := s.in - at; room < (hi-1)*s.dilation+1 {
-		hi = (max(room, 0) + s.dilation - 1) / s.dilation
-	}
-	return lo, max(hi, lo), at + lo*s.dilation
+	m := s.motion()
+	return m.Clip(o)
 }
 
 // outDim is the shape rule of span, for sizes that may be unknown.

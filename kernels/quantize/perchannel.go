@@ -17,7 +17,7 @@ func init() {
 			Name: "RequantizePerChannel", Doc: "Represents integers, each channel of which has a range of its own, by shorter ones in one range.",
 			In:    []string{"input: T", "input_min: float32", "input_max: float32", "requested_output_min: float32", "requested_output_max: float32"},
 			Out:   []string{"output: out_type", "output_min: float32", "output_max: float32"},
-			Attrs: []string{"T: " + quantizedTypes + " = qint32", "out_type: " + quantizedTypes + " = quint8"}, Shape: requantizeChannelsShape,
+			Attrs: []string{"T: " + quantized.Types + " = qint32", "out_type: " + quantized.Types + " = quint8"}, Shape: requantizeChannelsShape,
 		},
 		Kernels: []kernel.Impl{
 			{Types: map[string][]tensor.DType{"T": {tensor.QInt32}, "out_type": {tensor.QInt8}}, New: kernel.Stateless(requantizeChannels[tensor.QI8](quantized.Int8))},
@@ -28,7 +28,7 @@ func init() {
 		Def: opdef.Def{
 			Name: "RequantizationRangePerChannel", Doc: "Computes the range that integers take up, of which each channel has a range of its own.",
 			In: []string{"input: T", "input_min: float32", "input_max: float32"}, Out: []string{"output_min: float32", "output_max: float32"},
-			Attrs: []string{"T: " + quantizedTypes + " = qint32", "clip_value_max: float"}, Shape: channelsRangeShape,
+			Attrs: []string{"T: " + quantized.Types + " = qint32", "clip_value_max: float"}, Shape: channelsRangeShape,
 		},
 		Kernels: kernel.ForTypes("T", newChannelsRange, tensor.QInt32),
 	})

@@ -1,6 +1,7 @@
 package quantize
 
 import (
+	"github.com/weft-ml/weft/internal/quantized"
 	"math"
 
 	"github.com/weft-ml/weft/kernel"
@@ -9,10 +10,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-const (
-	quantizedTypes = "{qint8, quint8, qint32, qint16, quint16}"
-	modeAttr       = "mode: {'MIN_COMBINED', 'MIN_FIRST', 'SCALED'} = 'MIN_COMBINED'"
-)
+const modeAttr = "mode: {'MIN_COMBINED', 'MIN_FIRST', 'SCALED'} = 'MIN_COMBINED'"
 
 func init() {
 	kernel.Register(kernel.Op{
@@ -21,7 +19,7 @@ func init() {
 			Doc:  "Represents numbers of a range by integers. Further outputs are the range that the integers stand for.",
 			In:   []string{"input: float32", "min_range: float32", "max_range: float32"},
 			Out:  []string{"output: T", "output_min: float32", "output_max: float32"},
-			Attrs: []string{"T: " + quantizedTypes, modeAttr, "round_mode: {'HALF_AWAY_FROM_ZERO', 'HALF_TO_EVEN'} = 'HALF_AWAY_FROM_ZERO'",
+			Attrs: []string{"T: " + quantized.Types, modeAttr, "round_mode: {'HALF_AWAY_FROM_ZERO', 'HALF_TO_EVEN'} = 'HALF_AWAY_FROM_ZERO'",
 				"narrow_range: bool = false", "axis: int = -1", "ensure_minimum_range: float = 0.009999999776482582"},
 			Shape: quantizeShape,
 		},
@@ -40,7 +38,7 @@ func init() {
 		Def: opdef.Def{
 			Name: "Dequantize", Doc: "Returns the numbers that integers stand for in a range, as QuantizeV2 makes them.",
 			In: []string{"input: T", "min_range: float32", "max_range: float32"}, Out: []string{"output: dtype"},
-			Attrs: []string{"T: " + quantizedTypes, modeAttr, "narrow_range: bool = false", "axis: int = -1", "dtype: {bfloat16, float32} = float32"},
+			Attrs: []string{"T: " + quantized.Types, modeAttr, "narrow_range: bool = false", "axis: int = -1", "dtype: {bfloat16, float32} = float32"},
 			Shape: dequantizeShape,
 		},
 		Kernels: kernel.ByType("T", types),
