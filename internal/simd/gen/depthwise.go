@@ -227,12 +227,7 @@ func (t *target) correlatePixels(label string, pixels, vecs int, masked bool) {
 			{Base: reg.R10, Index: reg.R13, Scale: 1},
 		}[p]
 		for v := range vecs {
-			if masked {
-				t.load(x, m, true)
-				t.fma(acc(p, v), f[v], x)
-			} else {
-				t.fma(acc(p, v), f[v], m.Offset(v*t.bytes()))
-			}
+			t.fmaFrom(acc(p, v), f[v], m.Offset(v*t.bytes()), x, masked)
 		}
 	}
 	t.ADDQ(t.arg(tapColX), reg.R10)
@@ -298,6 +293,16 @@ func (t *target) productLines(vecs int, row func(label string, vecs int, masked 
 	t.byLines(reg.RSI, reg.RDX)
 }
 
+// fmaFrom emits sum += factor * m. A masked m goes through scratch.
+func (t *target) fmaFrom(sum, factor vec, m operand.Mem, scratch vec, masked bool) {
+	if masked {
+		t.load(scratch, m, true)
+		t.fma(sum, factor, scratch)
+		return
+	}
+	t.fma(sum, factor, m)
+}
+
 // productsOf emits the loop over the pixels for some elements of the window from R9 in x and R12 in f on, and steps over them.
 func (t *target) productsOf(label string, taps, vecs int, masked bool) {
 	acc := func(e, v int) vec { return t.regs[e*vecs+v] }
@@ -318,12 +323,7 @@ func (t *target) productsOf(label string, taps, vecs int, masked bool) {
 			{Base: reg.R10}, {Base: reg.R10, Index: reg.RAX, Scale: 1}, {Base: reg.R10, Index: reg.RAX, Scale: 2},
 		}[e]
 		for v := range vecs {
-			if masked {
-				t.load(x, m, true)
-				t.fma(acc(e, v), y[v], x)
-			} else {
-				t.fma(acc(e, v), y[v], m.Offset(v*t.bytes()))
-			}
+			t.fmaFrom(acc(e, v), y[v], m.Offset(v*t.bytes()), x, masked)
 		}
 	}
 	t.ADDQ(t.arg(tapStepX), reg.R10)
