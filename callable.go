@@ -77,7 +77,11 @@ func (c *Callable) Run(ctx context.Context, feeds ...tensor.Tensor) ([]tensor.Te
 		if !t.Initialized() {
 			return nil, status.InvalidArgumentf("feed %d has no value", i)
 		}
-		req.Feeds = append(req.Feeds, c.known.lend(t))
+		lent, err := c.known.lend(t)
+		if err != nil {
+			return nil, err
+		}
+		req.Feeds = append(req.Feeds, lent)
 	}
 	resp, err := c.known.master.RunCallable(ctx, req)
 	switch {

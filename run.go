@@ -57,10 +57,13 @@ func (s *Session) run(ctx context.Context, req *message.RunStepRequest, opts []R
 		defer cancel()
 	}
 	req.Session, req.Options, req.StoreErrorsInBody, req.RequestID = k.handle, set.options, true, requestID()
-	for i := range req.Feeds {
-		req.Feeds[i].Tensor = k.lend(req.Feeds[i].Tensor)
-	}
 	defer req.Release()
+	for i := range req.Feeds {
+		if req.Feeds[i].Tensor, err = k.lend(req.Feeds[i].Tensor); err != nil {
+			req.Feeds = req.Feeds[:i] // the rest is the caller's still
+			return nil, err
+		}
+	}
 	resp, err := k.master.RunStep(ctx, req)
 	if err != nil {
 		return nil, s.explain(err)
@@ -76,11 +79,11 @@ func (s *Session) run(ctx context.Context, req *message.RunStepRequest, opts []R
 
 // lend returns a feed for the time of a call. In this process, what runs may keep a feed for longer, in a variable or a
 // fetch: memory that the caller may write to afterwards is copied.
-func (k *known) lend(t tensor.Tensor) tensor.Tensor {
+func (k *known) lend(t tensor.Tensor) (tensor.Tensor, error) {
 	if k.inProcess && !t.Exclusive() {
 		return t.Clone()
 	}
-	return t.Retain()
+	return t.Retain(), nil
 }
 
 // explain returns the error of a call that failed because the session was closed during it as that.

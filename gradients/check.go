@@ -33,7 +33,9 @@ func Check(ctx context.Context, run Run, s *op.Scope, ys, xs []op.Output, feeds 
 	}
 	c := checker{run: run, feeds: map[op.Output]tensor.Tensor{}, ys: ys}
 	for o, t := range feeds {
-		c.feeds[o] = t.Clone()
+		if c.feeds[o], err = t.Clone(); err != nil {
+			return 0, err
+		}
 	}
 	initial := make([]Grad, len(ys))
 	for i := range ys {
@@ -69,7 +71,10 @@ type checker struct {
 
 // weights returns numbers around one in the type and shape of y.
 func weights(y *tensor.Tensor) (tensor.Tensor, error) {
-	w := y.Clone()
+	w, err := y.Clone()
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
 	parts, err := parts(&w)
 	if err != nil {
 		return tensor.Tensor{}, err

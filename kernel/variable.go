@@ -66,14 +66,17 @@ func (v *Variable) Update(f func(t *tensor.Tensor) error) error {
 }
 
 // Writable returns the value *t of a variable inside Update or LockAll with elements that may be written: its own if
-// nobody else holds them, otherwise a copy.
-func Writable(t *tensor.Tensor) *tensor.Tensor {
+// nobody else holds them, otherwise a copy, for which there may be no memory.
+func Writable(t *tensor.Tensor) (*tensor.Tensor, error) {
 	if t.Initialized() && !t.Exclusive() {
-		own := t.Clone()
+		own, err := t.Clone()
+		if err != nil {
+			return nil, err
+		}
 		t.Release()
 		*t = own
 	}
-	return t
+	return t, nil
 }
 
 // LockAll locks variables, in an order that cannot deadlock and each once however often it is given, and returns pointers

@@ -34,7 +34,6 @@ import (
 	"github.com/weft-ml/weft/kernel"
 	_ "github.com/weft-ml/weft/kernels/all" // every operation that a task can run
 	"github.com/weft-ml/weft/status"
-	"github.com/weft-ml/weft/tensor"
 )
 
 // closeTimeout is how long a server that stops still asks others to forget its sessions, and clients to hang up.
@@ -82,7 +81,6 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	if err := proto.Unmarshal(def.DefaultSessionConfig, defaults); err != nil {
 		return nil, status.InvalidArgumentf("the configuration of sessions: %v", err)
 	}
-	limitTensors()
 	def.Cluster = def.Cluster.Clone()
 	listener, err := listen(&def, o)
 	if err != nil {
@@ -106,14 +104,6 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	s.register()
 	return s, nil
 }
-
-// limitTensors bounds what one tensor may take by the memory of the machine, for this process: a request for more is an
-// error of its step, not the end of the task.
-var limitTensors = sync.OnceFunc(func() {
-	if n := machineMemory(); n > 0 {
-		tensor.SetLimit(n)
-	}
-})
 
 // register makes the services known, over the network and in this process.
 func (s *Server) register() {

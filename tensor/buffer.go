@@ -71,7 +71,8 @@ func (b *Buffer) exclusive() bool {
 	return b != nil && b.class != classUncounted && b.refs.Load() == 1
 }
 
-// Size classes are 64 << k and 96 << k bytes, so that at most a third of a buffer is unused.
+// Size classes are 64 << k and 96 << k bytes, so that at most a third of a buffer is unused. From minAsked on buffers have no
+// more than was asked for.
 const (
 	minClassBits = 6
 	numClasses   = 2 * (40 - minClassBits)
@@ -97,22 +98,37 @@ func classSize(class int) int {
 	return 3 << (minClassBits + class/2 - 1)
 }
 
-// newBuffer returns a pooled buffer of at least size bytes with one reference. Its memory is not cleared.
-func newBuffer(size int) *Buffer {
-	countHeld(1)
+// newBuffer returns a pooled buffer of at least size bytes with one reference, or false if there is no memory for it. Its memory
+// is not cleared.
+func newBuffer(size int) (*Buffer, bool) {
+	b, ok := pooledBuffer(size)
+	if ok {
+		countHeld(1)
+		b.refs.Store(1)
+	}
+	return b, ok
+}
+
+func pooledBuffer(size int) (*Buffer, bool) {
 	class := classOf(size)
-	if classSize(class) >= minShelved {
-		if b := shelves[class].take(); b != nil {
-			b.refs.Store(1)
-			return b
+	length := classSize(class)
+	if length >= minShelved {
+		if b := shelves[class].take(size); b != nil {
+			return b, true
+		}
+		if length >= minAsked {
+			return largeBuffer(class, size)
 		}
 	} else if b, ok := pools[class].Get().(*Buffer); ok {
-		b.refs.Store(1)
-		return b
+		return b, true
 	}
-	b := &Buffer{class: int8(class), mem: alignedBytes(classSize(class))}
-	b.refs.Store(1)
-	return b
+	return &Buffer{class: int8(class), mem: alignedBytes(length)}, true
+}
+
+// largeBuffer returns a new buffer of no more than size bytes.
+func largeBuffer(class, size int) (*Buffer, bool) {
+	b := &Buffer{class: int8(class)}
+	return b, ifThereIsRoom(size, func() { b.mem = alignedBytes(size) })
 }
 
 // alignedBytes returns size zero bytes that start at a multiple of Alignment.

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 )
 
@@ -20,16 +21,16 @@ type shelf struct {
 
 var shelves [numClasses]shelf
 
-// take returns a buffer, or nil if there is none.
-func (s *shelf) take() *Buffer {
+// take returns a buffer of at least size bytes, or nil if there is none.
+func (s *shelf) take(size int) *Buffer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, list := range []*[]*Buffer{&s.fresh, &s.old} {
-		if n := len(*list); n > 0 {
-			b := (*list)[n-1]
-			(*list)[n-1] = nil
-			*list = (*list)[:n-1]
-			return b
+		for i := len(*list) - 1; i >= 0; i-- {
+			if b := (*list)[i]; len(b.mem) >= size {
+				*list = slices.Delete(*list, i, i+1)
+				return b
+			}
 		}
 	}
 	return nil

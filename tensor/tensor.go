@@ -33,8 +33,8 @@ var limit atomic.Int64
 
 func init() { limit.Store(1 << 38) }
 
-// SetLimit sets the most bytes that one tensor may have; allocation beyond it is ResourceExhausted. A task sets it to
-// the memory of its machine.
+// SetLimit sets the most bytes that one tensor may have; allocation beyond it is ResourceExhausted, as it is beyond the memory
+// that is left where that is known.
 func SetLimit(bytes int64) { limit.Store(bytes) }
 
 // byteSize validates a shape and returns the bytes of a tensor of it, counting Go values as one word each.
@@ -47,9 +47,14 @@ func byteSize(dtype DType, shape Shape) (int, error) {
 	}
 	n, width := shape.NumElements(), int64(max(dtype.Size(), 8*boolToInt(dtype.Size() == 0)))
 	if n > math.MaxInt64/width || n*width > limit.Load() {
-		return 0, status.ResourceExhaustedf("OOM when allocating tensor with shape%v and type %v", shape, dtype)
+		return 0, exhausted(dtype, shape)
 	}
 	return int(n * width), nil
+}
+
+// exhausted returns the error for a tensor for which there is no memory, in TensorFlow's words: clients look for them.
+func exhausted(dtype DType, shape Shape) error {
+	return status.ResourceExhaustedf("OOM when allocating tensor with shape%v and type %v", shape, dtype)
 }
 
 func boolToInt(b bool) int {
@@ -66,9 +71,7 @@ func Alloc(dtype DType, shape Shape) (Tensor, error) {
 	if err != nil {
 		return Tensor{}, err
 	}
-	t := Tensor{dtype: dtype, shape: slices.Clone(shape)}
-	t.allocate(size)
-	return t, nil
+	return allocate(dtype, slices.Clone(shape), size)
 }
 
 // AllocShared is Alloc without the copy of the shape, which must never be modified again.
@@ -77,23 +80,34 @@ func AllocShared(dtype DType, shape Shape) (Tensor, error) {
 	if err != nil {
 		return Tensor{}, err
 	}
-	t := Tensor{dtype: dtype, shape: shape}
-	t.allocate(size)
+	return allocate(dtype, shape, size)
+}
+
+// allocate returns a tensor of so many bytes, as byteSize counts them.
+func allocate(dtype DType, shape Shape, size int) (Tensor, error) {
+	t, ok := Tensor{dtype: dtype, shape: shape}, false
+	switch dtype {
+	case String:
+		t.buf, ok = newValues[string](size / 8)
+	case Resource:
+		t.buf, ok = newValues[*Handle](size / 8)
+	case Variant:
+		t.buf, ok = newValues[VariantValue](size / 8)
+	default:
+		if t.buf, ok = newBuffer(size); ok {
+			t.mem = t.buf.mem[:size:size]
+		}
+	}
+	if !ok {
+		return Tensor{}, exhausted(dtype, shape)
+	}
 	return t, nil
 }
 
-func (t *Tensor) allocate(size int) {
-	switch t.dtype {
-	case String:
-		t.buf = &Buffer{class: classUncounted, vals: make([]string, size/8)}
-	case Resource:
-		t.buf = &Buffer{class: classUncounted, vals: make([]*Handle, size/8)}
-	case Variant:
-		t.buf = &Buffer{class: classUncounted, vals: make([]VariantValue, size/8)}
-	default:
-		t.buf = newBuffer(size)
-		t.mem = t.buf.mem[:size:size]
-	}
+// newValues returns a buffer of n Go values, or false if there is no memory for it.
+func newValues[T any](n int) (*Buffer, bool) {
+	b := &Buffer{class: classUncounted}
+	return b, ifThereIsRoom(n*int(unsafe.Sizeof(*new(T))), func() { b.vals = make([]T, n) })
 }
 
 // Zeros returns a tensor with one reference whose elements are zero, false, or empty.
@@ -141,11 +155,12 @@ func FromBytes(dtype DType, shape Shape, mem []byte, buf *Buffer) (Tensor, error
 		return Tensor{}, status.InvalidArgumentf("a %v tensor of shape %v is not %d bytes", dtype, shape, len(mem))
 	}
 	if uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%uintptr(min(dtype.Size(), 8)) != 0 {
-		t := Tensor{dtype: dtype, shape: slices.Clone(shape)}
-		t.allocate(size)
-		copy(t.mem, mem)
-		buf.release()
-		return t, nil
+		t, err := allocate(dtype, slices.Clone(shape), size)
+		if err == nil {
+			copy(t.mem, mem)
+			buf.release()
+		}
+		return t, err
 	}
 	if buf == nil {
 		buf = &Buffer{class: classUncounted, mem: mem}
@@ -298,27 +313,21 @@ func (t *Tensor) Rows(lo, hi int) Tensor {
 	return out
 }
 
-// Clone returns a copy of t with elements of its own and one reference.
-func (t *Tensor) Clone() Tensor {
-	out := Tensor{dtype: t.dtype, shape: t.shape}
-	switch v := t.vals().(type) {
+// Clone returns a copy of t, which is initialized, with elements of its own and one reference.
+func (t *Tensor) Clone() (Tensor, error) {
+	out, err := AllocShared(t.dtype, t.shape)
+	if err != nil {
+		return Tensor{}, err
+	}
+	switch to := out.buf.vals.(type) {
 	case []string:
-		out.buf = &Buffer{class: classUncounted, vals: slices.Clone(v)}
+		copy(to, t.buf.vals.([]string))
 	case []*Handle:
-		out.buf = &Buffer{class: classUncounted, vals: slices.Clone(v)}
+		copy(to, t.buf.vals.([]*Handle))
 	case []VariantValue:
-		out.buf = &Buffer{class: classUncounted, vals: slices.Clone(v)}
+		copy(to, t.buf.vals.([]VariantValue))
 	default:
-		out.buf = newBuffer(len(t.mem))
-		out.mem = out.buf.mem[:len(t.mem):len(t.mem)]
 		copy(out.mem, t.mem)
 	}
-	return out
-}
-
-func (t *Tensor) vals() any {
-	if t.buf == nil {
-		return nil
-	}
-	return t.buf.vals
+	return out, nil
 }

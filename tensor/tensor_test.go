@@ -194,12 +194,18 @@ func TestViews(t *testing.T) {
 	if _, err := x.WithDType(Int32); err == nil {
 		t.Error("read as elements of another size")
 	}
-	clone := x.Clone()
+	clone, err := x.Clone()
+	if err != nil {
+		t.Fatal(err)
+	}
 	Values[int16](&clone)[0] = 9
 	if Value[int16](&x) != 1 || clone.SharesBuffer(&x) || !clone.Exclusive() {
 		t.Error("a clone shares elements")
 	}
-	cw := words.Clone()
+	cw, err := words.Clone()
+	if err != nil {
+		t.Fatal(err)
+	}
 	Values[string](&cw)[0] = "z"
 	if Value[string](&words) != "a" {
 		t.Error("a clone shares strings")

@@ -182,7 +182,9 @@ func (x *execution) accumulate(ctx context.Context, f *field, own *tensor.Tensor
 			t.Release()
 			return tensor.Tensor{}, err
 		}
-		t = x.merge(t, got)
+		if t, err = x.merge(t, got); err != nil {
+			return tensor.Tensor{}, err
+		}
 	}
 	var err error
 	switch {
@@ -200,15 +202,18 @@ func (x *execution) accumulate(ctx context.Context, f *field, own *tensor.Tensor
 
 // merge returns own op got, in elements that nobody else has, and takes both references. Merging is commutative, so that it
 // can happen in what has been received.
-func (x *execution) merge(own, got tensor.Tensor) tensor.Tensor {
+func (x *execution) merge(own, got tensor.Tensor) (tensor.Tensor, error) {
+	defer own.Release()
 	if !got.Exclusive() {
 		shared := got
-		got = shared.Clone()
-		shared.Release()
+		defer shared.Release()
+		var err error
+		if got, err = shared.Clone(); err != nil {
+			return tensor.Tensor{}, err
+		}
 	}
 	x.op.Merge(&got, &own)
-	own.Release()
-	return got
+	return got, nil
 }
 
 // gather makes a tensor of what all devices have, in the order of their ranks: each piece goes once around the ring.

@@ -34,7 +34,8 @@ var policy = []rule{
 	// Values and contracts.
 	{pkg: "status"},
 	{pkg: "internal/invariants"},
-	{pkg: "tensor", may: []string{"status", "internal/invariants"}},
+	{pkg: "internal/memory"},
+	{pkg: "tensor", may: []string{"status", "internal/invariants", "internal/memory"}},
 	{pkg: "device", may: []string{"status"}},
 	{pkg: "cluster", may: []string{"status", "device", "internal/pb"}},
 	{pkg: "opdef", may: values},

@@ -87,7 +87,10 @@ func eval(n *graph.Node, in []tensor.Tensor) ([]tensor.Tensor, error) {
 }
 
 func each[T int32 | float32](n *graph.Node, in []tensor.Tensor) ([]tensor.Tensor, error) {
-	out := in[0].Clone()
+	out, err := in[0].Clone()
+	if err != nil {
+		return nil, err
+	}
 	vals := tensor.Values[T](&out)
 	for i := range vals {
 		switch n.Op.Name {

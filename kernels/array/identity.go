@@ -71,8 +71,11 @@ func init() {
 		Stateful: true,
 		Shape:    opdef.SameShape,
 	}, func(ctx *kernel.Context) error {
-		ctx.SetOutput(0, ctx.Input(0).Clone())
-		return nil
+		out, err := ctx.Input(0).Clone()
+		if err == nil {
+			ctx.SetOutput(0, out)
+		}
+		return err
 	})
 	registerNew(opdef.Def{
 		Name: "EnsureShape", Doc: "Passes its input on after checking that it has the given partial shape.",

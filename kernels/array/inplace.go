@@ -68,7 +68,10 @@ func inplace(op elementwise.Op) kernel.Func {
 		for k, row := range list.Rows {
 			list.Rows[k] = (row%n + n) % n // rows are counted around the end
 		}
-		out := owned(x)
+		out, err := owned(x)
+		if err != nil {
+			return err
+		}
 		rows.Scatter(op, &out, v, list, int(out.Shape()[1:].NumElements()))
 		ctx.SetOutput(0, out)
 		return nil

@@ -332,7 +332,10 @@ func newMatrixSetDiag(c *kernel.Construction) (kernel.Kernel, error) {
 		if in.NumElements() == 0 {
 			return ctx.PassInput(0, 0)
 		}
-		out := owned(in)
+		out, err := owned(in)
+		if err != nil {
+			return err
+		}
 		b.each(out.NumElements()/(b.rows*b.cols), func(matrix, packed strided.View) { strided.Copy(&out, matrix, diagonal, packed) })
 		ctx.SetOutput(0, out)
 		return nil

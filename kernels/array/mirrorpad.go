@@ -183,7 +183,10 @@ func newMirrorPadGrad(c *kernel.Construction) (kernel.Kernel, error) {
 		if err := checkMirror(paddings, shape, offset, gradTexts.what); err != nil {
 			return err
 		}
-		work := in.Clone()
+		work, err := in.Clone()
+		if err != nil {
+			return err
+		}
 		defer work.Release()
 		for axis := range slices.Backward(paddings) {
 			for _, m := range mirrors(in.Shape(), paddings, axis, offset) {

@@ -180,7 +180,10 @@ func newScatter(op elementwise.Op, check func(indices, updates *tensor.Tensor, s
 			if err := check(indices, updates, in.Shape()); err != nil {
 				return err
 			}
-			out := owned(in)
+			out, err := owned(in)
+			if err != nil {
+				return err
+			}
 			if err := rows.ScatterVectors(op, &out, indices, updates, skip); err != nil {
 				out.Release()
 				return err
@@ -192,13 +195,13 @@ func newScatter(op elementwise.Op, check func(indices, updates *tensor.Tensor, s
 }
 
 // owned takes an input over where nobody else holds it, and copies it otherwise.
-func owned(in *tensor.Tensor) tensor.Tensor {
+func owned(in *tensor.Tensor) (tensor.Tensor, error) {
 	if !in.Exclusive() {
 		return in.Clone()
 	}
 	out := *in
 	*in = tensor.Tensor{}
-	return out
+	return out, nil
 }
 
 // checkTensorScatter checks the shapes of the operations that update a tensor.

@@ -125,12 +125,9 @@ func newTensorStridedSliceUpdate(c *kernel.Construction) (kernel.Kernel, error) 
 		if err != nil {
 			return err
 		}
-		var out tensor.Tensor
-		if in.Exclusive() {
-			out = in.Retain()
-			in.Release()
-		} else {
-			out = in.Clone()
+		out, err := owned(in)
+		if err != nil {
+			return err
 		}
 		if err := spec.Set(&out, ctx.Input(4)); err != nil {
 			out.Release()

@@ -79,7 +79,10 @@ func sum(a, b *tensor.Tensor) (tensor.Tensor, error) {
 		return tensor.Tensor{}, status.InvalidArgumentf("Trying to add components of types %v and %v and of shapes %v and %v",
 			a.DType(), b.DType(), a.Shape(), b.Shape())
 	}
-	out := a.Clone()
+	out, err := a.Clone()
+	if err != nil {
+		return out, err
+	}
 	if slices.Contains(dtypes.Numbers, a.DType()) {
 		elementwise.Accumulate(elementwise.Add, &out, b)
 		return out, nil
@@ -93,7 +96,6 @@ func sum(a, b *tensor.Tensor) (tensor.Tensor, error) {
 		if !ok {
 			return out, status.InvalidArgumentf("No binary variant binary_op function found for op ADD Variant type_name: %T", v.Value)
 		}
-		var err error
 		if values[i].Value, err = n.AddVariant(others[i].Value); err != nil {
 			return out, err
 		}

@@ -109,7 +109,11 @@ func (a *Array) addLocked(i int, c *cell, value *tensor.Tensor) error {
 	if !slices.Contains(dtypes.Numbers, a.dtype) {
 		return status.InvalidArgumentf("tensor_array::AddToTensor type not supported: %v", a.dtype)
 	}
-	elementwise.Accumulate(elementwise.Add, kernel.Writable(&c.value), value)
+	own, err := kernel.Writable(&c.value)
+	if err != nil {
+		return err
+	}
+	elementwise.Accumulate(elementwise.Add, own, value)
 	a.summed = true
 	return nil
 }

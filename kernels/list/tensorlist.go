@@ -176,7 +176,10 @@ func add(a, b *tensor.Tensor) (*tensor.Tensor, error) {
 	if !a.Shape().Equal(b.Shape()) {
 		return nil, status.InvalidArgumentf("Trying to add elements of lists of shapes %v and %v", a.Shape(), b.Shape())
 	}
-	sum := a.Clone()
+	sum, err := a.Clone()
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case slices.Contains(dtypes.Numbers, a.DType()):
 		elementwise.Accumulate(elementwise.Add, &sum, b)
@@ -187,7 +190,6 @@ func add(a, b *tensor.Tensor) (*tensor.Tensor, error) {
 			if l == nil {
 				return nil, status.InvalidArgumentf("Trying to add variants that are no lists")
 			}
-			var err error
 			if values[i].Value, err = l.AddVariant(others[i].Value); err != nil {
 				return nil, err
 			}

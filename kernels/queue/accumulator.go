@@ -31,7 +31,7 @@ type sum interface {
 	// add adds a gradient, of which it may take tensors over; the first replaces what the sum was.
 	add(gradient []tensor.Tensor, first bool) error
 	// divide turns the sum of so many gradients into their mean.
-	divide(count int)
+	divide(count int) error
 	// take gives the sum as the outputs of a kernel.
 	take() []tensor.Tensor
 }
@@ -68,10 +68,12 @@ func (a *Accumulator) takeGradient(ctx context.Context, required int, done func(
 			if a.count < required {
 				return monitor.Blocked, nil
 			}
-			a.step++
 			if a.mean {
-				a.sum.divide(a.count)
+				if err := a.sum.divide(a.count); err != nil {
+					return monitor.Complete, err
+				}
 			}
+			a.step++
 			taken, a.count = a.sum.take(), 0
 			return monitor.Complete, nil
 		},

@@ -26,14 +26,21 @@ func (s *denseSum[T]) add(gradient []tensor.Tensor, first bool) error {
 	}
 	if first {
 		s.total, *g = *g, tensor.Tensor{}
-	} else {
-		elementwise.Accumulate(elementwise.Add, kernel.Writable(&s.total), g)
+		return nil
 	}
-	return nil
+	total, err := kernel.Writable(&s.total)
+	if err == nil {
+		elementwise.Accumulate(elementwise.Add, total, g)
+	}
+	return err
 }
 
-func (s *denseSum[T]) divide(count int) {
-	divide(tensor.Values[T](kernel.Writable(&s.total)), count)
+func (s *denseSum[T]) divide(count int) error {
+	total, err := kernel.Writable(&s.total)
+	if err == nil {
+		divide(tensor.Values[T](total), count)
+	}
+	return err
 }
 
 func (s *denseSum[T]) take() []tensor.Tensor {
@@ -130,11 +137,15 @@ func row[T tensor.Elem](t *tensor.Tensor, i int) []T {
 	return vals[i*n : (i+1)*n]
 }
 
-func (s *sparseSum[T]) divide(int) {
-	rows := kernel.Writable(&s.rows)
+func (s *sparseSum[T]) divide(int) error {
+	rows, err := kernel.Writable(&s.rows)
+	if err != nil {
+		return err
+	}
 	for i, n := range s.counts {
 		divide(row[T](rows, i), n)
 	}
+	return nil
 }
 
 // take gives indices, rows and the shape of the large tensor.

@@ -79,7 +79,10 @@ func (r *Tensor) AddVariant(other any) (any, error) {
 	case !r.values.Shape().Equal(o.values.Shape()) || !slices.Contains(dtypes.Numbers, r.values.DType()):
 		return nil, status.InvalidArgumentf("Trying to add ragged values of type %v and of shapes %v and %v", r.values.DType(), r.values.Shape(), o.values.Shape())
 	}
-	sum := r.values.Clone()
+	sum, err := r.values.Clone()
+	if err != nil {
+		return nil, err
+	}
 	elementwise.Accumulate(elementwise.Add, &sum, &o.values)
 	return &Tensor{r.retainedSplits(), sum}, nil
 }

@@ -67,7 +67,11 @@ func advance(ctx *kernel.Context, tag int, n uint64) (g philox.Generator, err er
 			return status.InvalidArgumentf("For the Philox algorithm, the size of state must be at least %d; got %d",
 				tag+stateSize, t.NumElements())
 		}
-		s := tensor.Values[int64](kernel.Writable(t))[tag:]
+		own, err := kernel.Writable(t)
+		if err != nil {
+			return err
+		}
+		s := tensor.Values[int64](own)[tag:]
 		g = philox.At(uint64(s[2]), uint64(s[0]), uint64(s[1]))
 		next := g
 		next.Skip(n)

@@ -142,8 +142,11 @@ func accumulate(op elementwise.Op) kernel.New {
 			if t.DType() != value.DType() {
 				return wrongType("Trying to assign variable with wrong dtype.", t.DType(), value.DType())
 			}
-			elementwise.Accumulate(op, kernel.Writable(t), value)
-			return nil
+			own, err := kernel.Writable(t)
+			if err == nil {
+				elementwise.Accumulate(op, own, value)
+			}
+			return err
 		})
 	})
 }
@@ -204,7 +207,11 @@ func newSliceAssign(c *kernel.Construction) (kernel.Kernel, error) {
 			if err != nil {
 				return err
 			}
-			return spec.Set(kernel.Writable(t), value)
+			own, err := kernel.Writable(t)
+			if err != nil {
+				return err
+			}
+			return spec.Set(own, value)
 		})
 	}), nil
 }

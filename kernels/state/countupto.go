@@ -62,8 +62,11 @@ func newCount(c *kernel.Construction) (kernel.Kernel, error) {
 				return err
 			}
 			ints.Set(out, []int64{n})
-			ints.Set(kernel.Writable(t), []int64{n + 1})
-			return nil
+			own, err := kernel.Writable(t)
+			if err == nil {
+				ints.Set(own, []int64{n + 1})
+			}
+			return err
 		})
 	}), nil
 }

@@ -106,8 +106,11 @@ func newScatter(op elementwise.Op) kernel.New {
 				return status.InvalidArgumentf("indices%s = %d is not in [0, %d)",
 					rows.Position(indices.Shape(), bad), list.Rows[bad], t.Dim(0))
 			}
-			rows.Scatter(op, kernel.Writable(t), updates, list, int(t.Shape()[1:].NumElements()))
-			return nil
+			own, err := kernel.Writable(t)
+			if err == nil {
+				rows.Scatter(op, own, updates, list, int(t.Shape()[1:].NumElements()))
+			}
+			return err
 		})
 	})
 }

@@ -87,7 +87,11 @@ func newScatterNd(op elementwise.Op) kernel.New {
 				if err := rows.CheckUpdates(indices, updates, t.Shape()); err != nil {
 					return err
 				}
-				return rows.ScatterVectors(op, kernel.Writable(t), indices, updates, skip)
+				own, err := kernel.Writable(t)
+				if err != nil {
+					return err
+				}
+				return rows.ScatterVectors(op, own, indices, updates, skip)
 			})
 		}), nil
 	}

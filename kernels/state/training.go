@@ -211,9 +211,11 @@ func (k *stepKernel[T, F]) Compute(ctx *kernel.Context) error {
 	for i, t := range o.hyper {
 		p[i] = scalar[F](t)
 	}
-	if o.indices == nil {
-		k.whole(o, p)
-	} else if err := k.listed(o, p); err != nil {
+	update := k.whole
+	if o.indices != nil {
+		update = k.listed
+	}
+	if err := update(o, p); err != nil {
 		return err
 	}
 	if !k.form.resource() {
@@ -223,17 +225,25 @@ func (k *stepKernel[T, F]) Compute(ctx *kernel.Context) error {
 }
 
 // elements returns the elements of the variable and its slots, which may be written.
-func (k *stepKernel[T, F]) elements(o *operands) [][]T {
+func (k *stepKernel[T, F]) elements(o *operands) ([][]T, error) {
 	v := make([][]T, len(o.values))
 	for i, t := range o.values {
-		v[i] = tensor.Values[T](kernel.Writable(t))
+		own, err := kernel.Writable(t)
+		if err != nil {
+			return nil, err
+		}
+		v[i] = tensor.Values[T](own)
 	}
-	return v
+	return v, nil
 }
 
 // whole updates all elements.
-func (k *stepKernel[T, F]) whole(o *operands, p []F) {
-	v, g := k.elements(o), tensor.Values[T](o.grad)
+func (k *stepKernel[T, F]) whole(o *operands, p []F) error {
+	v, err := k.elements(o)
+	if err != nil {
+		return err
+	}
+	g := tensor.Values[T](o.grad)
 	parallel.For(len(g), elementwise.Grain(stepCost), func(lo, hi int) {
 		part := make([][]T, len(v))
 		for i := range v {
@@ -241,6 +251,7 @@ func (k *stepKernel[T, F]) whole(o *operands, p []F) {
 		}
 		k.apply(part, g[lo:hi], p)
 	})
+	return nil
 }
 
 // listed updates the rows that the indices list, in their order.
@@ -258,7 +269,10 @@ func (k *stepKernel[T, F]) listed(o *operands, p []F) error {
 	if len(g) == 0 {
 		return nil
 	}
-	v := k.elements(o)
+	v, err := k.elements(o)
+	if err != nil {
+		return err
+	}
 	width := len(g) / len(list.Rows)
 	part := make([][]T, len(v))
 	for n, row := range list.Rows {

@@ -39,9 +39,15 @@ func (c *column) reserve(n int) error {
 	return nil
 }
 
+// own makes the rows those of the column alone, as they must be before any is changed.
+func (c *column) own() error {
+	_, err := kernel.Writable(&c.t)
+	return err
+}
+
 // set stores values in the listed rows, in the order of the list.
 func (c *column) set(l rows.List, values *tensor.Tensor) {
-	rows.Scatter(elementwise.Assign, kernel.Writable(&c.t), values, l, c.width())
+	rows.Scatter(elementwise.Assign, &c.t, values, l, c.width())
 }
 
 // get sets out to the listed rows. Where the list is negative it takes default values: row i of defaults if there is one for
@@ -82,8 +88,8 @@ func fillOf[E any](out, defaults []E, list []int64, width, step int) {
 // drop takes a row out of use; the last one moves to its place.
 func (c *column) drop(row int) {
 	last := c.n - 1
-	t, width := kernel.Writable(&c.t), c.width()
-	strided.CopyRows(t, strided.Rows{Offset: row * width}, t, strided.Rows{Offset: last * width}, 1, width)
+	width := c.width()
+	strided.CopyRows(&c.t, strided.Rows{Offset: row * width}, &c.t, strided.Rows{Offset: last * width}, 1, width)
 	c.n = last
 }
 

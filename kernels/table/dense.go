@@ -178,7 +178,14 @@ func (d *dense[K]) store(keys []K, values *tensor.Tensor, n int) error {
 	if err != nil {
 		return err
 	}
-	buckets := tensor.Values[K](kernel.Writable(&d.buckets))
+	if err := d.values.own(); err != nil {
+		return err
+	}
+	own, err := kernel.Writable(&d.buckets)
+	if err != nil {
+		return err
+	}
+	buckets := tensor.Values[K](own)
 	for i := range n {
 		key := keys[i*d.width : (i+1)*d.width]
 		l.Rows[i] = -1
@@ -205,7 +212,11 @@ func (d *dense[K]) remove(keys *tensor.Tensor) error {
 	if err != nil {
 		return err
 	}
-	buckets := tensor.Values[K](kernel.Writable(&d.buckets))
+	own, err := kernel.Writable(&d.buckets)
+	if err != nil {
+		return err
+	}
+	buckets := tensor.Values[K](own)
 	for i := range n {
 		if bucket, _ := d.probe(buckets, elems[i*d.width:(i+1)*d.width]); bucket >= 0 {
 			copy(buckets[bucket*d.width:], d.deleted.key)

@@ -52,6 +52,9 @@ func (m *mutable) put(keys, values *tensor.Tensor, check func(numbers []int64) e
 	if err := m.values.reserve(m.keys.len() + keys.NumElements()); err != nil {
 		return err
 	}
+	if err := m.values.own(); err != nil {
+		return err
+	}
 	m.keys.add(keys, l.Rows)
 	m.values.n = m.keys.len()
 	if check != nil {
@@ -64,8 +67,11 @@ func (m *mutable) put(keys, values *tensor.Tensor, check func(numbers []int64) e
 }
 
 func (m *mutable) remove(keys *tensor.Tensor) error {
-	m.keys.remove(keys, m.values.drop)
-	return nil
+	err := m.values.own()
+	if err == nil {
+		m.keys.remove(keys, m.values.drop)
+	}
+	return err
 }
 
 func (m *mutable) replace(keys, values *tensor.Tensor) error {
