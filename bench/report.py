@@ -22,8 +22,7 @@ def table(groups, runs, headlines=False):
             if headlines and not row.headline:
                 continue
             a, b = (values(runs[group.name][side], row) for side in (ours, theirs))
-            aim = f" {row.aim:g}x |" if row.aim else " |"
-            lines.append(f"| {row.name} | {row.unit} | {cell(a)} | {cell(b)} | {better(row, a, b)} |" + ("" if headlines else aim))
+            lines.append(f"| {row.name} | {row.unit} | {cell(a)} | {cell(b)} | {better(row, a, b)} |" + ("" if headlines else f" {aim(row, a, b)} |"))
     return "\n".join(lines)
 
 
@@ -32,14 +31,31 @@ def values(rounds, row):
     return [r.get(row.name) for r in rounds]
 
 
+def aim(row, ours, theirs):
+    """What a row should reach, with a mark where it does."""
+    if row.aim:
+        found = ratios(row, ours, theirs)
+        return f"{row.aim:g}x" + (" ✓" if found and statistics.median(found) >= row.aim else "")
+    if row.bound:
+        found = [x for x in ours if x is not None]
+        within = found and (statistics.median(found) <= row.bound if row.better == "lower" else statistics.median(found) >= row.bound)
+        return f"{'at most' if row.better == 'lower' else 'at least'} {number(row.bound)}" + (" ✓" if within else "")
+    return ""
+
+
+def ratios(row, ours, theirs):
+    """By how much the first side was better in each round."""
+    return [b / a if row.better == "lower" else a / b for a, b in zip(ours, theirs) if a and b]
+
+
 def better(row, ours, theirs):
     """The median of the rounds' ratios, and the middle half of them: what both sides met in a round cancels out."""
-    ratios = [b / a if row.better == "lower" else a / b for a, b in zip(ours, theirs) if a and b]
-    if not ratios:
+    found = ratios(row, ours, theirs)
+    if not found:
         return ""
-    low, high = middle(ratios)
-    text = f"{number(statistics.median(ratios))}x"
-    return text if len(ratios) < 3 else f"{text} ({number(low)}–{number(high)})"
+    low, high = middle(found)
+    text = f"{number(statistics.median(found))}x"
+    return text if len(found) < 3 else f"{text} ({number(low)}–{number(high)})"
 
 
 def middle(xs):
@@ -111,7 +127,10 @@ def page(groups, kept):
     lines = ["Medians (middle half); ratios are the medians of those of the rounds, in which the sides took turns.",
              ", ".join(f"{key} {value}" for key, value in same.items()) + ".", "",
              table(present, {g.name: kept[g.name]["runs"] for g in present}), ""]
+    when = {}
     for g in present:
         where = kept[g.name]["conditions"]
-        lines.append(f"* {g.name}: {where['date']}, load at start {where['load at start']}, {len(next(iter(kept[g.name]['runs'].values())))} rounds")
+        rounds = len(next(iter(kept[g.name]["runs"].values())))
+        when.setdefault(f"{where['date']}, load at start {where['load at start']}, {rounds} rounds", []).append(g.name)
+    lines += [f"* {how}: {', '.join(names)}" for how, names in when.items()]
     return "\n".join(lines) + "\n"

@@ -21,6 +21,7 @@ class Row:
     unit: str
     better: str = "lower"  # or "higher"
     aim: float | None = None  # by which factor Weft should be the better one
+    bound: float | None = None  # what Weft's own figure should be no worse than
     headline: bool = False  # the README shows it
 
 

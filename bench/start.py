@@ -46,7 +46,7 @@ def size(side):
 
 
 GROUPS = [
-    Group("start", [Row("exec to serving", "ms", headline=True), Row("exec to first step", "ms", headline=True)],
+    Group("start", [Row("exec to serving", "ms", bound=20, headline=True), Row("exec to first step", "ms", bound=50, headline=True)],
           lambda side: serving(side) | first_step(side)),
-    Group("size", [Row("program on disk", "MB", headline=True)], size, rounds=1),
+    Group("size", [Row("program on disk", "MB", bound=40, headline=True)], size, rounds=1),
 ]
