@@ -22,6 +22,12 @@ func initIntegers() {
 			LessEqual: {lessEqualInts32AVX2, lessEqualInts32AVX512},
 		},
 	}
+	lerps.slices = levels[func(dst, a, b *float32, n int, share float32)]{lerp32AVX2, lerp32AVX512}
+	lerps.pixels = levels[func(dst, src *float32, places *byte, n, channels int)]{lerpPixels32AVX2, lerpPixels32AVX512}
+	divisions.quotients = levels[func(dst, a, b *int32, n int)]{quotients32AVX2, quotients32AVX512}
+	divisions.floorQuotients = levels[func(dst, a, b *int32, n int)]{floorQuotients32AVX2, floorQuotients32AVX512}
+	divisions.remainders = levels[func(dst, a, b *int32, n int)]{remainders32AVX2, remainders32AVX512}
+	divisions.floorRemainders = levels[func(dst, a, b *int32, n int)]{floorRemainders32AVX2, floorRemainders32AVX512}
 	integers64 = integer[int64]{
 		add: levels[func(dst, a, b *int64, n int)]{addInts64AVX2, addInts64AVX512},
 		sub: levels[func(dst, a, b *int64, n int)]{subInts64AVX2, subInts64AVX512},
@@ -143,6 +149,8 @@ func init32() {
 	matvecs.f32 = matvec[float32]{
 		addRows: levels[func(y, x *float32, stride int, coef *float32, fours, n int)]{addRows32AVX2, addRows32AVX512},
 		dotRows: levels[func(dst, x *float32, stride int, y *float32, fours, n int)]{dotRows32AVX2, dotRows32AVX512},
+
+		addListed: levels[func(y, x *float32, list *int64, stride int, coef *float32, rows, n int)]{addListed32AVX2, addListed32AVX512},
 	}
 	columns.f32 = columnKernels[float32]{
 		sum:        levels[func(acc, x *float32, stride, rows, cols int)]{sumColumns32AVX2, sumColumns32AVX512},
@@ -240,6 +248,8 @@ func init64() {
 	matvecs.f64 = matvec[float64]{
 		addRows: levels[func(y, x *float64, stride int, coef *float64, fours, n int)]{addRows64AVX2, addRows64AVX512},
 		dotRows: levels[func(dst, x *float64, stride int, y *float64, fours, n int)]{dotRows64AVX2, dotRows64AVX512},
+
+		addListed: levels[func(y, x *float64, list *int64, stride int, coef *float64, rows, n int)]{addListed64AVX2, addListed64AVX512},
 	}
 	columns.f64 = columnKernels[float64]{
 		sum:        levels[func(acc, x *float64, stride, rows, cols int)]{sumColumns64AVX2, sumColumns64AVX512},

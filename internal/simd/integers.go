@@ -76,6 +76,52 @@ func MinInts[T Int](dst, a, b []T) {
 	}
 }
 
+// divisions are the assembly for divisions of int32.
+var divisions struct {
+	quotients, floorQuotients, remainders, floorRemainders levels[func(dst, a, b *int32, n int)]
+}
+
+// Quotients: dst = a / b, truncated. No element of b may be 0, here and in the functions below. A quotient that does not fit
+// wraps around.
+func Quotients(dst, a, b []int32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := runInts(&divisions.quotients, dst, a, b); i < len(dst); i++ {
+		dst[i] = a[i] / b[i]
+	}
+}
+
+// FloorQuotients: dst = a / b, rounded down.
+func FloorQuotients(dst, a, b []int32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := runInts(&divisions.floorQuotients, dst, a, b); i < len(dst); i++ {
+		q, r := a[i]/b[i], a[i]%b[i]
+		if r != 0 && r^b[i] < 0 {
+			q--
+		}
+		dst[i] = q
+	}
+}
+
+// Remainders: dst = what a / b, truncated, leaves: it has the sign of a.
+func Remainders(dst, a, b []int32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := runInts(&divisions.remainders, dst, a, b); i < len(dst); i++ {
+		dst[i] = a[i] % b[i]
+	}
+}
+
+// FloorRemainders: dst = what a / b, rounded down, leaves: it has the sign of b.
+func FloorRemainders(dst, a, b []int32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := runInts(&divisions.floorRemainders, dst, a, b); i < len(dst); i++ {
+		r := a[i] % b[i]
+		if r != 0 && r^b[i] < 0 {
+			r += b[i]
+		}
+		dst[i] = r
+	}
+}
+
 // CompareInts: dst = a p b.
 func CompareInts[T Int](p Predicate, dst []bool, a, b []T) {
 	switch p {

@@ -37,6 +37,26 @@ func orInts32AVX2(dst *int32, a *int32, b *int32, n int)
 //go:noescape
 func minInts32AVX2(dst *int32, a *int32, b *int32, n int)
 
+// quotients32AVX2: dst = a / b truncated.
+//
+//go:noescape
+func quotients32AVX2(dst *int32, a *int32, b *int32, n int)
+
+// floorQuotients32AVX2: dst = a / b rounded down.
+//
+//go:noescape
+func floorQuotients32AVX2(dst *int32, a *int32, b *int32, n int)
+
+// remainders32AVX2: dst = a - b*(a / b truncated).
+//
+//go:noescape
+func remainders32AVX2(dst *int32, a *int32, b *int32, n int)
+
+// floorRemainders32AVX2: dst = a - b*(a / b rounded down).
+//
+//go:noescape
+func floorRemainders32AVX2(dst *int32, a *int32, b *int32, n int)
+
 // equalInts32AVX2: dst = a == b.
 //
 //go:noescape

@@ -310,6 +310,290 @@ done:
 	VZEROUPPER
 	RET
 
+// func quotients32AVX2(dst *int32, a *int32, b *int32, n int)
+// Requires: AVX
+TEXT ·quotients32AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000010, CX
+	JL   rest
+
+block:
+	VCVTDQ2PD   (SI)(R8*4), Y0
+	VCVTDQ2PD   (DX)(R8*4), Y1
+	VDIVPD      Y1, Y0, Y0
+	VCVTTPD2DQY Y0, X0
+	VCVTDQ2PD   16(SI)(R8*4), Y2
+	VCVTDQ2PD   16(DX)(R8*4), Y3
+	VDIVPD      Y3, Y2, Y2
+	VCVTTPD2DQY Y2, X2
+	VMOVUPS     X0, (DI)(R8*4)
+	VMOVUPS     X2, 16(DI)(R8*4)
+	VCVTDQ2PD   32(SI)(R8*4), Y4
+	VCVTDQ2PD   32(DX)(R8*4), Y5
+	VDIVPD      Y5, Y4, Y4
+	VCVTTPD2DQY Y4, X4
+	VCVTDQ2PD   48(SI)(R8*4), Y6
+	VCVTDQ2PD   48(DX)(R8*4), Y7
+	VDIVPD      Y7, Y6, Y6
+	VCVTTPD2DQY Y6, X6
+	VMOVUPS     X4, 32(DI)(R8*4)
+	VMOVUPS     X6, 48(DI)(R8*4)
+	ADDQ        $0x00000010, R8
+	SUBQ        $0x00000010, CX
+	JGE         block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	VCVTDQ2PD   (SI)(R8*4), Y0
+	VCVTDQ2PD   (DX)(R8*4), Y1
+	VDIVPD      Y1, Y0, Y0
+	VCVTTPD2DQY Y0, X0
+	VCVTDQ2PD   16(SI)(R8*4), Y2
+	VCVTDQ2PD   16(DX)(R8*4), Y3
+	VDIVPD      Y3, Y2, Y2
+	VCVTTPD2DQY Y2, X2
+	VMOVUPS     X0, (DI)(R8*4)
+	VMOVUPS     X2, 16(DI)(R8*4)
+	ADDQ        $0x00000008, R8
+	SUBQ        $0x00000008, CX
+	JG          single
+
+done:
+	VZEROUPPER
+	RET
+
+// func floorQuotients32AVX2(dst *int32, a *int32, b *int32, n int)
+// Requires: AVX
+TEXT ·floorQuotients32AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000010, CX
+	JL   rest
+
+block:
+	VCVTDQ2PD   (SI)(R8*4), Y0
+	VCVTDQ2PD   (DX)(R8*4), Y1
+	VDIVPD      Y1, Y0, Y0
+	VROUNDPD    $0x09, Y0, Y0
+	VCVTTPD2DQY Y0, X0
+	VCVTDQ2PD   16(SI)(R8*4), Y2
+	VCVTDQ2PD   16(DX)(R8*4), Y3
+	VDIVPD      Y3, Y2, Y2
+	VROUNDPD    $0x09, Y2, Y2
+	VCVTTPD2DQY Y2, X2
+	VMOVUPS     X0, (DI)(R8*4)
+	VMOVUPS     X2, 16(DI)(R8*4)
+	VCVTDQ2PD   32(SI)(R8*4), Y4
+	VCVTDQ2PD   32(DX)(R8*4), Y5
+	VDIVPD      Y5, Y4, Y4
+	VROUNDPD    $0x09, Y4, Y4
+	VCVTTPD2DQY Y4, X4
+	VCVTDQ2PD   48(SI)(R8*4), Y6
+	VCVTDQ2PD   48(DX)(R8*4), Y7
+	VDIVPD      Y7, Y6, Y6
+	VROUNDPD    $0x09, Y6, Y6
+	VCVTTPD2DQY Y6, X6
+	VMOVUPS     X4, 32(DI)(R8*4)
+	VMOVUPS     X6, 48(DI)(R8*4)
+	ADDQ        $0x00000010, R8
+	SUBQ        $0x00000010, CX
+	JGE         block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	VCVTDQ2PD   (SI)(R8*4), Y0
+	VCVTDQ2PD   (DX)(R8*4), Y1
+	VDIVPD      Y1, Y0, Y0
+	VROUNDPD    $0x09, Y0, Y0
+	VCVTTPD2DQY Y0, X0
+	VCVTDQ2PD   16(SI)(R8*4), Y2
+	VCVTDQ2PD   16(DX)(R8*4), Y3
+	VDIVPD      Y3, Y2, Y2
+	VROUNDPD    $0x09, Y2, Y2
+	VCVTTPD2DQY Y2, X2
+	VMOVUPS     X0, (DI)(R8*4)
+	VMOVUPS     X2, 16(DI)(R8*4)
+	ADDQ        $0x00000008, R8
+	SUBQ        $0x00000008, CX
+	JG          single
+
+done:
+	VZEROUPPER
+	RET
+
+// func remainders32AVX2(dst *int32, a *int32, b *int32, n int)
+// Requires: AVX
+TEXT ·remainders32AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000010, CX
+	JL   rest
+
+block:
+	VCVTDQ2PD   (SI)(R8*4), Y0
+	VCVTDQ2PD   (DX)(R8*4), Y1
+	VDIVPD      Y1, Y0, Y0
+	VCVTTPD2DQY Y0, X0
+	VCVTDQ2PD   16(SI)(R8*4), Y2
+	VCVTDQ2PD   16(DX)(R8*4), Y3
+	VDIVPD      Y3, Y2, Y2
+	VCVTTPD2DQY Y2, X2
+	VPMULLD     (DX)(R8*4), X0, X0
+	VMOVUPS     (SI)(R8*4), X1
+	VPSUBD      X0, X1, X0
+	VMOVUPS     X0, (DI)(R8*4)
+	VPMULLD     16(DX)(R8*4), X2, X2
+	VMOVUPS     16(SI)(R8*4), X3
+	VPSUBD      X2, X3, X2
+	VMOVUPS     X2, 16(DI)(R8*4)
+	VCVTDQ2PD   32(SI)(R8*4), Y4
+	VCVTDQ2PD   32(DX)(R8*4), Y5
+	VDIVPD      Y5, Y4, Y4
+	VCVTTPD2DQY Y4, X4
+	VCVTDQ2PD   48(SI)(R8*4), Y6
+	VCVTDQ2PD   48(DX)(R8*4), Y7
+	VDIVPD      Y7, Y6, Y6
+	VCVTTPD2DQY Y6, X6
+	VPMULLD     32(DX)(R8*4), X4, X4
+	VMOVUPS     32(SI)(R8*4), X5
+	VPSUBD      X4, X5, X4
+	VMOVUPS     X4, 32(DI)(R8*4)
+	VPMULLD     48(DX)(R8*4), X6, X6
+	VMOVUPS     48(SI)(R8*4), X7
+	VPSUBD      X6, X7, X6
+	VMOVUPS     X6, 48(DI)(R8*4)
+	ADDQ        $0x00000010, R8
+	SUBQ        $0x00000010, CX
+	JGE         block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	VCVTDQ2PD   (SI)(R8*4), Y0
+	VCVTDQ2PD   (DX)(R8*4), Y1
+	VDIVPD      Y1, Y0, Y0
+	VCVTTPD2DQY Y0, X0
+	VCVTDQ2PD   16(SI)(R8*4), Y2
+	VCVTDQ2PD   16(DX)(R8*4), Y3
+	VDIVPD      Y3, Y2, Y2
+	VCVTTPD2DQY Y2, X2
+	VPMULLD     (DX)(R8*4), X0, X0
+	VMOVUPS     (SI)(R8*4), X1
+	VPSUBD      X0, X1, X0
+	VMOVUPS     X0, (DI)(R8*4)
+	VPMULLD     16(DX)(R8*4), X2, X2
+	VMOVUPS     16(SI)(R8*4), X3
+	VPSUBD      X2, X3, X2
+	VMOVUPS     X2, 16(DI)(R8*4)
+	ADDQ        $0x00000008, R8
+	SUBQ        $0x00000008, CX
+	JG          single
+
+done:
+	VZEROUPPER
+	RET
+
+// func floorRemainders32AVX2(dst *int32, a *int32, b *int32, n int)
+// Requires: AVX
+TEXT ·floorRemainders32AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000010, CX
+	JL   rest
+
+block:
+	VCVTDQ2PD   (SI)(R8*4), Y0
+	VCVTDQ2PD   (DX)(R8*4), Y1
+	VDIVPD      Y1, Y0, Y0
+	VROUNDPD    $0x09, Y0, Y0
+	VCVTTPD2DQY Y0, X0
+	VCVTDQ2PD   16(SI)(R8*4), Y2
+	VCVTDQ2PD   16(DX)(R8*4), Y3
+	VDIVPD      Y3, Y2, Y2
+	VROUNDPD    $0x09, Y2, Y2
+	VCVTTPD2DQY Y2, X2
+	VPMULLD     (DX)(R8*4), X0, X0
+	VMOVUPS     (SI)(R8*4), X1
+	VPSUBD      X0, X1, X0
+	VMOVUPS     X0, (DI)(R8*4)
+	VPMULLD     16(DX)(R8*4), X2, X2
+	VMOVUPS     16(SI)(R8*4), X3
+	VPSUBD      X2, X3, X2
+	VMOVUPS     X2, 16(DI)(R8*4)
+	VCVTDQ2PD   32(SI)(R8*4), Y4
+	VCVTDQ2PD   32(DX)(R8*4), Y5
+	VDIVPD      Y5, Y4, Y4
+	VROUNDPD    $0x09, Y4, Y4
+	VCVTTPD2DQY Y4, X4
+	VCVTDQ2PD   48(SI)(R8*4), Y6
+	VCVTDQ2PD   48(DX)(R8*4), Y7
+	VDIVPD      Y7, Y6, Y6
+	VROUNDPD    $0x09, Y6, Y6
+	VCVTTPD2DQY Y6, X6
+	VPMULLD     32(DX)(R8*4), X4, X4
+	VMOVUPS     32(SI)(R8*4), X5
+	VPSUBD      X4, X5, X4
+	VMOVUPS     X4, 32(DI)(R8*4)
+	VPMULLD     48(DX)(R8*4), X6, X6
+	VMOVUPS     48(SI)(R8*4), X7
+	VPSUBD      X6, X7, X6
+	VMOVUPS     X6, 48(DI)(R8*4)
+	ADDQ        $0x00000010, R8
+	SUBQ        $0x00000010, CX
+	JGE         block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	VCVTDQ2PD   (SI)(R8*4), Y0
+	VCVTDQ2PD   (DX)(R8*4), Y1
+	VDIVPD      Y1, Y0, Y0
+	VROUNDPD    $0x09, Y0, Y0
+	VCVTTPD2DQY Y0, X0
+	VCVTDQ2PD   16(SI)(R8*4), Y2
+	VCVTDQ2PD   16(DX)(R8*4), Y3
+	VDIVPD      Y3, Y2, Y2
+	VROUNDPD    $0x09, Y2, Y2
+	VCVTTPD2DQY Y2, X2
+	VPMULLD     (DX)(R8*4), X0, X0
+	VMOVUPS     (SI)(R8*4), X1
+	VPSUBD      X0, X1, X0
+	VMOVUPS     X0, (DI)(R8*4)
+	VPMULLD     16(DX)(R8*4), X2, X2
+	VMOVUPS     16(SI)(R8*4), X3
+	VPSUBD      X2, X3, X2
+	VMOVUPS     X2, 16(DI)(R8*4)
+	ADDQ        $0x00000008, R8
+	SUBQ        $0x00000008, CX
+	JG          single
+
+done:
+	VZEROUPPER
+	RET
+
 // func equalInts32AVX2(dst *bool, a *int32, b *int32, n int)
 // Requires: AVX, AVX2
 TEXT ·equalInts32AVX2(SB), NOSPLIT, $0-32

@@ -37,6 +37,26 @@ func orInts32AVX512(dst *int32, a *int32, b *int32, n int)
 //go:noescape
 func minInts32AVX512(dst *int32, a *int32, b *int32, n int)
 
+// quotients32AVX512: dst = a / b truncated.
+//
+//go:noescape
+func quotients32AVX512(dst *int32, a *int32, b *int32, n int)
+
+// floorQuotients32AVX512: dst = a / b rounded down.
+//
+//go:noescape
+func floorQuotients32AVX512(dst *int32, a *int32, b *int32, n int)
+
+// remainders32AVX512: dst = a - b*(a / b truncated).
+//
+//go:noescape
+func remainders32AVX512(dst *int32, a *int32, b *int32, n int)
+
+// floorRemainders32AVX512: dst = a - b*(a / b rounded down).
+//
+//go:noescape
+func floorRemainders32AVX512(dst *int32, a *int32, b *int32, n int)
+
 // equalInts32AVX512: dst = a == b.
 //
 //go:noescape

@@ -56,6 +56,46 @@ func testIntegers[T Int](t *testing.T, special []T) {
 	}
 }
 
+func TestDivisions(t *testing.T) {
+	special := []int32{1, -1, 2, -2, 7, -7, 1 << 16, math.MaxInt32, math.MaxInt32 - 1, math.MinInt32, math.MinInt32 + 1}
+	floor := func(a, b int64) int64 { return int64(math.Floor(float64(a) / float64(b))) }
+	rng := rand.New(rand.NewPCG(1, 2))
+	atLevels(t, func(t *testing.T) {
+		for _, n := range lengths {
+			a, b, dst := make([]int32, n), make([]int32, n), make([]int32, n)
+			for i := range a {
+				a[i], b[i] = int32(rng.Uint32()), max(1, int32(rng.Uint32()>>rng.IntN(32)))
+				switch i % 4 {
+				case 0:
+					a[i] = special[rng.IntN(len(special))]
+				case 1:
+					b[i] = special[rng.IntN(len(special))]
+				case 2: // next to a multiple
+					b[i] = special[rng.IntN(len(special))]
+					a[i] = a[i]/b[i]*b[i] + int32(rng.IntN(3)-1)
+				}
+			}
+			for _, op := range []struct {
+				name string
+				f    func(dst, a, b []int32)
+				want func(a, b int64) int64
+			}{
+				{"Quotients", Quotients, func(a, b int64) int64 { return a / b }},
+				{"FloorQuotients", FloorQuotients, floor},
+				{"Remainders", Remainders, func(a, b int64) int64 { return a % b }},
+				{"FloorRemainders", FloorRemainders, func(a, b int64) int64 { return a - b*floor(a, b) }},
+			} {
+				op.f(dst, a, b)
+				for i, got := range dst {
+					if want := int32(op.want(int64(a[i]), int64(b[i]))); got != want {
+						t.Fatalf("%s(%d, %d) = %d, want %d, at %d of %d", op.name, a[i], b[i], got, want, i, n)
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestLongConversions(t *testing.T) {
 	floats := []float32{0, 1, -1, 1.9, -1.9, 1 << 62, 9.2e18, 1e30, -1e30, -1 << 63, float32(math.NaN()), float32(math.Inf(1))}
 	longs := []int64{0, 1, -1, math.MaxInt64, math.MinInt64, 1<<53 + 1, 16777217, -16777219, 1 << 33}

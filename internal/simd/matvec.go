@@ -4,6 +4,8 @@ package simd
 type matvec[T Float] struct {
 	addRows levels[func(y, x *T, stride int, coef *T, fours, n int)]
 	dotRows levels[func(dst, x *T, stride int, y *T, fours, n int)]
+
+	addListed levels[func(y, x *T, list *int64, stride int, coef *T, rows, n int)]
 }
 
 var matvecs pair[matvec[float32], matvec[float64]]
@@ -38,6 +40,26 @@ func AddRows[T Float](y, coef, x []T, stride int) {
 	}
 	for i := 4 * fours; i < len(coef); i++ {
 		Axpy(y, coef[i], x[i*stride:])
+	}
+}
+
+// AddListed: y += the sum over i of coef[i] times row list[i*stride] of x, whose rows are as long as y. All rows that are
+// listed must exist.
+func AddListed[T Float](y, x []T, list []int64, stride int, coef []T) {
+	if len(y) == 0 || len(coef) == 0 {
+		return
+	}
+	_ = list[(len(coef)-1)*stride]
+	if l := Current(); l != Generic {
+		f := matvecOf[T]().addListed[l-1]
+		step := max(1, matvecPiece/len(y))
+		for i := 0; i < len(coef); i += step {
+			f(&y[0], &x[0], &list[i*stride], 8*stride, &coef[i], min(step, len(coef)-i), len(y))
+		}
+		return
+	}
+	for i, c := range coef {
+		Axpy(y, c, x[int(list[i*stride])*len(y):])
 	}
 }
 

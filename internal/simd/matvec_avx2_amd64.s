@@ -191,6 +191,94 @@ done:
 	VZEROUPPER
 	RET
 
+// func addListed32AVX2(y *float32, x *float32, list *int64, stride int, coef *float32, rows int, n int)
+// Requires: AVX, CMOV, FMA3, SSE
+TEXT ·addListed32AVX2(SB), NOSPLIT, $8-56
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    list+16(FP), DX
+	MOVQ    stride+24(FP), BX
+	MOVQ    coef+32(FP), R9
+	MOVQ    rows+40(FP), R10
+	MOVQ    n+48(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000020, CX
+	JL      rest
+
+block:
+	VMOVUPS (DI)(R8*1), Y0
+	VMOVUPS 32(DI)(R8*1), Y1
+	VMOVUPS 64(DI)(R8*1), Y2
+	VMOVUPS 96(DI)(R8*1), Y3
+	MOVQ    DX, R11
+	MOVQ    R9, R12
+	MOVQ    R10, R14
+	MOVQ    n+48(FP), R13
+
+blockRow:
+	MOVQ         (R11), AX
+	IMULQ        R13, AX
+	LEAQ         (SI)(AX*4), AX
+	VBROADCASTSS (R12), Y4
+	VFMADD231PS  (AX)(R8*1), Y4, Y0
+	VFMADD231PS  32(AX)(R8*1), Y4, Y1
+	VFMADD231PS  64(AX)(R8*1), Y4, Y2
+	VFMADD231PS  96(AX)(R8*1), Y4, Y3
+	ADDQ         BX, R11
+	ADDQ         $0x00000004, R12
+	DECQ         R14
+	JNZ          blockRow
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      Y1, 32(DI)(R8*1)
+	VMOVUPS      Y2, 64(DI)(R8*1)
+	VMOVUPS      Y3, 96(DI)(R8*1)
+	ADDQ         $0x00000080, R8
+	SUBQ         $0x00000020, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y6
+	VMASKMOVPS (DI)(R8*1), Y6, Y0
+	MOVQ       DX, R11
+	MOVQ       R9, R12
+	MOVQ       R10, R14
+	MOVQ       n+48(FP), R13
+
+singleRow:
+	MOVQ         (R11), AX
+	IMULQ        R13, AX
+	LEAQ         (SI)(AX*4), AX
+	VBROADCASTSS (R12), Y4
+	VMASKMOVPS   (AX)(R8*1), Y6, Y5
+	VFMADD231PS  Y5, Y4, Y0
+	ADDQ         BX, R11
+	ADDQ         $0x00000004, R12
+	DECQ         R14
+	JNZ          singleRow
+	VMASKMOVPS   Y0, Y6, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+8(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+16(SB)/8, $0xffffffffffffffff
@@ -379,6 +467,94 @@ done:
 	DECQ         R11
 	JNZ          four
 	LDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func addListed64AVX2(y *float64, x *float64, list *int64, stride int, coef *float64, rows int, n int)
+// Requires: AVX, CMOV, FMA3, SSE
+TEXT ·addListed64AVX2(SB), NOSPLIT, $8-56
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    list+16(FP), DX
+	MOVQ    stride+24(FP), BX
+	MOVQ    coef+32(FP), R9
+	MOVQ    rows+40(FP), R10
+	MOVQ    n+48(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000010, CX
+	JL      rest
+
+block:
+	VMOVUPS (DI)(R8*1), Y0
+	VMOVUPS 32(DI)(R8*1), Y1
+	VMOVUPS 64(DI)(R8*1), Y2
+	VMOVUPS 96(DI)(R8*1), Y3
+	MOVQ    DX, R11
+	MOVQ    R9, R12
+	MOVQ    R10, R14
+	MOVQ    n+48(FP), R13
+
+blockRow:
+	MOVQ         (R11), AX
+	IMULQ        R13, AX
+	LEAQ         (SI)(AX*8), AX
+	VBROADCASTSD (R12), Y4
+	VFMADD231PD  (AX)(R8*1), Y4, Y0
+	VFMADD231PD  32(AX)(R8*1), Y4, Y1
+	VFMADD231PD  64(AX)(R8*1), Y4, Y2
+	VFMADD231PD  96(AX)(R8*1), Y4, Y3
+	ADDQ         BX, R11
+	ADDQ         $0x00000008, R12
+	DECQ         R14
+	JNZ          blockRow
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      Y1, 32(DI)(R8*1)
+	VMOVUPS      Y2, 64(DI)(R8*1)
+	VMOVUPS      Y3, 96(DI)(R8*1)
+	ADDQ         $0x00000080, R8
+	SUBQ         $0x00000010, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y6
+	VMASKMOVPD (DI)(R8*1), Y6, Y0
+	MOVQ       DX, R11
+	MOVQ       R9, R12
+	MOVQ       R10, R14
+	MOVQ       n+48(FP), R13
+
+singleRow:
+	MOVQ         (R11), AX
+	IMULQ        R13, AX
+	LEAQ         (SI)(AX*8), AX
+	VBROADCASTSD (R12), Y4
+	VMASKMOVPD   (AX)(R8*1), Y6, Y5
+	VFMADD231PD  Y5, Y4, Y0
+	ADDQ         BX, R11
+	ADDQ         $0x00000008, R12
+	DECQ         R14
+	JNZ          singleRow
+	VMASKMOVPD   Y0, Y6, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 

@@ -199,6 +199,94 @@ done:
 	VZEROUPPER
 	RET
 
+// func addListed32AVX512(y *float32, x *float32, list *int64, stride int, coef *float32, rows int, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·addListed32AVX512(SB), NOSPLIT, $8-56
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    list+16(FP), DX
+	MOVQ    stride+24(FP), BX
+	MOVQ    coef+32(FP), R9
+	MOVQ    rows+40(FP), R10
+	MOVQ    n+48(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
+
+block:
+	VMOVUPS (DI)(R8*1), Z0
+	VMOVUPS 64(DI)(R8*1), Z1
+	VMOVUPS 128(DI)(R8*1), Z2
+	VMOVUPS 192(DI)(R8*1), Z3
+	MOVQ    DX, R11
+	MOVQ    R9, R12
+	MOVQ    R10, R14
+	MOVQ    n+48(FP), R13
+
+blockRow:
+	MOVQ         (R11), AX
+	IMULQ        R13, AX
+	LEAQ         (SI)(AX*4), AX
+	VBROADCASTSS (R12), Z4
+	VFMADD231PS  (AX)(R8*1), Z4, Z0
+	VFMADD231PS  64(AX)(R8*1), Z4, Z1
+	VFMADD231PS  128(AX)(R8*1), Z4, Z2
+	VFMADD231PS  192(AX)(R8*1), Z4, Z3
+	ADDQ         BX, R11
+	ADDQ         $0x00000004, R12
+	DECQ         R14
+	JNZ          blockRow
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, 64(DI)(R8*1)
+	VMOVUPS      Z2, 128(DI)(R8*1)
+	VMOVUPS      Z3, 192(DI)(R8*1)
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x00000040, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (DI)(R8*1), K1, Z0
+	MOVQ      DX, R11
+	MOVQ      R9, R12
+	MOVQ      R10, R14
+	MOVQ      n+48(FP), R13
+
+singleRow:
+	MOVQ         (R11), AX
+	IMULQ        R13, AX
+	LEAQ         (SI)(AX*4), AX
+	VBROADCASTSS (R12), Z4
+	VMOVUPS.Z    (AX)(R8*1), K1, Z5
+	VFMADD231PS  Z5, Z4, Z0
+	ADDQ         BX, R11
+	ADDQ         $0x00000004, R12
+	DECQ         R14
+	JNZ          singleRow
+	VMOVUPS      Z0, K1, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+8(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+16(SB)/8, $0xffffffffffffffff
@@ -395,6 +483,94 @@ done:
 	DECQ          R11
 	JNZ           four
 	LDMXCSR       (SP)
+	VZEROUPPER
+	RET
+
+// func addListed64AVX512(y *float64, x *float64, list *int64, stride int, coef *float64, rows int, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·addListed64AVX512(SB), NOSPLIT, $8-56
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    list+16(FP), DX
+	MOVQ    stride+24(FP), BX
+	MOVQ    coef+32(FP), R9
+	MOVQ    rows+40(FP), R10
+	MOVQ    n+48(FP), CX
+	XORQ    R8, R8
+	SUBQ    $0x00000020, CX
+	JL      rest
+
+block:
+	VMOVUPS (DI)(R8*1), Z0
+	VMOVUPS 64(DI)(R8*1), Z1
+	VMOVUPS 128(DI)(R8*1), Z2
+	VMOVUPS 192(DI)(R8*1), Z3
+	MOVQ    DX, R11
+	MOVQ    R9, R12
+	MOVQ    R10, R14
+	MOVQ    n+48(FP), R13
+
+blockRow:
+	MOVQ         (R11), AX
+	IMULQ        R13, AX
+	LEAQ         (SI)(AX*8), AX
+	VBROADCASTSD (R12), Z4
+	VFMADD231PD  (AX)(R8*1), Z4, Z0
+	VFMADD231PD  64(AX)(R8*1), Z4, Z1
+	VFMADD231PD  128(AX)(R8*1), Z4, Z2
+	VFMADD231PD  192(AX)(R8*1), Z4, Z3
+	ADDQ         BX, R11
+	ADDQ         $0x00000008, R12
+	DECQ         R14
+	JNZ          blockRow
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, 64(DI)(R8*1)
+	VMOVUPS      Z2, 128(DI)(R8*1)
+	VMOVUPS      Z3, 192(DI)(R8*1)
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x00000020, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (DI)(R8*1), K1, Z0
+	MOVQ      DX, R11
+	MOVQ      R9, R12
+	MOVQ      R10, R14
+	MOVQ      n+48(FP), R13
+
+singleRow:
+	MOVQ         (R11), AX
+	IMULQ        R13, AX
+	LEAQ         (SI)(AX*8), AX
+	VBROADCASTSD (R12), Z4
+	VMOVUPD.Z    (AX)(R8*1), K1, Z5
+	VFMADD231PD  Z5, Z4, Z0
+	ADDQ         BX, R11
+	ADDQ         $0x00000008, R12
+	DECQ         R14
+	JNZ          singleRow
+	VMOVUPD      Z0, K1, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 

@@ -39,6 +39,12 @@ func integers(t *target) {
 		})
 		t.plainRet()
 	}
+	if t.bits == 32 {
+		t.quotients("quotients", "a / b truncated", 0, false)
+		t.quotients("floorQuotients", "a / b rounded down", down, false)
+		t.quotients("remainders", "a - b*(a / b truncated)", 0, true)
+		t.quotients("floorRemainders", "a - b*(a / b rounded down)", down, true)
+	}
 	for _, p := range []struct {
 		name, doc string
 		pred      int
@@ -47,6 +53,43 @@ func integers(t *target) {
 			return t.compareInts(p.pred, v, other)
 		})
 	}
+}
+
+// quotients emits a division of integers of 32 bits. It divides in float64: unless a quotient is an integer, it is further
+// from one than rounding can take it. The one that does not fit becomes the smallest integer, as if it wrapped around.
+func (t *target) quotients(name, doc string, mode uint8, remainder bool) {
+	t.plainFunction(name, "func(dst, a, b *int32, n int)", "dst = "+doc)
+	t.Load(t.Param("dst"), reg.RDI)
+	t.Load(t.Param("a"), reg.RSI)
+	t.Load(t.Param("b"), reg.RDX)
+	t.Load(t.Param("n"), reg.RCX)
+	d := t.double()
+	t.whole(2, func(u int) {
+		for i := range 2 {
+			a, b, skip := t.regs[4*u+2*i], t.regs[4*u+2*i+1], i*d.lanes()
+			t.VCVTDQ2PD(t.nth(reg.RSI, 4, u, skip), a)
+			t.VCVTDQ2PD(t.nth(reg.RDX, 4, u, skip), b)
+			d.div(a, a, b)
+			if mode != 0 {
+				d.round(mode, a, a)
+			}
+			if t.isa == avx512 {
+				t.VCVTTPD2DQ(a, t.half(a))
+			} else {
+				t.VCVTTPD2DQY(a, t.half(a))
+			}
+		}
+		for i := range 2 {
+			q, x, skip := t.half(t.regs[4*u+2*i]), t.half(t.regs[4*u+2*i+1]), i*d.lanes()
+			if remainder {
+				t.VPMULLD(t.nth(reg.RDX, 4, u, skip), q, q)
+				t.VMOVUPS(t.nth(reg.RSI, 4, u, skip), x)
+				t.VPSUBD(q, x, q)
+			}
+			t.VMOVUPS(q, t.nth(reg.RDI, 4, u, skip))
+		}
+	})
+	t.plainRet()
 }
 
 // compareInts leaves the truth of a comparison of integers, or with AVX2 the opposite where it says so, where comparison

@@ -42,6 +42,7 @@ func sources() []source {
 			source{"simd", "integers_" + isa.String(), isa, integers, both},
 			source{"simd", "gather_" + isa.String(), isa, gathers, single},
 			source{"simd", "copies_" + isa.String(), isa, copies, single},
+			source{"simd", "lerp_" + isa.String(), isa, lerps, single},
 			source{"simd", "normalize_" + isa.String(), isa, normalization, single},
 			source{"channelwise", "pool_" + isa.String(), isa, windows, both},
 			source{"channelwise", "depthwise_" + isa.String(), isa, depthwise, both},

@@ -9,6 +9,72 @@ import (
 func matrixVector(t *target) {
 	t.addRows()
 	t.dotRows()
+	t.addListed()
+}
+
+// addListed emits y += the sum of coef[i]*(row list[i] of x), four vectors of all rows at a time, then single ones.
+func (t *target) addListed() {
+	t.function("addListed", "func(y, x *%[1]s, list *int64, stride int, coef *%[1]s, rows, n int)",
+		"y += the sum over i < rows of coef[i] times a row of n elements of x, of which list has the numbers, stride bytes apart")
+	y, x, list, stride, coef, rows, left, at := reg.RDI, reg.RSI, reg.RDX, reg.RBX, reg.R9, reg.R10, reg.RCX, reg.R8
+	t.Load(t.Param("y"), y)
+	t.Load(t.Param("x"), x)
+	t.Load(t.Param("list"), list)
+	t.Load(t.Param("stride"), stride)
+	t.Load(t.Param("coef"), coef)
+	t.Load(t.Param("rows"), rows)
+	t.Load(t.Param("n"), left)
+	const vecs = 4
+	sums, c, tmp, mask := t.regs[:vecs], t.regs[vecs], t.regs[vecs+1], t.regs[vecs+2]
+	mem := func(base, index reg.Register, v int) operand.Mem {
+		return operand.Mem{Base: base, Index: index, Scale: 1, Disp: v * t.bytes()}
+	}
+	// columns adds so many vectors of all rows, from byte at on.
+	columns := func(label string, vecs int, masked bool) {
+		number, factor, count, width, row := reg.R11, reg.R12, reg.R14, reg.R13, reg.RAX
+		for v := range vecs {
+			t.load(sums[v], mem(y, at, v), masked)
+		}
+		t.MOVQ(list, number)
+		t.MOVQ(coef, factor)
+		t.MOVQ(rows, count)
+		t.Load(t.Param("n"), width)
+		t.Label(label)
+		t.MOVQ(operand.Mem{Base: number}, row)
+		t.IMULQ(width, row)
+		t.LEAQ(operand.Mem{Base: x, Index: row, Scale: uint8(t.bits / 8)}, row)
+		t.broadcast(c, operand.Mem{Base: factor})
+		for v := range vecs {
+			t.fmaFrom(sums[v], c, mem(row, at, v), tmp, masked)
+		}
+		t.ADDQ(stride, number)
+		t.ADDQ(operand.U32(uint32(t.bits/8)), factor)
+		t.DECQ(count)
+		t.JNZ(operand.LabelRef(label))
+		for v := range vecs {
+			t.store(mem(y, at, v), sums[v], masked)
+		}
+	}
+	step := operand.U32(uint32(vecs * t.lanes()))
+	t.XORQ(at, at)
+	t.SUBQ(step, left)
+	t.JL(operand.LabelRef("rest"))
+	t.Label("block")
+	columns("blockRow", vecs, false)
+	t.ADDQ(operand.U32(uint32(vecs*t.bytes())), at)
+	t.SUBQ(step, left)
+	t.JGE(operand.LabelRef("block"))
+	t.Label("rest")
+	t.ADDQ(step, left)
+	t.JZ(operand.LabelRef("done"))
+	t.Label("single")
+	t.lastMask(left, mask, reg.RAX)
+	columns("singleRow", 1, true)
+	t.ADDQ(operand.U32(uint32(t.bytes())), at)
+	t.SUBQ(operand.U32(uint32(t.lanes())), left)
+	t.JG(operand.LabelRef("single"))
+	t.Label("done")
+	t.ret()
 }
 
 // addRows emits y += the sum of coef[i]*(row i of x), four rows at a time.
