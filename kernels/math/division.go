@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -30,7 +31,7 @@ func integers(kind rounding, byZero error) kernel.Table {
 	t := kernel.Table{}
 	integer[int8](t, kind, byZero)
 	integer[int16](t, kind, byZero)
-	integer[int32](t, kind, byZero)
+	row(t, elementwise.Loops[int32, int32]{Each: vectorDivision(kind), Check: nonZero[int32](byZero), Cost: 0.7})
 	integer[int64](t, kind, byZero)
 	integer[uint8](t, kind, byZero)
 	integer[uint16](t, kind, byZero)
@@ -54,13 +55,30 @@ func integer[T interface {
 	case floorRemainder:
 		f = floorRemainderOf[T]
 	}
-	nonZero := func(y []T) error {
+	row(t, elementwise.Loops[T, T]{Each: elementwise.Map2(f), Check: nonZero[T](byZero), Cost: medium})
+}
+
+// nonZero returns the check for zeros among divisors.
+func nonZero[T elementwise.Integer](byZero error) func(y []T) error {
+	return func(y []T) error {
 		if slices.Contains(y, 0) {
 			return byZero
 		}
 		return nil
 	}
-	row(t, elementwise.Loops[T, T]{Each: elementwise.Map2(f), Check: nonZero, Cost: medium})
+}
+
+func vectorDivision(kind rounding) func(z, x, y []int32) {
+	switch kind {
+	case truncateQuotient:
+		return simd.Quotients
+	case floorQuotient:
+		return simd.FloorQuotients
+	case truncateRemainder:
+		return simd.Remainders
+	default:
+		return simd.FloorRemainders
+	}
 }
 
 func floorQuotientOf[T elementwise.Integer](x, y T) T {

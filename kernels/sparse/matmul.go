@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -21,11 +22,11 @@ func init() {
 			Shape: matMulShape,
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.Float32:    newMatMul(accumulate[float32], same[float32]),
-			tensor.Float64:    newMatMul(accumulate[float64], same[float64]),
-			tensor.Int32:      newMatMul(accumulate[int32], same[int32]),
-			tensor.Complex64:  newMatMul(accumulate[complex64], func(v complex64) complex64 { return complex(real(v), -imag(v)) }),
-			tensor.Complex128: newMatMul(accumulate[complex128], func(v complex128) complex128 { return complex(real(v), -imag(v)) }),
+			tensor.Float32:    newMatMul(accumulate[float32], addListed[float32], same[float32]),
+			tensor.Float64:    newMatMul(accumulate[float64], addListed[float64], same[float64]),
+			tensor.Int32:      newMatMul(accumulate[int32], nil, same[int32]),
+			tensor.Complex64:  newMatMul(accumulate[complex64], nil, func(v complex64) complex64 { return complex(real(v), -imag(v)) }),
+			tensor.Complex128: newMatMul(accumulate[complex128], nil, func(v complex128) complex128 { return complex(real(v), -imag(v)) }),
 			tensor.Float16:    newShortMatMul[tensor.Half](),
 			tensor.BFloat16:   newShortMatMul[tensor.BFloat](),
 		}),
@@ -82,7 +83,22 @@ type product struct {
 	step, stride      int // distance in b of inner indices and of columns
 }
 
-func newMatMul[T tensor.Elem](add func(acc []T, v T, b []T, stride int), conj func(T) T) kernel.New {
+// addListed adds coef[i] times the row of b with number list[2*i] to acc.
+func addListed[T simd.Float](acc, b []T, list []int64, coef []T) {
+	if len(acc) == 1 {
+		sum := acc[0]
+		for i, v := range coef {
+			sum += v * b[list[2*i]]
+		}
+		acc[0] = sum
+		return
+	}
+	simd.AddListed(acc, b, list, 2, coef)
+}
+
+// newMatMul multiplies with add, an element of a at a time, or with addAll, if it is not nil, all that are in a row of the
+// product and follow each other.
+func newMatMul[T tensor.Elem](add func(acc []T, v T, b []T, stride int), addAll func(acc, b []T, list []int64, coef []T), conj func(T) T) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		adjA, adjB := c.Attrs.Bool("adjoint_a"), c.Attrs.Bool("adjoint_b")
 		return kernel.Func(func(ctx *kernel.Context) error {
@@ -94,7 +110,7 @@ func newMatMul[T tensor.Elem](add func(acc []T, v T, b []T, stride int), conj fu
 			if err != nil || out.NumElements() == 0 || p.depth == 0 {
 				return err
 			}
-			return multiply(p, tensor.Values[T](out), tensor.Values[T](p.s.values), conjugate(tensor.Values[T](ctx.Input(3)), adjB, conj), adjA, add, conj)
+			return multiply(p, tensor.Values[T](out), tensor.Values[T](p.s.values), conjugate(tensor.Values[T](ctx.Input(3)), adjB, conj), adjA, add, addAll, conj)
 		}), nil
 	}
 }
@@ -113,7 +129,7 @@ func newShortMatMul[H elementwise.Short]() kernel.New {
 				return err
 			}
 			sums := make([]float32, out.NumElements())
-			if err := multiply(p, sums, wide[H](p.s.values), wide[H](ctx.Input(3)), adjA, accumulate, same[float32]); err != nil {
+			if err := multiply(p, sums, wide[H](p.s.values), wide[H](ctx.Input(3)), adjA, accumulate, addListed[float32], same[float32]); err != nil {
 				return err
 			}
 			elementwise.Narrow(tensor.Values[H](out), sums)
@@ -185,21 +201,41 @@ func checkMatMul(indices, values, shape, b *tensor.Tensor) error {
 	return nil
 }
 
-func multiply[T any](p *product, out, a, b []T, adjA bool, add func(acc []T, v T, b []T, stride int), conj func(T) T) error {
-	for i := range p.s.n {
-		at := p.s.at(i)
-		m, k := at[p.row], at[p.inner]
-		if uint64(k) >= uint64(p.depth) {
-			return status.InvalidArgumentf("k (%d) from index[%d,%d] out of bounds (>=%d)", k, i, p.inner, p.depth)
+func multiply[T any](p *product, out, a, b []T, adjA bool, add func(acc []T, v T, b []T, stride int),
+	addAll func(acc, b []T, list []int64, coef []T), conj func(T) T,
+) error {
+	for i := 0; i < p.s.n; {
+		m, err := p.check(i)
+		if err != nil {
+			return err
 		}
-		if uint64(m) >= uint64(p.rows) {
-			return status.InvalidArgumentf("m (%d) from index[%d,%d] out of bounds (>=%d)", m, i, p.row, p.rows)
+		row, from := out[int(m)*p.cols:(int(m)+1)*p.cols], i
+		i++
+		if addAll == nil || p.stride != 1 {
+			k, v := p.s.at(from)[p.inner], a[from]
+			if adjA {
+				v = conj(v)
+			}
+			add(row, v, b[int(k)*p.step:], p.stride)
+			continue
 		}
-		v := a[i]
-		if adjA {
-			v = conj(v)
+		for i < p.s.n && p.s.at(i)[p.row] == m && uint64(p.s.at(i)[p.inner]) < uint64(p.depth) {
+			i++
 		}
-		add(out[int(m)*p.cols:(int(m)+1)*p.cols], v, b[int(k)*p.step:], p.stride)
+		addAll(row, b, p.s.ix[2*from+p.inner:], a[from:i])
 	}
 	return nil
+}
+
+// check returns the row of the product that element i of a counts for.
+func (p *product) check(i int) (row int64, err error) {
+	at := p.s.at(i)
+	m, k := at[p.row], at[p.inner]
+	if uint64(k) >= uint64(p.depth) {
+		return 0, status.InvalidArgumentf("k (%d) from index[%d,%d] out of bounds (>=%d)", k, i, p.inner, p.depth)
+	}
+	if uint64(m) >= uint64(p.rows) {
+		return 0, status.InvalidArgumentf("m (%d) from index[%d,%d] out of bounds (>=%d)", m, i, p.row, p.rows)
+	}
+	return m, nil
 }
