@@ -2,8 +2,10 @@ package image
 
 import (
 	"math"
+	"slices"
 
 	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -67,28 +69,35 @@ func adjustContrast(ctx *kernel.Context) error {
 	return nil
 }
 
+// contrastBlock is about how many elements are moved at a time: they stay in the first cache.
+const contrastBlock = 1024
+
 func contrast(z, x []float32, channels int, factor float32) {
 	mean := channelMeans(z, x, channels)
-	for i, v := range x {
-		m := mean[i%channels]
-		z[i] = m + factor*(v-m)
+	for len(mean) < min(contrastBlock, len(x)) {
+		mean = append(mean, mean[:channels]...)
+	}
+	for len(x) > 0 {
+		n := min(len(x), len(mean))
+		simd.Sub(z[:n], x[:n], mean)
+		simd.MulScalar(z[:n], z[:n], factor)
+		simd.Add(z[:n], z[:n], mean)
+		x, z = x[n:], z[n:]
 	}
 }
 
 // channelMeans adds the pixels pairwise, in z, which keeps errors small.
 func channelMeans(z, x []float32, channels int) []float32 {
 	n := len(x) / channels
-	copy(z, x)
-	for left := n; left > 1; {
+	for left := n; left > 1; x = z {
 		right := left / 2
 		left -= right
-		for i := range right * channels {
-			z[i] += z[left*channels+i]
-		}
+		simd.Add(z[:right*channels], x, x[left*channels:])
+		copy(z[right*channels:left*channels], x[right*channels:])
 	}
-	mean := make([]float32, channels)
+	mean := slices.Grow([]float32(nil), contrastBlock+channels)[:channels]
 	for c := range mean {
-		mean[c] = z[c] * (1 / float32(n))
+		mean[c] = x[c] * (1 / float32(n))
 	}
 	return mean
 }

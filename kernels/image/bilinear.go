@@ -1,6 +1,7 @@
 package image
 
 import (
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/opdef"
 )
 
@@ -36,27 +37,21 @@ func (a axis) between() []between {
 	return out
 }
 
-// lerp interpolates at share x of the way from left to right and share y from top to bottom.
-func lerp(topLeft, topRight, bottomLeft, bottomRight, x, y float32) float32 {
-	top := topLeft + (topRight-topLeft)*x
-	bottom := bottomLeft + (bottomRight-bottomLeft)*x
-	return top + (bottom-top)*y
-}
-
 func bilinear(r *resizing) func(y int, in, out []float32) {
 	width, n := r.inRow(), r.channels
 	if r.y.in == r.y.out && r.x.in == r.x.out {
 		return func(y int, in, out []float32) { copy(out, in[y*width:]) }
 	}
-	ys, xs := r.y.between(), r.x.between()
+	ys, xs := r.y.between(), make([]simd.Between, r.x.out)
+	for i, p := range r.x.between() {
+		xs[i] = simd.Between{Lower: p.lower * n, Upper: p.upper * n, Share: p.lerp}
+	}
+	var idle blenders
 	return func(y int, in, out []float32) {
-		top, bottom := in[ys[y].lower*width:][:width], in[ys[y].upper*width:][:width]
-		for x, p := range xs {
-			left, right, to := p.lower*n, p.upper*n, out[x*n:(x+1)*n]
-			for c := range to {
-				to[c] = lerp(top[left+c], top[right+c], bottom[left+c], bottom[right+c], p.lerp, ys[y].lerp)
-			}
-		}
+		b := idle.take()
+		b.places, b.channels = xs, n
+		b.blend(out, in[ys[y].lower*width:][:width], in[ys[y].upper*width:][:width], ys[y].lerp)
+		idle.give(b)
 	}
 }
 

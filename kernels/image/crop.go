@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -148,9 +149,17 @@ func newCrop(c *kernel.Construction) (kernel.Kernel, error) {
 			}
 		}
 		in, z, row := pixels(ctx.Input(0)), tensor.Values[float32](out), c.width*depth
-		parallel.For(c.count()*c.height, max(1, 1<<13/max(row, 1)), func(lo, hi int) {
+		if len(z) == 0 {
+			return nil
+		}
+		parallel.For(c.count()*c.height, max(1, 1<<13/row), func(lo, hi int) {
+			cut := cutter{crops: c, box: -1, outside: outside, blender: blender{channels: depth}}
 			for i := lo; i < hi; i++ {
-				c.row(z[i*row:(i+1)*row], in, i/c.height, i%c.height, nearest, outside)
+				if nearest {
+					c.nearestRow(z[i*row:(i+1)*row], in, i/c.height, i%c.height, outside)
+				} else {
+					cut.row(z[i*row:(i+1)*row], in, i/c.height, i%c.height)
+				}
 			}
 		})
 		return nil
@@ -187,27 +196,70 @@ func cropInputs(ctx *kernel.Context) (*crops, error) {
 	return c, nil
 }
 
-// row fills row y of the crop of a box.
-func (c *crops) row(out, in []float32, box, y int, nearest bool, outside float32) {
+// nearestRow fills row y of the crop of a box with the nearest pixels.
+func (c *crops) nearestRow(out, in []float32, box, y int, outside float32) {
 	depth := int(c.image[3])
 	atY, insideY := c.y(box, y)
 	for x := range c.width {
 		to := out[x*depth : (x+1)*depth]
-		atX, insideX := c.x(box, x)
-		switch {
-		case !insideY || !insideX:
-			for d := range to {
-				to[d] = outside
-			}
-		case nearest:
+		if atX, insideX := c.x(box, x); insideX && insideY {
 			copy(to, in[c.pixel(box, int(round(atY)), int(round(atX))):])
-		default:
-			p := c.corners(box, atY, atX)
-			for d := range to {
-				to[d] = lerp(in[p.topLeft+d], in[p.topRight+d], in[p.bottomLeft+d], in[p.bottomRight+d], p.x, p.y)
-			}
+		} else {
+			fill(to, outside)
 		}
 	}
+}
+
+func fill(z []float32, v float32) {
+	for i := range z {
+		z[i] = v
+	}
+}
+
+// cutter fills rows of crops with pixels that are interpolated.
+type cutter struct {
+	*crops
+	blender
+	box         int // whose columns these are:
+	first, last int // those from first up to last lie inside the image
+	outside     float32
+}
+
+// row fills row y of the crop of a box.
+func (c *cutter) row(out, in []float32, box, y int) {
+	if c.box != box {
+		c.enter(box)
+	}
+	at, inside := c.y(box, y)
+	if !inside || c.first == c.last {
+		fill(out, c.outside)
+		return
+	}
+	width := int(c.image[2]) * c.channels
+	top, bottom := c.pixel(box, int(floor(at)), 0), c.pixel(box, int(ceil(at)), 0)
+	c.blend(out[c.first*c.channels:c.last*c.channels], in[top:][:width], in[bottom:][:width], at-floor(at))
+	fill(out[:c.first*c.channels], c.outside)
+	fill(out[c.last*c.channels:], c.outside)
+}
+
+// enter finds the columns of a box. Places in the image only rise or only fall, so that those inside lie together.
+func (c *cutter) enter(box int) {
+	c.box, c.first, c.last = box, 0, 0
+	places := c.places[:0]
+	for x := range c.width {
+		at, inside := c.x(box, x)
+		if !inside {
+			continue
+		}
+		if len(places) == 0 {
+			c.first = x
+		}
+		c.last = x + 1
+		places = append(places, simd.Between{
+			Lower: int(floor(at)) * c.channels, Upper: int(ceil(at)) * c.channels, Share: at - floor(at),
+		})
+	}
+	c.move(places)
 }
 
 // cropGradImageShape is the rule of CropAndResizeGradImage, whose last input is the shape of its output.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -17,13 +18,13 @@ func pixels(t *tensor.Tensor) []float32 {
 	case tensor.Float32:
 		return tensor.Values[float32](t)
 	case tensor.Float64:
-		return converted[float32](tensor.Values[float64](t))
+		return via(simd.FromDouble, tensor.Values[float64](t))
 	case tensor.Float16:
 		return widened(tensor.Values[tensor.Half](t))
 	case tensor.BFloat16:
 		return widened(tensor.Values[tensor.BFloat](t))
 	case tensor.Uint8:
-		return converted[float32](tensor.Values[uint8](t))
+		return via(simd.FromUint8, tensor.Values[uint8](t))
 	case tensor.Uint16:
 		return converted[float32](tensor.Values[uint16](t))
 	case tensor.Int8:
@@ -31,7 +32,7 @@ func pixels(t *tensor.Tensor) []float32 {
 	case tensor.Int16:
 		return converted[float32](tensor.Values[int16](t))
 	case tensor.Int32:
-		return converted[float32](tensor.Values[int32](t))
+		return via(simd.FromInt32, tensor.Values[int32](t))
 	case tensor.Int64:
 		return converted[float32](tensor.Values[int64](t))
 	}
@@ -43,6 +44,13 @@ func converted[To, From number](src []From) []To {
 	for i, v := range src {
 		dst[i] = To(v)
 	}
+	return dst
+}
+
+// via returns the elements of src as a loop converts them.
+func via[From number](convert func(dst []float32, src []From), src []From) []float32 {
+	dst := make([]float32, len(src))
+	convert(dst, src)
 	return dst
 }
 
