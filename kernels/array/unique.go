@@ -160,17 +160,15 @@ func classes(in *tensor.Tensor, outer, n, inner int) (class, firsts []int64, err
 	if err != nil {
 		return nil, nil, err
 	}
-	class = make([]int64, n)
 	if outer*inner == 1 {
-		seen := int64(0)
 		for i, k := range elem {
-			class[i] = k
-			if k == seen {
-				firsts, seen = append(firsts, int64(i)), seen+1
+			if k == int64(len(firsts)) {
+				firsts = append(firsts, int64(i))
 			}
 		}
-		return class, firsts, nil
+		return elem, firsts, nil
 	}
+	class = make([]int64, n)
 	known := map[string]int64{}
 	var key []byte
 	for i := range n {
@@ -188,98 +186,6 @@ func classes(in *tensor.Tensor, outer, n, inner int) (class, firsts []int64, err
 		class[i] = k
 	}
 	return class, firsts, nil
-}
-
-// identities numbers the elements of a tensor so that equal ones have equal numbers, in order of appearance. As in
-// arithmetic, zeros of both signs are equal and a NaN is equal to nothing.
-func identities(in *tensor.Tensor) ([]int64, error) {
-	table := identityTable(in.DType())
-	if table == nil {
-		return nil, status.InvalidArgumentf("elements of type %v cannot be compared", in.DType())
-	}
-	return table.number(in), nil
-}
-
-// A numbering numbers the elements of tensors; several tensors share the numbers of one numbering.
-type numbering interface {
-	number(t *tensor.Tensor) []int64
-	find(t *tensor.Tensor) []bool // which elements have a number already
-}
-
-func identityTable(dtype tensor.DType) numbering {
-	switch dtype {
-	case tensor.String:
-		return newNumbers(same[string])
-	case tensor.Bool:
-		return newNumbers(same[bool])
-	case tensor.Int8:
-		return newNumbers(same[int8])
-	case tensor.Int16:
-		return newNumbers(same[int16])
-	case tensor.Int32:
-		return newNumbers(same[int32])
-	case tensor.Int64:
-		return newNumbers(same[int64])
-	case tensor.Uint8:
-		return newNumbers(same[uint8])
-	case tensor.Uint16:
-		return newNumbers(same[uint16])
-	case tensor.Uint32:
-		return newNumbers(same[uint32])
-	case tensor.Uint64:
-		return newNumbers(same[uint64])
-	case tensor.Float32:
-		return newNumbers(same[float32])
-	case tensor.Float64:
-		return newNumbers(same[float64])
-	case tensor.Complex64:
-		return newNumbers(same[complex64])
-	case tensor.Complex128:
-		return newNumbers(same[complex128])
-	case tensor.Float16:
-		return newNumbers(tensor.Half.Float32)
-	case tensor.BFloat16:
-		return newNumbers(tensor.BFloat.Float32)
-	}
-	return nil
-}
-
-func same[T any](v T) T { return v }
-
-// numbers numbers elements of type T by keys that are equal when the elements are.
-type numbers[T tensor.Elem, K comparable] struct {
-	key   func(T) K
-	known map[K]int64
-	next  int64
-}
-
-func newNumbers[T tensor.Elem, K comparable](key func(T) K) *numbers[T, K] {
-	return &numbers[T, K]{key: key, known: map[K]int64{}}
-}
-
-func (m *numbers[T, K]) number(t *tensor.Tensor) []int64 {
-	vals := tensor.Values[T](t)
-	out := make([]int64, len(vals))
-	for i, v := range vals {
-		k := m.key(v)
-		id, ok := m.known[k]
-		if !ok {
-			id = m.next
-			m.next++
-			m.known[k] = id
-		}
-		out[i] = id
-	}
-	return out
-}
-
-func (m *numbers[T, K]) find(t *tensor.Tensor) []bool {
-	vals := tensor.Values[T](t)
-	out := make([]bool, len(vals))
-	for i, v := range vals {
-		_, out[i] = m.known[m.key(v)]
-	}
-	return out
 }
 
 func listDiff(ctx *kernel.Context) error {
