@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/gemm"
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -23,8 +24,8 @@ func init() {
 				Attrs: append([]string{"T: " + types}, adjoints...), Shape: shape,
 			},
 			Kernels: byT(kernel.Table{
-				tensor.Float32:    newBatchMatMul(product[float32]),
-				tensor.Float64:    newBatchMatMul(product[float64]),
+				tensor.Float32:    newFloatBatchMatMul[float32],
+				tensor.Float64:    newFloatBatchMatMul[float64],
 				tensor.Float16:    newBatchMatMul(halfProduct[tensor.Half]),
 				tensor.BFloat16:   newBatchMatMul(bfloatProduct),
 				tensor.Int16:      newBatchMatMul(anyProduct[int16]),
@@ -106,9 +107,16 @@ func newBatchMatMul[T tensor.Elem](mul multiply[T]) kernel.New {
 	}
 }
 
+func newFloatBatchMatMul[T simd.Float](c *kernel.Construction) (kernel.Kernel, error) {
+	k, err := newBatchMatMul(product[T])(c)
+	k.(*batchMatMul[T]).mulStack = gemm.MulStack[T]
+	return k, err
+}
+
 // batchMatMul multiplies stacks of matrices.
 type batchMatMul[T tensor.Elem] struct {
 	mul        multiply[T]
+	mulStack   func(c, a, b gemm.Stack[T], n int) // several small ones at once; may be nil
 	adjX, adjY bool
 	broadcast  bool
 }
@@ -158,14 +166,38 @@ func (k *batchMatMul[T]) multiply(ctx *kernel.Context, x, y *tensor.Tensor) erro
 	offY := elementwise.Offsets(batch, y.Shape()[:y.Rank()-2])
 	sizeX, sizeY, sizeZ := rows*inner, inner*cols, rows*cols
 	grain := max(1, elementwise.Grain(0.02)/(sizeZ*inner+1))
+	stackable := k.mulStack != nil && gemm.Stackable(rows, cols, inner)
 	parallel.For(len(offX), grain, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			a := matrix(xs[offX[i]*sizeX:(offX[i]+1)*sizeX], int(xm[0]), int(xm[1]), k.adjX)
-			b := matrix(ys[offY[i]*sizeY:(offY[i]+1)*sizeY], int(ym[0]), int(ym[1]), k.adjY)
-			k.mul(gemm.Dense(z[i*sizeZ:(i+1)*sizeZ], rows, cols), a, b)
+		for lo < hi {
+			c := gemm.Dense(z[lo*sizeZ:], rows, cols)
+			a := matrix(xs[offX[lo]*sizeX:], int(xm[0]), int(xm[1]), k.adjX)
+			b := matrix(ys[offY[lo]*sizeY:], int(ym[0]), int(ym[1]), k.adjY)
+			if !stackable {
+				k.mul(c, a, b)
+				lo++
+				continue
+			}
+			n, dx, dy := alike(offX[lo:hi], offY[lo:hi])
+			k.mulStack(gemm.Stack[T]{Matrix: c, Step: sizeZ}, gemm.Stack[T]{Matrix: a, Step: dx * sizeX}, gemm.Stack[T]{Matrix: b, Step: dy * sizeY}, n)
+			lo += n
 		}
 	})
 	return nil
+}
+
+// alike returns how many of the first products have factors that lie equally far apart, and how far. No factor lies before
+// one of the product before it.
+func alike(x, y []int) (n, dx, dy int) {
+	if len(x) == 1 {
+		return 1, 0, 0
+	}
+	dx, dy = x[1]-x[0], y[1]-y[0]
+	if dx < 0 || dy < 0 {
+		return 1, 0, 0
+	}
+	for n = 2; n < len(x) && x[n]-x[n-1] == dx && y[n]-y[n-1] == dy; n++ {
+	}
+	return n, dx, dy
 }
 
 func (k *batchMatMul[T]) batch(x, y *tensor.Tensor) (tensor.Shape, error) {

@@ -57,12 +57,17 @@ func (r reduction[T]) run(in, out *tensor.Tensor, d *directions) error {
 			return err
 		}
 	}
+	r.end(z, n)
+	return nil
+}
+
+// end finishes what n elements each were combined to.
+func (r reduction[T]) end(z []T, n int) {
 	if r.finish != nil {
 		for i, v := range z {
 			z[i] = r.finish(v, n)
 		}
 	}
-	return nil
 }
 
 // combine sets z to the combinations of elements. Neighbouring dimensions that are both reduced or both kept have been
@@ -106,14 +111,19 @@ func (r reduction[T]) rows(z, x []T) {
 		return
 	}
 	parallel.For(len(z), max(1, elementwise.Grain(cheap)/n), func(lo, hi int) {
-		if r.lines != nil {
-			r.lines(z[lo:hi], x[lo*n:hi*n], n)
-			return
-		}
-		for i := lo; i < hi; i++ {
-			z[i] = r.row(x[i*n : (i+1)*n])
-		}
+		r.some(z[lo:hi], x[lo*n:hi*n], n)
 	})
+}
+
+// some reduces rows of n elements.
+func (r reduction[T]) some(z, x []T, n int) {
+	if r.lines != nil {
+		r.lines(z, x, n)
+		return
+	}
+	for i := range z {
+		z[i] = r.row(x[i*n : (i+1)*n])
+	}
 }
 
 const (
@@ -207,6 +217,19 @@ func (d *directions) merge(n int, reduced bool) {
 }
 
 func (d *directions) pattern() string { return string(d.kinds) }
+
+// rowLength returns how many neighbouring elements each result is made of, 0 if they do not lie together.
+func (d *directions) rowLength() int {
+	switch d.pattern() {
+	case "", "k":
+		return 1
+	case "r":
+		return d.sizes[0]
+	case "kr":
+		return d.sizes[1]
+	}
+	return 0
+}
 
 // reducedLast returns a copy of the input with the reduced dimensions after the others.
 func (d *directions) reducedLast(in *tensor.Tensor) (tensor.Tensor, error) {

@@ -2,8 +2,10 @@ package math
 
 import (
 	"math"
+	"sync"
 
 	"github.com/weft-ml/weft/internal/elementwise"
+	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -282,8 +284,24 @@ func viaFloat32[H elementwise.Short](r reduction[float32]) kernel.New {
 	return via(r, elementwise.Widen[H], elementwise.Narrow[H])
 }
 
+// viaBlock is the number of elements that are widened at a time where rows are not longer: they stay in the first cache.
+const viaBlock = 4096
+
 // via returns the kernel of a reduction of type T that is computed in the wider type W.
 func via[T, W tensor.Elem](r reduction[W], widen func([]W, []T), narrow func([]T, []W)) kernel.New {
+	blocks := &sync.Pool{New: func() any { return new([viaBlock]W) }}
+	byRows := func(z []W, x []T, n int) {
+		parallel.For(len(z), max(1, elementwise.Grain(cheap)/n), func(lo, hi int) {
+			block := blocks.Get().(*[viaBlock]W)
+			for step := viaBlock / n; lo < hi; lo += step {
+				rows := min(step, hi-lo)
+				widen(block[:rows*n], x[lo*n:(lo+rows)*n])
+				r.some(z[lo:lo+rows], block[:rows*n], n)
+			}
+			blocks.Put(block)
+		})
+		r.end(z, n)
+	}
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		keep := c.Attrs.Bool("keep_dims")
 		return kernel.Func(func(ctx *kernel.Context) error {
@@ -292,25 +310,30 @@ func via[T, W tensor.Elem](r reduction[W], widen func([]W, []T), narrow func([]T
 			if err != nil {
 				return err
 			}
-			wide, err := tensor.AllocShared(tensor.DTypeOf[W](), in.Shape())
-			if err != nil {
-				return err
-			}
-			defer wide.Release()
-			widen(tensor.Values[W](&wide), tensor.Values[T](in))
 			results, err := tensor.AllocShared(tensor.DTypeOf[W](), d.out)
 			if err != nil {
 				return err
 			}
 			defer results.Release()
-			if err := r.run(&wide, &results, d); err != nil {
-				return err
+			x, z := tensor.Values[T](in), tensor.Values[W](&results)
+			if n := d.rowLength(); n > 0 && n <= viaBlock && len(x) > 0 {
+				byRows(z, x, n)
+			} else {
+				wide, err := tensor.AllocShared(tensor.DTypeOf[W](), in.Shape())
+				if err != nil {
+					return err
+				}
+				defer wide.Release()
+				widen(tensor.Values[W](&wide), x)
+				if err := r.run(&wide, &results, d); err != nil {
+					return err
+				}
 			}
 			out, err := ctx.Allocate(0, d.out)
 			if err != nil {
 				return err
 			}
-			narrow(tensor.Values[T](out), tensor.Values[W](&results))
+			narrow(tensor.Values[T](out), z)
 			return nil
 		}), nil
 	}
