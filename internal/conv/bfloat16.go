@@ -12,7 +12,7 @@ import (
 // ForwardBFloat16 is Forward for bfloat16, with neighbouring channels of the input in pairs.
 func ForwardBFloat16[H ~uint16](s *Shape, y []float32, x, f []H) bool {
 	kern := tile.Pairs()
-	if kern == nil || s.InC%2 != 0 || s.outputs() == 0 || s.patch() == 0 || s.OutW < narrow {
+	if kern == nil || s.InC%2 != 0 || s.groups() > 1 || s.outputs() == 0 || s.patch() == 0 || s.OutW < narrow {
 		return false
 	}
 	s.check(len(x), len(f), len(y))
@@ -32,7 +32,7 @@ func ForwardBFloat16[H ~uint16](s *Shape, y []float32, x, f []H) bool {
 // InputGradBFloat16 is InputGrad for bfloat16, with neighbouring channels of the output in pairs.
 func InputGradBFloat16[H ~uint16](s *Shape, dx []float32, dy, f []H) bool {
 	kern := tile.Pairs()
-	if kern == nil || s.OutC%2 != 0 || s.inputs() == 0 || s.outputs() == 0 || !s.phased() {
+	if kern == nil || s.OutC%2 != 0 || s.groups() > 1 || s.inputs() == 0 || s.outputs() == 0 || !s.phased() {
 		return false
 	}
 	s.check(len(dx), len(f), len(dy))

@@ -29,15 +29,19 @@ type Shape struct {
 	OutH, OutW, OutC     int
 	StrideH, StrideW     int
 	DilationH, DilationW int // distances between the filter's elements, 1 if there are no gaps
+	Groups               int // of channels: those of an output's group see those of the input's alone; 0 counts as 1
 	PadTop, PadLeft      int
 }
 
 func (s *Shape) inputs() int   { return s.Batch * s.InH * s.InW * s.InC }
 func (s *Shape) outputs() int  { return s.Batch * s.OutH * s.OutW * s.OutC }
-func (s *Shape) patch() int    { return s.FilterH * s.FilterW * s.InC }
+func (s *Shape) patch() int    { return s.FilterH * s.FilterW * s.groupIn() }
 func (s *Shape) pixels() int   { return s.OutH * s.OutW }
 func (s *Shape) filter() int   { return s.patch() * s.OutC }
 func (s *Shape) products() int { return s.Batch * s.pixels() * s.filter() }
+func (s *Shape) groups() int   { return max(1, s.Groups) }
+func (s *Shape) groupIn() int  { return s.InC / s.groups() }
+func (s *Shape) groupOut() int { return s.OutC / s.groups() }
 
 // pointwise reports whether every output depends on one pixel, so that the convolution is a plain matrix product.
 func (s *Shape) pointwise() bool {
@@ -50,6 +54,7 @@ func (s *Shape) check(input, filter, output int) {
 	switch {
 	case s.FilterH < 1 || s.FilterW < 1 || s.StrideH < 1 || s.StrideW < 1 || s.DilationH < 1 || s.DilationW < 1,
 		min(s.Batch, s.InH, s.InW, s.InC, s.OutH, s.OutW, s.OutC) < 0,
+		s.InC%s.groups() != 0 || s.OutC%s.groups() != 0,
 		input < s.inputs() || filter < s.filter() || output < s.outputs():
 		panic(fmt.Sprintf("conv: %+v does not fit an input of %d, a filter of %d and an output of %d elements",
 			*s, input, filter, output))
@@ -63,22 +68,35 @@ type Epilogue[T simd.Float] struct {
 	Relu bool // negative elements become 0
 }
 
-func (e *Epilogue[T]) options() gemm.Options[T] {
-	o := gemm.Options[T]{Bias: e.Bias, Relu: e.Relu}
+// options returns the same for outputs whose channels begin with the given one.
+func (e *Epilogue[T]) options(channel int) gemm.Options[T] {
+	o := gemm.Options[T]{Relu: e.Relu}
+	if e.Bias != nil {
+		o.Bias = e.Bias[channel:]
+	}
 	if e.Add {
 		o.Beta = 1
 	}
 	return o
 }
 
-// Forward computes y [Batch, OutH, OutW, OutC] from x [Batch, InH, InW, InC] and f [FilterH, FilterW, InC, OutC].
+// channels views the channels of group g in rows of so many channels as a matrix.
+func channels[T any](data []T, rows, width, g int, s *Shape) gemm.Matrix[T] {
+	n := width / s.groups()
+	return gemm.Matrix[T]{Data: data[g*n:], Rows: rows, Cols: n, RowStride: width, ColStride: 1}
+}
+
+// Forward computes y [Batch, OutH, OutW, OutC] from x [Batch, InH, InW, InC] and f [FilterH, FilterW, InC/Groups, OutC].
 func Forward[T simd.Float](s *Shape, y, x, f []T, e Epilogue[T]) {
 	s.check(len(x), len(f), len(y))
 	switch {
 	case s.outputs() == 0:
 	case s.pointwise():
-		gemm.Mul(gemm.Dense(y, s.Batch*s.pixels(), s.OutC), gemm.Dense(x, s.Batch*s.pixels(), s.InC),
-			gemm.Dense(f, s.InC, s.OutC), e.options())
+		rows := s.Batch * s.pixels()
+		for g := range s.groups() {
+			gemm.Mul(channels(y, rows, s.OutC, g, s), channels(x, rows, s.InC, g, s), channels(f, s.groupIn(), s.OutC, g, s),
+				e.options(g*s.groupOut()))
+		}
 	case s.patch() == 0 || s.OutW < narrow:
 		forwardPatches(s, y, x, f, e)
 	default:
@@ -98,7 +116,8 @@ func forwardDirect[T simd.Float](kern *tile.Kernel[T], s *Shape, y, x, f []T, e 
 // correlate returns the dimensions of the convolution itself.
 func (s *Shape) correlate() correlate {
 	return correlate{
-		images: s.Batch, inH: s.InH, inW: s.InW, inC: s.InC, outH: s.OutH, outW: s.OutW, outC: s.OutC,
+		images: s.Batch, inH: s.InH, inW: s.InW, inC: s.groupIn(), outH: s.OutH, outW: s.OutW, outC: s.groupOut(),
+		groups: s.groups(), pixel: s.InC,
 		filterH: s.FilterH, filterW: s.FilterW, strideH: s.StrideH, strideW: s.StrideW,
 		dilationH: s.DilationH, dilationW: s.DilationW, padTop: s.PadTop, padLeft: s.PadLeft,
 		outCol: s.OutC, outRow: s.OutW * s.OutC, outImage: s.pixels() * s.OutC,

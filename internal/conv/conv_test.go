@@ -71,19 +71,33 @@ var shapes = []Shape{
 	shape(1, 5, 5, 2, 7, 3, 1, 1, false),     // no output
 	shape(0, 5, 5, 2, 3, 3, 1, 1, true),      // no image
 	shape(2, 5, 5, 0, 3, 3, 1, 1, true),      // no input channel
+	grouped(2, shape(2, 12, 12, 40, 3, 32, 1, 1, true)),
+	grouped(4, shape(2, 9, 30, 64, 3, 64, 1, 1, true)),
+	grouped(3, shape(2, 13, 14, 27, 3, 51, 2, 1, true)), // strides
+	grouped(2, shape(1, 14, 14, 18, 3, 8, 1, 2, false)), // dilation
+	grouped(3, shape(2, 7, 7, 9, 1, 21, 1, 1, true)),    // pointwise
+	grouped(4, shape(2, 8, 9, 8, 3, 12, 1, 1, true)),    // two channels
+	grouped(5, shape(2, 8, 9, 5, 3, 5, 1, 1, true)),     // one channel
+	grouped(2, shape(3, 3, 3, 16, 3, 32, 1, 1, true)),   // narrow
+	grouped(2, shape(2, 17, 17, 16, 3, 6, 2, 2, true)),  // strides and dilation
 	{Batch: 2, InH: 11, InW: 14, InC: 9, FilterH: 2, FilterW: 4, OutH: 9, OutW: 5, OutC: 18, StrideH: 1, StrideW: 3,
 		DilationH: 1, DilationW: 1, PadTop: 0, PadLeft: 2},
 	{Batch: 1, InH: 10, InW: 10, InC: 8, FilterH: 3, FilterW: 3, OutH: 14, OutW: 15, OutC: 16, StrideH: 1, StrideW: 1,
 		DilationH: 1, DilationW: 2, PadTop: 4, PadLeft: 5}, // padding wider than the filter
 }
 
+func grouped(groups int, s Shape) Shape {
+	s.Groups = groups
+	return s
+}
+
 // reference computes all three results in float64 by their definition.
 func reference[T simd.Float](s *Shape, x, f, dy []T) (y, dx, df []float64) {
 	y, dx, df = make([]float64, s.outputs()), make([]float64, s.inputs()), make([]float64, s.filter())
 	s.each(func(out, in, tap int) {
-		for c := range s.InC {
-			for n := range s.OutC {
-				o, i, k := out*s.OutC+n, in*s.InC+c, (tap*s.InC+c)*s.OutC+n
+		for n := range s.OutC {
+			for c := range s.groupIn() {
+				o, i, k := out*s.OutC+n, in*s.InC+n/s.groupOut()*s.groupIn()+c, (tap*s.groupIn()+c)*s.OutC+n
 				y[o] += float64(x[i]) * float64(f[k])
 				dx[i] += float64(dy[o]) * float64(f[k])
 				df[k] += float64(dy[o]) * float64(x[i])
@@ -147,7 +161,7 @@ func testConvolution[T simd.Float](t *testing.T, s *Shape) {
 	Forward(s, gy, x, f, Epilogue[T]{})
 	compare(t, fmt.Sprintf("Forward %+v", *s), gy, y, s.patch())
 	InputGrad(s, gdx, dy, f, false)
-	compare(t, fmt.Sprintf("InputGrad %+v", *s), gdx, dx, s.FilterH*s.FilterW*s.OutC)
+	compare(t, fmt.Sprintf("InputGrad %+v", *s), gdx, dx, s.FilterH*s.FilterW*s.groupOut())
 	FilterGrad(s, gdf, x, dy, false)
 	compare(t, fmt.Sprintf("FilterGrad %+v", *s), gdf, df, s.Batch*s.pixels())
 

@@ -15,8 +15,10 @@ import (
 // with x zero outside the image. Padding may be negative. Outputs lie outCol, outRow and outImage elements apart.
 type correlate struct {
 	images               int
-	inH, inW, inC        int
+	inH, inW, inC        int // channels are those of a group
 	outH, outW, outC     int
+	groups               int
+	pixel                int // channels of x, those of all groups
 	filterH, filterW     int
 	strideH, strideW     int
 	dilationH, dilationW int
@@ -24,6 +26,9 @@ type correlate struct {
 
 	outCol, outRow, outImage int
 }
+
+// outs is the number of channels of y.
+func (c *correlate) outs() int { return c.groups * c.outC }
 
 // width is the number of columns that the outputs of a row see, those outside the image included.
 func (c *correlate) width() int { return (c.outW-1)*c.strideW + (c.filterW-1)*c.dilationW + 1 }
@@ -80,14 +85,14 @@ const (
 func (c *correlation[T]) run() {
 	c.choosePasses()
 	size := int(unsafe.Sizeof(T(0)))
-	c.rows = max(1, (chunkBytes/size/(c.width()*c.inC)-(c.filterH-1)*c.dilationH)/c.strideH)
+	c.rows = max(1, (chunkBytes/size/(c.width()*c.pixel)-(c.filterH-1)*c.dilationH)/c.strideH)
 	if threads := parallel.Threads(); threads > 1 {
 		// Enough chunks for all threads where there are few images.
 		c.rows = min(c.rows, max(1, c.outH*c.images/(2*threads)))
 	}
 	c.chunks = ceilDiv(c.outH, min(c.rows, c.outH))
 	c.rows = ceilDiv(c.outH, c.chunks)
-	work := c.rows * c.outW * c.outC * c.filterH * c.filterW * c.inC
+	work := c.rows * c.outW * c.outs() * c.filterH * c.filterW * c.inC
 	parallel.Run(c.images*c.chunks, max(1, blockWork/work), c)
 }
 
@@ -102,9 +107,12 @@ func (c *correlation[T]) Range(lo, hi int) {
 
 // chunk computes the output rows [oy, end) of an image, band by band.
 func (c *correlation[T]) chunk(s *tile.Scratch[T], image, oy, end int) {
-	v := c.view(s, image, oy, end)
+	var v view[T]
 	y := c.y[image*c.outImage:]
-	for _, p := range c.panels {
+	for i, p := range c.panels {
+		if i == 0 || p.group != c.panels[i-1].group {
+			v = c.view(s, image, oy, end, p.group)
+		}
 		for row := oy; row < end; {
 			b := c.bandFrom(row, end)
 			if b.first == b.end {

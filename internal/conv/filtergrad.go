@@ -20,8 +20,11 @@ func FilterGrad[T simd.Float](s *Shape, df, x, dy []T, add bool) {
 			clear(df[:s.filter()])
 		}
 	case s.pointwise():
-		gemm.Mul(gemm.Dense(df, s.InC, s.OutC), gemm.Dense(x, s.Batch*s.pixels(), s.InC).T(),
-			gemm.Dense(dy, s.Batch*s.pixels(), s.OutC), (&Epilogue[T]{Add: add}).options())
+		rows := s.Batch * s.pixels()
+		for g := range s.groups() {
+			gemm.Mul(channels(df, s.groupIn(), s.OutC, g, s), channels(x, rows, s.InC, g, s).T(),
+				channels(dy, rows, s.OutC, g, s), (&Epilogue[T]{Add: add}).options(0))
+		}
 	case s.pixels() < fewPixels:
 		filterGradPatches(s, df, x, dy, add)
 	default:
@@ -36,7 +39,7 @@ const fewPixels = 32
 // gradient of its own.
 //
 // The gradient of one element of the filter is a matrix of inC rows and outC columns, the product of the pixels that it
-// meets, transposed, and the gradients of their outputs. With few channels it would be too low for a tile: then a row of
+// meets, transposed, and the gradients of their outputs, both for each group of channels. With few channels it would be too low for a tile: then a row of
 // the filter is one matrix, and images are copied with zeros on both sides.
 type filterGradient[T simd.Float] struct {
 	source[T]
@@ -60,7 +63,7 @@ func (g *filterGradient[T]) release() {
 func filterGradDirect[T simd.Float](s *Shape, df, x, dy []T, add bool) {
 	size := int(unsafe.Sizeof(T(0)))
 	g := tile.Take[filterGradient[T], T](&filterGradients)
-	g.source = source[T]{s.correlate(), x, s.InC < fewChannels && s.DilationW == 1}
+	g.source = source[T]{s.correlate(), x, s.groupIn() < fewChannels && s.DilationW == 1}
 	g.dy, g.kern, g.add = dy, tile.Of[T](), add
 	// A chunk's outputs and inputs share the second-level cache.
 	g.rows = max(1, chunkBytes/size/(s.OutW*s.OutC+s.StrideH*s.InW*s.InC))
@@ -91,23 +94,27 @@ func (g *filterGradient[T]) Range(lo, hi int) {
 		first, end := g.images*i/len(g.sums), g.images*(i+1)/len(g.sums)
 		for image := first; image < end; image++ {
 			for oy := 0; oy < g.outH; oy += g.rows {
-				g.chunk(s, g.sums[i], image, oy, image > first || oy > 0 || g.add && i == 0)
+				for group := range g.groups {
+					g.chunk(s, g.sums[i], image, oy, group, image > first || oy > 0 || g.add && i == 0)
+				}
 			}
 		}
 	}
 	s.Release()
 }
 
-// chunk computes the gradient from some output rows of an image, from oy on, and adds it to the sum or sets the sum.
-func (g *filterGradient[T]) chunk(s *tile.Scratch[T], sum []T, image, oy int, add bool) {
+// chunk computes the gradient of a group's filter from some output rows of an image, from oy on, and adds it to the sum or
+// sets the sum.
+func (g *filterGradient[T]) chunk(s *tile.Scratch[T], sum []T, image, oy, group int, add bool) {
 	size := int(unsafe.Sizeof(T(0)))
 	end := min(oy+g.rows, g.outH)
-	v := g.view(s, image, oy, end)
-	dy := g.dy[(image*g.outH+oy)*g.outW*g.outC:][:(end-oy)*g.outW*g.outC]
+	v := g.view(s, image, oy, end, group)
+	dy := g.dy[(image*g.outH+oy)*g.outW*g.outs():][:(end-oy)*g.outW*g.outs()][group*g.outC:]
+	sum = sum[group*g.outC:]
 
 	a := &s.Args
-	a.RowA, a.StepA = size, g.strideW*g.inC*size
-	a.RowC = g.outC * size
+	a.RowA, a.StepA = size, g.strideW*v.pixel*size
+	a.RowC = g.outs() * size
 	a.TileB, a.TileBias, a.Flags = 0, 0, 0
 	if add {
 		a.Flags = tile.Add
@@ -115,11 +122,11 @@ func (g *filterGradient[T]) chunk(s *tile.Scratch[T], sum []T, image, oy int, ad
 	for col := 0; col < g.outC; col += g.kern.Width() {
 		vecs, last := g.kern.VecsFor(min(g.kern.Width(), g.outC-col))
 		a.Last = last
-		b, step := dy[col:], g.outC
+		b, step := dy[col:], g.outs()
 		if last < g.kern.Lanes {
 			step = vecs * g.kern.Lanes
 			b = tile.Room(&s.BufB, (end-oy)*g.outW*step)
-			g.kern.PackRows(b, dy[col:], step, g.outC, (end-oy)*g.outW, g.outC-col)
+			g.kern.PackRows(b, dy[col:], step, g.outs(), (end-oy)*g.outW, g.outC-col)
 		}
 		a.StepB = step * size
 		g.panel(a, vecs, &v, b, sum[col:], oy, end)
@@ -139,7 +146,7 @@ func (g *filterGradient[T]) panel(a *tile.Args, vecs int, v *view[T], b, sum []T
 		y0, y1 = max(y0, oy), min(y1, end)
 		for w := range cols {
 			x0, x1 := inside(w*g.dilationW-v.padLeft, g.strideW, g.outW, v.width)
-			c := sum[(h*cols+w)*n*g.outC:]
+			c := sum[(h*cols+w)*n*g.outs():]
 			switch {
 			case y0 < y1 && x0 < x1:
 				a.K, a.Outer = x1-x0, y1-y0
@@ -147,14 +154,14 @@ func (g *filterGradient[T]) panel(a *tile.Args, vecs int, v *view[T], b, sum []T
 				g.column(a, vecs, n, v.data[g.at(v, y0, h, x0, w):], b[((y0-oy)*g.outW+x0)*a.StepB/size:], c)
 			case a.Flags&tile.Add == 0:
 				for i := range n {
-					clear(c[i*g.outC:][:(vecs-1)*g.kern.Lanes+a.Last])
+					clear(c[i*g.outs():][:(vecs-1)*g.kern.Lanes+a.Last])
 				}
 			}
 		}
 	}
 }
 
-// column computes n rows of the gradient, as a matrix of n rows and outC columns, by tiles one below the other.
+// column computes n rows of the gradient, as a matrix of n rows, by tiles one below the other.
 func (g *filterGradient[T]) column(a *tile.Args, vecs, n int, x, b, sum []T) {
 	tiles := ceilDiv(n, g.kern.Rows)
 	low, higher := n/tiles, n%tiles
@@ -168,7 +175,7 @@ func (g *filterGradient[T]) column(a *tile.Args, vecs, n int, x, b, sum []T) {
 		}
 		a.Tiles = min(most, count)
 		a.TileA, a.TileC = height*a.RowA, height*a.RowC
-		a.A, a.C = unsafe.Pointer(&x[row]), unsafe.Pointer(&sum[row*g.outC])
+		a.A, a.C = unsafe.Pointer(&x[row]), unsafe.Pointer(&sum[row*g.outs()])
 		g.kern.Run(a, height, vecs)
 		row += height * a.Tiles
 	}

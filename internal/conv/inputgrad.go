@@ -17,8 +17,11 @@ func InputGrad[T simd.Float](s *Shape, dx, dy, f []T, add bool) {
 			clear(dx[:s.inputs()])
 		}
 	case s.pointwise():
-		gemm.Mul(gemm.Dense(dx, s.Batch*s.pixels(), s.InC), gemm.Dense(dy, s.Batch*s.pixels(), s.OutC),
-			gemm.Dense(f, s.InC, s.OutC).T(), (&Epilogue[T]{Add: add}).options())
+		rows := s.Batch * s.pixels()
+		for g := range s.groups() {
+			gemm.Mul(channels(dx, rows, s.InC, g, s), channels(dy, rows, s.OutC, g, s),
+				channels(f, s.groupIn(), s.OutC, g, s).T(), (&Epilogue[T]{Add: add}).options(0))
+		}
 	case s.phased():
 		inputGradPhases(tile.Of[T](), s, dx, dy, f, add)
 	default:
@@ -29,7 +32,7 @@ func InputGrad[T simd.Float](s *Shape, dx, dy, f []T, add bool) {
 // phased reports whether the gradient of the input is computed by phases.
 func (s *Shape) phased() bool {
 	dilated, strided := s.DilationH > 1 || s.DilationW > 1, s.StrideH > 1 || s.StrideW > 1
-	return !(dilated && strided) && s.InC >= fewChannels && s.InW/s.StrideW >= narrow
+	return !(dilated && strided) && s.groupIn() >= fewChannels && s.InW/s.StrideW >= narrow
 }
 
 // fewChannels is the number of channels below which tiles of the input's gradient would be mostly empty.
@@ -75,7 +78,8 @@ func inputGradPhases[T simd.Float](kern *tile.Kernel[T], s *Shape, dx, dy, f []T
 			continue
 		}
 		c.source = source[T]{x: dy, correlate: correlate{
-			images: s.Batch, inH: s.OutH, inW: s.OutW, inC: s.OutC, outH: v.count, outW: h.count, outC: s.InC,
+			images: s.Batch, inH: s.OutH, inW: s.OutW, inC: s.groupOut(), outH: v.count, outW: h.count, outC: s.groupIn(),
+			groups: s.groups(), pixel: s.OutC,
 			filterH: v.taps.count, filterW: h.taps.count, strideH: 1, strideW: 1,
 			dilationH: s.DilationH, dilationW: s.DilationW, padTop: v.pad, padLeft: h.pad,
 			outCol: s.StrideW * s.InC, outRow: s.StrideH * s.InW * s.InC, outImage: s.InH * s.InW * s.InC,

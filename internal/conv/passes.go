@@ -19,8 +19,8 @@ const (
 
 // choosePasses decides whether images are copied, and whether there are outputs that take more than one pass.
 func (c *correlation[T]) choosePasses() {
-	c.copied = false
-	if c.padded() {
+	c.copied = c.groups > 1
+	if c.padded() && !c.copied {
 		c.copied = c.filterH*c.inC < shortPass || !c.allMeet()
 	}
 	c.split = c.padded() && !c.copied || c.dilationW > 1 || c.filterH*c.filterW*c.inC > passSteps
@@ -99,7 +99,7 @@ func (c *correlation[T]) setCall(g *tile.Args, p panel, v *view[T], row, end, co
 	width := p.vecs * c.kern.Lanes
 	g.B = unsafe.Pointer(&c.filter[p.at+width*(row*c.filterW+col)*c.inC])
 	g.K, g.Outer = cols*c.inC, end-row
-	g.RowA, g.StepA, g.NextA = c.strideW*c.inC*size, size, (c.dilationH*v.stride-g.K)*size
+	g.RowA, g.StepA, g.NextA = c.strideW*v.pixel*size, size, (c.dilationH*v.stride-g.K)*size
 	g.StepB, g.NextB = width*size, width*(c.filterW-cols)*c.inC*size
 	g.RowC = c.outCol * size
 	g.TileA, g.TileC, g.TileB, g.TileBias = c.strideH*v.stride*size, c.outRow*size, 0, 0

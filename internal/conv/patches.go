@@ -24,9 +24,11 @@ func forwardPatches[T simd.Float](s *Shape, y, x, f []T, e Epilogue[T]) {
 		defer b.Release()
 		rows := (hi - lo) * s.pixels()
 		p := tile.Room(&b.BufA, rows*s.patch())
-		s.patches(lo, hi, func(at, from, n int) { copyOrClear(p[at:at+n], x, from) })
-		gemm.Mul(gemm.Dense(y[lo*s.pixels()*s.OutC:], rows, s.OutC), gemm.Dense(p, rows, s.patch()),
-			gemm.Dense(f, s.patch(), s.OutC), e.options())
+		for g := range s.groups() {
+			s.patches(lo, hi, g, func(at, from, n int) { copyOrClear(p[at:at+n], x, from) })
+			gemm.Mul(channels(y[lo*s.pixels()*s.OutC:], rows, s.OutC, g, s), gemm.Dense(p, rows, s.patch()),
+				channels(f, s.patch(), s.OutC, g, s), e.options(g*s.groupOut()))
+		}
 	})
 }
 
@@ -37,33 +39,37 @@ func inputGradPatches[T simd.Float](s *Shape, dx, dy, f []T, add bool) {
 		defer b.Release()
 		rows := (hi - lo) * s.pixels()
 		p := tile.Room(&b.BufA, rows*s.patch())
-		gemm.Mul(gemm.Dense(p, rows, s.patch()), gemm.Dense(dy[lo*s.pixels()*s.OutC:], rows, s.OutC),
-			gemm.Dense(f, s.patch(), s.OutC).T(), gemm.Options[T]{})
 		if !add {
 			clear(dx[lo*image : hi*image])
 		}
-		s.patches(lo, hi, func(at, from, n int) {
-			if from < 0 {
-				return
-			}
-			for i, v := range p[at : at+n] {
-				dx[from+i] += v
-			}
-		})
+		for g := range s.groups() {
+			gemm.Mul(gemm.Dense(p, rows, s.patch()), channels(dy[lo*s.pixels()*s.OutC:], rows, s.OutC, g, s),
+				channels(f, s.patch(), s.OutC, g, s).T(), gemm.Options[T]{})
+			s.patches(lo, hi, g, func(at, from, n int) {
+				if from < 0 {
+					return
+				}
+				for i, v := range p[at : at+n] {
+					dx[from+i] += v
+				}
+			})
+		}
 	})
 }
 
 func filterGradPatches[T simd.Float](s *Shape, df, x, dy []T, add bool) {
 	b := tile.ScratchOf[T]()
 	defer b.Release()
-	o := (&Epilogue[T]{Add: add}).options()
+	o := (&Epilogue[T]{Add: add}).options(0)
 	for lo := 0; lo < s.Batch; lo += s.group() {
 		hi := min(s.Batch, lo+s.group())
 		rows := (hi - lo) * s.pixels()
 		p := tile.Room(&b.BufA, rows*s.patch())
-		s.patches(lo, hi, func(at, from, n int) { copyOrClear(p[at:at+n], x, from) })
-		gemm.Mul(gemm.Dense(df, s.patch(), s.OutC), gemm.Dense(p, rows, s.patch()).T(),
-			gemm.Dense(dy[lo*s.pixels()*s.OutC:], rows, s.OutC), o)
+		for g := range s.groups() {
+			s.patches(lo, hi, g, func(at, from, n int) { copyOrClear(p[at:at+n], x, from) })
+			gemm.Mul(channels(df, s.patch(), s.OutC, g, s), gemm.Dense(p, rows, s.patch()).T(),
+				channels(dy[lo*s.pixels()*s.OutC:], rows, s.OutC, g, s), o)
+		}
 		o.Beta = 1
 	}
 }
@@ -76,22 +82,22 @@ func copyOrClear[T any](dst, x []T, from int) {
 	}
 }
 
-// patches calls f for runs of n elements of the patches of images [lo, hi): at is the place in the matrix, from the one
-// in the input, or -1 if the run lies outside the image.
-func (s *Shape) patches(lo, hi int, f func(at, from, n int)) {
-	at := 0
+// patches calls f for runs of n elements of the patches of images [lo, hi) in the channels of a group: at is the place in
+// the matrix, from the one in the input, or -1 if the run lies outside the image.
+func (s *Shape) patches(lo, hi, group int, f func(at, from, n int)) {
+	at, row := 0, s.FilterW*s.groupIn()
 	for image := lo; image < hi; image++ {
 		for oy := range s.OutH {
 			for ox := range s.OutW {
 				top, left := oy*s.StrideH-s.PadTop, ox*s.StrideW-s.PadLeft
 				for a := range s.FilterH {
-					row := top + a*s.DilationH
-					if row < 0 || row >= s.InH {
-						f(at, -1, s.FilterW*s.InC)
+					y := top + a*s.DilationH
+					if y < 0 || y >= s.InH {
+						f(at, -1, row)
 					} else {
-						s.patchRow(at, (image*s.InH+row)*s.InW*s.InC, left, f)
+						s.patchRow(at, (image*s.InH+y)*s.InW*s.InC+group*s.groupIn(), left, f)
 					}
-					at += s.FilterW * s.InC
+					at += row
 				}
 			}
 		}
@@ -100,26 +106,27 @@ func (s *Shape) patches(lo, hi int, f func(at, from, n int)) {
 
 // patchRow is patches for one row of a patch, which begins at column left of the row of the image at from.
 func (s *Shape) patchRow(at, from, left int, f func(at, from, n int)) {
-	if s.DilationW == 1 {
+	n := s.groupIn()
+	if s.DilationW == 1 && n == s.InC {
 		before := min(s.FilterW, max(0, -left))
 		inside := max(0, min(s.FilterW-before, s.InW-left-before))
 		if before > 0 {
-			f(at, -1, before*s.InC)
+			f(at, -1, before*n)
 		}
 		if inside > 0 {
-			f(at+before*s.InC, from+(left+before)*s.InC, inside*s.InC)
+			f(at+before*n, from+(left+before)*n, inside*n)
 		}
 		if rest := s.FilterW - before - inside; rest > 0 {
-			f(at+(before+inside)*s.InC, -1, rest*s.InC)
+			f(at+(before+inside)*n, -1, rest*n)
 		}
 		return
 	}
 	for b := range s.FilterW {
 		col := left + b*s.DilationW
 		if col < 0 || col >= s.InW {
-			f(at+b*s.InC, -1, s.InC)
+			f(at+b*n, -1, n)
 		} else {
-			f(at+b*s.InC, from+col*s.InC, s.InC)
+			f(at+b*n, from+col*s.InC, n)
 		}
 	}
 }

@@ -12,7 +12,7 @@ const copyBytes = 64 << 10
 
 // Plain is an element without pointers.
 type Plain interface {
-	uint8 | uint16 | uint32 | uint64 | complex128
+	uint8 | uint16 | uint32 | uint64 | float32 | float64 | complex128
 }
 
 // CopyRows copies n rows of size elements: row i of dst begins at d + i*dStride, that of src at s + i*sStride.

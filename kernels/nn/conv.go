@@ -168,7 +168,7 @@ func newConv[T tensor.Elem](e convEngine[T], volumes func(v *volume, out, a, b [
 				switch {
 				case w.spatial == 2:
 					s := convShape(v.batch, v.inC, v.outC, spans[0], spans[1])
-					forward(e, &s, 1, tensor.Values[T](y), tensor.Values[T](&x), tensor.Values[T](filter))
+					e.forward(&s, tensor.Values[T](y), tensor.Values[T](&x), tensor.Values[T](filter))
 				case volumes == nil:
 					return status.Unimplementedf("Convolution of volumes of %v is not supported", in.DType())
 				default:

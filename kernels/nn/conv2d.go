@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"github.com/weft-ml/weft/internal/conv"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -39,7 +38,7 @@ func conv2D[T tensor.Elem](e convEngine[T]) kernel.New {
 		}
 		return kernel.Func(func(ctx *kernel.Context) error {
 			in, filter := ctx.Input(0), ctx.Input(1)
-			s, groups, err := w.size(in.Shape(), filter.Shape())
+			s, _, err := w.size(in.Shape(), filter.Shape())
 			if err != nil {
 				return err
 			}
@@ -57,15 +56,11 @@ func conv2D[T tensor.Elem](e convEngine[T]) kernel.New {
 			}
 			defer x.Release()
 			return w.write(out, func(y *tensor.Tensor) error {
-				forward(e, &s, groups, tensor.Values[T](y), tensor.Values[T](&x), tensor.Values[T](filter))
+				e.forward(&s, tensor.Values[T](y), tensor.Values[T](&x), tensor.Values[T](filter))
 				return nil
 			})
 		}), nil
 	}
-}
-
-func forward[T tensor.Elem](e convEngine[T], s *conv.Shape, groups int, y, x, f []T) {
-	byGroup(s, groups, e.forward, operand[T]{y, s.OutC}, operand[T]{x, s.InC}, operand[T]{f, s.OutC})
 }
 
 // conv2DShape is the shape rule of a convolution.

@@ -3,7 +3,6 @@ package nn
 import (
 	"slices"
 
-	"github.com/weft-ml/weft/internal/conv"
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/shapes"
 	"github.com/weft-ml/weft/kernel"
@@ -168,7 +167,7 @@ func conv2DInputGrad[T tensor.Elem](e convEngine[T], size inputSize) kernel.New 
 				clear(out.Bytes())
 				return nil
 			}
-			s, groups, err := w.gradSize("Conv2DCustomBackpropInput", shape, filter.Shape(), grad.Shape())
+			s, err := w.gradSize("Conv2DCustomBackpropInput", shape, filter.Shape(), grad.Shape())
 			if err != nil {
 				return err
 			}
@@ -178,15 +177,11 @@ func conv2DInputGrad[T tensor.Elem](e convEngine[T], size inputSize) kernel.New 
 			}
 			defer y.Release()
 			return w.write(out, func(x *tensor.Tensor) error {
-				inputGrad(e, &s, groups, tensor.Values[T](x), tensor.Values[T](&y), tensor.Values[T](filter))
+				e.inputGrad(&s, tensor.Values[T](x), tensor.Values[T](&y), tensor.Values[T](filter))
 				return nil
 			})
 		}), nil
 	}
-}
-
-func inputGrad[T tensor.Elem](e convEngine[T], s *conv.Shape, groups int, x, y, f []T) {
-	byGroup(s, groups, e.inputGrad, operand[T]{x, s.InC}, operand[T]{y, s.OutC}, operand[T]{f, s.OutC})
 }
 
 func filterGradTable(size func(*kernel.Context) (tensor.Shape, error)) kernel.Table {
@@ -216,7 +211,7 @@ func conv2DFilterGrad[T tensor.Elem](e convEngine[T], size func(*kernel.Context)
 				clear(out.Bytes())
 				return nil
 			}
-			s, groups, err := w.gradSize("Conv2DCustomBackpropFilter", in.Shape(), shape, grad.Shape())
+			s, err := w.gradSize("Conv2DCustomBackpropFilter", in.Shape(), shape, grad.Shape())
 			if err != nil {
 				return err
 			}
@@ -230,8 +225,7 @@ func conv2DFilterGrad[T tensor.Elem](e convEngine[T], size func(*kernel.Context)
 				return err
 			}
 			defer y.Release()
-			byGroup(&s, groups, e.filterGrad, operand[T]{tensor.Values[T](out), s.OutC},
-				operand[T]{tensor.Values[T](&x), s.InC}, operand[T]{tensor.Values[T](&y), s.OutC})
+			e.filterGrad(&s, tensor.Values[T](out), tensor.Values[T](&x), tensor.Values[T](&y))
 			return nil
 		}), nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// convEngine computes convolutions without groups, channels last, and their gradients: each function fills its first
+// convEngine computes convolutions, channels last, and their gradients: each function fills its first
 // slice. x is the input, f the filter, y the output.
 type convEngine[T tensor.Elem] struct {
 	forward    func(s *conv.Shape, y, x, f []T)
@@ -80,12 +80,13 @@ func plainEngine[T elementwise.Integer]() convEngine[T] {
 	return convEngine[T]{
 		forward: func(s *conv.Shape, y, x, f []T) {
 			clear(y)
+			in, out := s.InC/s.Groups, s.OutC/s.Groups
 			parallel.For(s.Batch, 1, func(lo, hi int) {
 				eachTap(s, lo, hi, func(px, pf, py int) {
 					for c, v := range x[px*s.InC:][:s.InC] {
-						row := f[(pf*s.InC+c)*s.OutC:][:s.OutC]
-						for o, out := 0, y[py*s.OutC:][:s.OutC]; o < len(out); o++ {
-							out[o] += v * row[o]
+						row := f[(pf*in+c%in)*s.OutC:][c/in*out:][:out]
+						for o, sums := 0, y[py*s.OutC:][c/in*out:][:out]; o < len(sums); o++ {
+							sums[o] += v * row[o]
 						}
 					}
 				})
@@ -93,13 +94,14 @@ func plainEngine[T elementwise.Integer]() convEngine[T] {
 		},
 		inputGrad: func(s *conv.Shape, x, y, f []T) {
 			clear(x)
+			in, out := s.InC/s.Groups, s.OutC/s.Groups
 			parallel.For(s.Batch, 1, func(lo, hi int) {
 				eachTap(s, lo, hi, func(px, pf, py int) {
-					in := x[px*s.InC:][:s.InC]
-					for c := range in {
-						row := f[(pf*s.InC+c)*s.OutC:][:s.OutC]
-						for o, v := range y[py*s.OutC:][:s.OutC] {
-							in[c] += v * row[o]
+					sums := x[px*s.InC:][:s.InC]
+					for c := range sums {
+						row := f[(pf*in+c%in)*s.OutC:][c/in*out:][:out]
+						for o, v := range y[py*s.OutC:][c/in*out:][:out] {
+							sums[c] += v * row[o]
 						}
 					}
 				})
@@ -128,42 +130,5 @@ func eachTap(s *conv.Shape, lo, hi int, visit func(px, pf, py int)) {
 				}
 			}
 		}
-	}
-}
-
-// operand is a part of a convolution as a matrix: rows of width columns, of which each group has its own.
-type operand[T tensor.Elem] struct {
-	vals  []T
-	width int
-}
-
-func (o operand[T]) take(part []T, group, groups int) {
-	n := o.width / groups
-	for i := 0; i*n < len(part); i++ {
-		copy(part[i*n:][:n], o.vals[i*o.width+group*n:])
-	}
-}
-
-func (o operand[T]) put(part []T, group, groups int) {
-	n := o.width / groups
-	for i := 0; i*n < len(part); i++ {
-		copy(o.vals[i*o.width+group*n:][:n], part[i*n:])
-	}
-}
-
-// byGroup computes out from a and b, group by group.
-func byGroup[T tensor.Elem](s *conv.Shape, groups int, compute func(s *conv.Shape, out, a, b []T), out, a, b operand[T]) {
-	if groups == 1 {
-		compute(s, out.vals, a.vals, b.vals)
-		return
-	}
-	part := *s
-	part.InC, part.OutC = s.InC/groups, s.OutC/groups
-	z, x, y := make([]T, len(out.vals)/groups), make([]T, len(a.vals)/groups), make([]T, len(b.vals)/groups)
-	for g := range groups {
-		a.take(x, g, groups)
-		b.take(y, g, groups)
-		compute(&part, z, x, y)
-		out.put(z, g, groups)
 	}
 }

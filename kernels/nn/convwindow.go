@@ -56,29 +56,35 @@ func (w *window) size(in, filter tensor.Shape) (s conv.Shape, groups int, err er
 	if err != nil {
 		return s, 0, err
 	}
-	groups = int(in[w.channel()] / filter[2])
-	if groups > 0 && filter[3]%int64(groups) != 0 {
-		return s, 0, status.InvalidArgumentf("output depth must be evenly divisible by number of groups: %d vs %d", filter[3], groups)
+	s = convShape(int(in[0]), int(in[w.channel()]), int(filter[3]), rows, cols)
+	s.Groups = int(in[w.channel()] / filter[2])
+	if s.Groups > 0 && s.OutC%s.Groups != 0 {
+		return s, 0, status.InvalidArgumentf("output depth must be evenly divisible by number of groups: %d vs %d", filter[3], s.Groups)
 	}
-	return convShape(int(in[0]), int(in[w.channel()]), int(filter[3]), rows, cols), groups, nil
+	return s, s.Groups, nil
 }
 
 func convShape(batch, inC, outC int, rows, cols span) conv.Shape {
 	return conv.Shape{
 		Batch: batch, InH: rows.in, InW: cols.in, InC: inC, FilterH: rows.filter, FilterW: cols.filter,
 		OutH: rows.out, OutW: cols.out, OutC: outC, StrideH: rows.stride, StrideW: cols.stride,
-		DilationH: rows.dilation, DilationW: cols.dilation, PadTop: rows.before, PadLeft: cols.before,
+		DilationH: rows.dilation, DilationW: cols.dilation, PadTop: rows.before, PadLeft: cols.before, Groups: 1,
 	}
 }
 
 // gradSize is size for gradients: it also checks the gradient of the output. op names the operation in errors.
-func (w *window) gradSize(op string, in, filter, out tensor.Shape) (s conv.Shape, groups int, err error) {
+func (w *window) gradSize(op string, in, filter, out tensor.Shape) (s conv.Shape, err error) {
 	spans, err := w.checkGradShapes(op, in, filter, out)
 	if err != nil {
-		return s, 0, err
+		return s, err
 	}
 	c := in[w.channel()]
-	return convShape(int(in[0]), int(c), int(filter[3]), spans[0], spans[1]), int(c / filter[2]), nil
+	s = convShape(int(in[0]), int(c), int(filter[3]), spans[0], spans[1])
+	s.Groups = int(c / filter[2])
+	if s.Groups > 0 && s.OutC%s.Groups != 0 {
+		return s, status.InvalidArgumentf("%s: output depth must be evenly divisible by number of groups: %d vs %d", op, s.OutC, s.Groups)
+	}
+	return s, nil
 }
 
 // checkGradShapes checks the shapes that a gradient of a convolution brings together and returns the motion of the filter

@@ -161,7 +161,7 @@ func newPaddedConv[T tensor.Elem](e convEngine[T], widen func(T) float64, narrow
 			for ; len(x) > 0; x = x[plane:] {
 				z = resample(z, x[:plane], in.Dim(2), in.Dim(3), rows, cols, widen, narrow)
 			}
-			forward(e, &s, 1, tensor.Values[T](out), tensor.Values[T](&padded), tensor.Values[T](filter))
+			e.forward(&s, tensor.Values[T](out), tensor.Values[T](&padded), tensor.Values[T](filter))
 			return nil
 		}), nil
 	}
