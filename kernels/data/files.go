@@ -58,8 +58,8 @@ func newFiles(n *node, ctx *kernel.Context, open opener) (*filesDataset, error) 
 	if d.compression, err = compression(n, ctx); err != nil {
 		return nil, err
 	}
-	if size, err := scalar[int64](n, ctx, "buffer_size"); err != nil || size < 0 {
-		return nil, cmpError(err, "`buffer_size` must be >= 0 (0 == default)")
+	if err := checkBuffer(n, ctx); err != nil {
+		return nil, err
 	}
 	if n.Op.Name == "TFRecordDatasetV2" {
 		d.offsets = append(d.offsets, tensor.Values[int64](ctx.Input(3))...)
@@ -69,6 +69,24 @@ func newFiles(n *node, ctx *kernel.Context, open opener) (*filesDataset, error) 
 	}
 	return d, nil
 }
+
+// checkBuffer looks at the size of the buffer for reading, which is not needed for anything else. Records have one that means that
+// nobody says what it is.
+func checkBuffer(n *node, ctx *kernel.Context) error {
+	size, err := scalar[int64](n, ctx, "buffer_size")
+	switch {
+	case err != nil || size >= 0:
+		return err
+	case n.Op.Name == "TextLineDataset":
+		return status.InvalidArgumentf("`buffer_size` must be >= 0 (0 == default)")
+	case size == unspecified:
+		return nil
+	}
+	return status.InvalidArgumentf("`buffer_size` must be >= 0 (0 == no buffering)")
+}
+
+// unspecified is the size of a buffer that nobody asks for.
+const unspecified = -1
 
 // cmpError returns err, or an error of the given text if there is none.
 func cmpError(err error, text string) error {
