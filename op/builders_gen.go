@@ -433,6 +433,36 @@ func AnonymousMemoryCache(s *Scope) (handle Output, deleter Output) {
 	return out(node, 0), out(node, 1)
 }
 
+// AnonymousMultiDeviceIterator gives an iterator whose elements several devices take in turn, and that nothing but its handle names.
+//
+//	handle   resource
+//	deleter  variant
+//
+// where
+//
+//	devices       list(string), at least 1 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func AnonymousMultiDeviceIterator(s *Scope, devices []string, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) (handle Output, deleter Output) {
+	attrs := opdef.Attrs{"devices": devices, "output_types": outputTypes, "output_shapes": outputShapes}
+	node := s.Add("AnonymousMultiDeviceIterator", nil, attrs)
+	return out(node, 0), out(node, 1)
+}
+
+// AnonymousMultiDeviceIteratorV3 gives an iterator whose elements several devices take in turn, and that nothing but its handle names.
+//
+//	handle  resource
+//
+// where
+//
+//	devices       list(string), at least 1 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func AnonymousMultiDeviceIteratorV3(s *Scope, devices []string, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"devices": devices, "output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("AnonymousMultiDeviceIteratorV3", nil, attrs), 0)
+}
+
 // AnonymousMutableDenseHashTableAttr is an optional argument of [AnonymousMutableDenseHashTable].
 type AnonymousMutableDenseHashTableAttr func(opdef.Attrs)
 
@@ -1323,6 +1353,38 @@ func AssertCardinalityDataset(s *Scope, inputDataset Output, cardinality Output,
 	return out(s.Add("AssertCardinalityDataset", []Arg{One(inputDataset), One(cardinality)}, attrs), 0)
 }
 
+// AssertNextDataset gives a dataset that can only be iterated over if the given transformations come after it.
+//
+//	inputDataset     variant
+//	transformations  string
+//	→
+//	handle           variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func AssertNextDataset(s *Scope, inputDataset Output, transformations Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("AssertNextDataset", []Arg{One(inputDataset), One(transformations)}, attrs), 0)
+}
+
+// AssertPrevDataset gives a dataset that can only be iterated over if the given transformations, with attributes, come before it.
+//
+//	inputDataset     variant
+//	transformations  string
+//	→
+//	handle           variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func AssertPrevDataset(s *Scope, inputDataset Output, transformations Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("AssertPrevDataset", []Arg{One(inputDataset), One(transformations)}, attrs), 0)
+}
+
 // AssignAttr is an optional argument of [Assign].
 type AssignAttr func(opdef.Attrs)
 
@@ -1541,6 +1603,39 @@ func AudioSummaryV2(s *Scope, tag Output, tensor_ Output, sampleRate Output, opt
 		set(attrs)
 	}
 	return out(s.Add("AudioSummaryV2", []Arg{One(tag), One(tensor_), One(sampleRate)}, attrs), 0)
+}
+
+// AutoShardDatasetAttr is an optional argument of [AutoShardDataset].
+type AutoShardDatasetAttr func(opdef.Attrs)
+
+// AutoShardDatasetAutoShardPolicy sets the optional attribute auto_shard_policy; the default is 0.
+func AutoShardDatasetAutoShardPolicy(value int64) AutoShardDatasetAttr {
+	return func(a opdef.Attrs) { a["auto_shard_policy"] = value }
+}
+
+// AutoShardDatasetNumReplicas sets the optional attribute num_replicas; the default is 0.
+func AutoShardDatasetNumReplicas(value int64) AutoShardDatasetAttr {
+	return func(a opdef.Attrs) { a["num_replicas"] = value }
+}
+
+// AutoShardDataset gives the dataset that one of several workers takes elements from: of some of the files that its input reads, or else of some of its elements.
+//
+//	inputDataset  variant
+//	numWorkers    int64
+//	index         int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func AutoShardDataset(s *Scope, inputDataset Output, numWorkers Output, index Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...AutoShardDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("AutoShardDataset", []Arg{One(inputDataset), One(numWorkers), One(index)}, attrs), 0)
 }
 
 // AvgPoolAttr is an optional argument of [AvgPool].
@@ -3055,6 +3150,23 @@ func CholeskyGrad(s *Scope, l Output, grad Output) Output {
 	return out(s.Add("CholeskyGrad", []Arg{One(l), One(grad)}, nil), 0)
 }
 
+// ChooseFastestDataset gives a dataset of the elements that all of several datasets have: the first num_experiments are made by all of them, the others by the fastest.
+//
+//	inputDatasets  N tensors of variant
+//	→
+//	handle         variant
+//
+// where
+//
+//	N               int, at least 2
+//	numExperiments  int
+//	outputTypes     any type, at least 1 of them
+//	outputShapes    list(shape), at least 1 of them
+func ChooseFastestDataset(s *Scope, inputDatasets []Output, numExperiments int64, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"num_experiments": numExperiments, "output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ChooseFastestDataset", []Arg{Many(inputDatasets)}, attrs), 0)
+}
+
 // ClipByValue moves elements outside of [clip_value_min, clip_value_max] to the nearer bound; bounds are scalars or have the shape of t.
 //
 //	t             T
@@ -3639,6 +3751,19 @@ func ComplexAbs(s *Scope, x Output, optional ...ComplexAbsAttr) Output {
 	return out(s.Add("ComplexAbs", []Arg{One(x)}, attrs), 0)
 }
 
+// CompressElement gives the tensors of an element together, compressed with Snappy.
+//
+//	components  tensors of the types input_types
+//	→
+//	compressed  variant
+//
+// where
+//
+//	input_types  any type, at least 1 of them
+func CompressElement(s *Scope, components []Output) Output {
+	return out(s.Add("CompressElement", []Arg{Many(components)}, nil), 0)
+}
+
 // ComputeAccidentalHitsAttr is an optional argument of [ComputeAccidentalHits].
 type ComputeAccidentalHitsAttr func(opdef.Attrs)
 
@@ -3671,6 +3796,15 @@ func ComputeAccidentalHits(s *Scope, trueClasses Output, sampledCandidates Outpu
 	}
 	node := s.Add("ComputeAccidentalHits", []Arg{One(trueClasses), One(sampledCandidates)}, attrs)
 	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// ComputeBatchSize gives the size of the batches that a dataset has as elements, or -1 if it is not known.
+//
+//	inputDataset  variant
+//	→
+//	batchSize     int64  []
+func ComputeBatchSize(s *Scope, inputDataset Output) Output {
+	return out(s.Add("ComputeBatchSize", []Arg{One(inputDataset)}, nil), 0)
 }
 
 // Concat joins tensors along dimension concat_dim.
@@ -5117,6 +5251,19 @@ func DeleteMemoryCache(s *Scope, handle Output, deleter Output) *graph.Node {
 	return s.Add("DeleteMemoryCache", []Arg{One(handle), One(deleter)}, nil)
 }
 
+// DeleteMultiDeviceIterator deletes an iterator for several devices.
+//
+//	multiDeviceIterator  resource
+//	iterators            N tensors of resource
+//	deleter              variant
+//
+// where
+//
+//	N  int, at least 0
+func DeleteMultiDeviceIterator(s *Scope, multiDeviceIterator Output, iterators []Output, deleter Output) *graph.Node {
+	return s.Add("DeleteMultiDeviceIterator", []Arg{One(multiDeviceIterator), Many(iterators), One(deleter)}, nil)
+}
+
 // DeleteRandomSeedGenerator deletes a generator of seeds.
 //
 //	handle   resource
@@ -6282,6 +6429,50 @@ func ExpandDims(s *Scope, input Output, dim Output) Output {
 	return out(s.Add("ExpandDims", []Arg{One(input), One(dim)}, nil), 0)
 }
 
+// ExperimentalAssertNextDataset gives a dataset that can only be iterated over if the given transformations come after it.
+//
+//	inputDataset     variant
+//	transformations  string
+//	→
+//	handle           variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalAssertNextDataset(s *Scope, inputDataset Output, transformations Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalAssertNextDataset", []Arg{One(inputDataset), One(transformations)}, attrs), 0)
+}
+
+// ExperimentalAutoShardDatasetAttr is an optional argument of [ExperimentalAutoShardDataset].
+type ExperimentalAutoShardDatasetAttr func(opdef.Attrs)
+
+// ExperimentalAutoShardDatasetAutoShardPolicy sets the optional attribute auto_shard_policy; the default is 0.
+func ExperimentalAutoShardDatasetAutoShardPolicy(value int64) ExperimentalAutoShardDatasetAttr {
+	return func(a opdef.Attrs) { a["auto_shard_policy"] = value }
+}
+
+// ExperimentalAutoShardDataset gives the dataset that one of several workers takes elements from: of some of the files that its input reads, or else of some of its elements.
+//
+//	inputDataset  variant
+//	numWorkers    int64
+//	index         int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalAutoShardDataset(s *Scope, inputDataset Output, numWorkers Output, index Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ExperimentalAutoShardDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ExperimentalAutoShardDataset", []Arg{One(inputDataset), One(numWorkers), One(index)}, attrs), 0)
+}
+
 // ExperimentalBytesProducedStatsDataset gives a dataset whose sizes may be recorded.
 //
 //	inputDataset  variant
@@ -6319,6 +6510,23 @@ func ExperimentalBytesProducedStatsDataset(s *Scope, inputDataset Output, tag Ou
 func ExperimentalCSVDataset(s *Scope, filenames Output, compressionType Output, bufferSize Output, header Output, fieldDelim Output, useQuoteDelim Output, naValue Output, selectCols Output, recordDefaults []Output, outputShapes []tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"output_shapes": outputShapes}
 	return out(s.Add("ExperimentalCSVDataset", []Arg{One(filenames), One(compressionType), One(bufferSize), One(header), One(fieldDelim), One(useQuoteDelim), One(naValue), One(selectCols), Many(recordDefaults)}, attrs), 0)
+}
+
+// ExperimentalChooseFastestDataset gives a dataset of the elements that all of several datasets have: the first num_experiments are made by all of them, the others by the fastest.
+//
+//	inputDatasets  N tensors of variant
+//	→
+//	handle         variant
+//
+// where
+//
+//	N               int, at least 2
+//	numExperiments  int
+//	outputTypes     any type, at least 1 of them
+//	outputShapes    list(shape), at least 1 of them
+func ExperimentalChooseFastestDataset(s *Scope, inputDatasets []Output, numExperiments int64, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"num_experiments": numExperiments, "output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalChooseFastestDataset", []Arg{Many(inputDatasets)}, attrs), 0)
 }
 
 // ExperimentalDatasetCardinality gives the number of elements of a dataset: -1 if there is no end of them, -2 if it is not known.
@@ -6498,6 +6706,45 @@ func ExperimentalMapAndBatchDataset(s *Scope, inputDataset Output, otherArgument
 	return out(s.Add("ExperimentalMapAndBatchDataset", []Arg{One(inputDataset), Many(otherArguments), One(batchSize), One(numParallelCalls), One(dropRemainder)}, attrs), 0)
 }
 
+// ExperimentalMapDatasetAttr is an optional argument of [ExperimentalMapDataset].
+type ExperimentalMapDatasetAttr func(opdef.Attrs)
+
+// ExperimentalMapDatasetUseInterOpParallelism sets the optional attribute use_inter_op_parallelism; the default is true.
+func ExperimentalMapDatasetUseInterOpParallelism(value bool) ExperimentalMapDatasetAttr {
+	return func(a opdef.Attrs) { a["use_inter_op_parallelism"] = value }
+}
+
+// ExperimentalMapDatasetPreserveCardinality sets the optional attribute preserve_cardinality; the default is false.
+func ExperimentalMapDatasetPreserveCardinality(value bool) ExperimentalMapDatasetAttr {
+	return func(a opdef.Attrs) { a["preserve_cardinality"] = value }
+}
+
+// ExperimentalMapDatasetForceSynchronous sets the optional attribute force_synchronous; the default is false.
+func ExperimentalMapDatasetForceSynchronous(value bool) ExperimentalMapDatasetAttr {
+	return func(a opdef.Attrs) { a["force_synchronous"] = value }
+}
+
+// ExperimentalMapDataset makes a dataset of what a function makes of the elements of another.
+//
+//	inputDataset    variant
+//	otherArguments  tensors of the types Targuments
+//	→
+//	handle          variant
+//
+// where
+//
+//	f             func
+//	Targuments    any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalMapDataset(s *Scope, inputDataset Output, otherArguments []Output, f opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ExperimentalMapDatasetAttr) Output {
+	attrs := opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ExperimentalMapDataset", []Arg{One(inputDataset), Many(otherArguments)}, attrs), 0)
+}
+
 // ExperimentalMatchingFilesDataset makes a dataset of the names of the files that match patterns, in order.
 //
 //	patterns  string
@@ -6626,6 +6873,33 @@ func ExperimentalRandomDataset(s *Scope, seed Output, seed2 Output, outputTypes 
 	return out(s.Add("ExperimentalRandomDataset", []Arg{One(seed), One(seed2)}, attrs), 0)
 }
 
+// ExperimentalRebatchDatasetAttr is an optional argument of [ExperimentalRebatchDataset].
+type ExperimentalRebatchDatasetAttr func(opdef.Attrs)
+
+// ExperimentalRebatchDatasetUseFallback sets the optional attribute use_fallback; the default is true.
+func ExperimentalRebatchDatasetUseFallback(value bool) ExperimentalRebatchDatasetAttr {
+	return func(a opdef.Attrs) { a["use_fallback"] = value }
+}
+
+// ExperimentalRebatchDataset makes a dataset of the parts of batches, each of which is split into num_replicas parts of nearly one size.
+//
+//	inputDataset  variant
+//	numReplicas   int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalRebatchDataset(s *Scope, inputDataset Output, numReplicas Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...ExperimentalRebatchDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ExperimentalRebatchDataset", []Arg{One(inputDataset), One(numReplicas)}, attrs), 0)
+}
+
 // ExperimentalScanDatasetAttr is an optional argument of [ExperimentalScanDataset].
 type ExperimentalScanDatasetAttr func(opdef.Attrs)
 
@@ -6707,6 +6981,56 @@ func ExperimentalSlidingWindowDataset(s *Scope, inputDataset Output, windowSize 
 func ExperimentalTakeWhileDataset(s *Scope, inputDataset Output, otherArguments []Output, predicate opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"predicate": predicate, "output_types": outputTypes, "output_shapes": outputShapes}
 	return out(s.Add("ExperimentalTakeWhileDataset", []Arg{One(inputDataset), Many(otherArguments)}, attrs), 0)
+}
+
+// ExperimentalThreadPoolDataset gives a dataset whose functions use the threads of a pool.
+//
+//	inputDataset  variant
+//	threadPool    resource
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ExperimentalThreadPoolDataset(s *Scope, inputDataset Output, threadPool Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ExperimentalThreadPoolDataset", []Arg{One(inputDataset), One(threadPool)}, attrs), 0)
+}
+
+// ExperimentalThreadPoolHandleAttr is an optional argument of [ExperimentalThreadPoolHandle].
+type ExperimentalThreadPoolHandleAttr func(opdef.Attrs)
+
+// ExperimentalThreadPoolHandleMaxIntraOpParallelism sets the optional attribute max_intra_op_parallelism; the default is 1.
+func ExperimentalThreadPoolHandleMaxIntraOpParallelism(value int64) ExperimentalThreadPoolHandleAttr {
+	return func(a opdef.Attrs) { a["max_intra_op_parallelism"] = value }
+}
+
+// ExperimentalThreadPoolHandleContainer sets the optional attribute container; the default is "".
+func ExperimentalThreadPoolHandleContainer(value string) ExperimentalThreadPoolHandleAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// ExperimentalThreadPoolHandleSharedName sets the optional attribute shared_name; the default is "".
+func ExperimentalThreadPoolHandleSharedName(value string) ExperimentalThreadPoolHandleAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// ExperimentalThreadPoolHandle gives a pool of threads for the functions of datasets.
+//
+//	handle  resource  []
+//
+// where
+//
+//	numThreads   int
+//	displayName  string
+func ExperimentalThreadPoolHandle(s *Scope, numThreads int64, displayName string, optional ...ExperimentalThreadPoolHandleAttr) Output {
+	attrs := opdef.Attrs{"num_threads": numThreads, "display_name": displayName}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ExperimentalThreadPoolHandle", nil, attrs), 0)
 }
 
 // ExperimentalUnbatchDataset makes a dataset of the rows of elements.
@@ -8298,6 +8622,40 @@ func GenerateVocabRemapping(s *Scope, newVocabFile Output, oldVocabFile Output, 
 	}
 	node := s.Add("GenerateVocabRemapping", []Arg{One(newVocabFile), One(oldVocabFile)}, attrs)
 	return out(node, 0), out(node, 1)
+}
+
+// GeneratorDatasetAttr is an optional argument of [GeneratorDataset].
+type GeneratorDatasetAttr func(opdef.Attrs)
+
+// GeneratorDatasetMetadata sets the optional attribute metadata; the default is "".
+func GeneratorDatasetMetadata(value string) GeneratorDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// GeneratorDataset makes a dataset of what next_func gives, called again and again with what init_func gave once. Its OutOfRange error is the end; finalize_func is called then.
+//
+//	initFuncOtherArgs      tensors of the types Tinit_func_args
+//	nextFuncOtherArgs      tensors of the types Tnext_func_args
+//	finalizeFuncOtherArgs  tensors of the types Tfinalize_func_args
+//	→
+//	handle                 variant
+//
+// where
+//
+//	initFunc             func
+//	nextFunc             func
+//	finalizeFunc         func
+//	Tinit_func_args      any type, at least 0 of them
+//	Tnext_func_args      any type, at least 0 of them
+//	Tfinalize_func_args  any type, at least 0 of them
+//	outputTypes          any type, at least 1 of them
+//	outputShapes         list(shape), at least 1 of them
+func GeneratorDataset(s *Scope, initFuncOtherArgs []Output, nextFuncOtherArgs []Output, finalizeFuncOtherArgs []Output, initFunc opdef.Func, nextFunc opdef.Func, finalizeFunc opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...GeneratorDatasetAttr) Output {
+	attrs := opdef.Attrs{"init_func": initFunc, "next_func": nextFunc, "finalize_func": finalizeFunc, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("GeneratorDataset", []Arg{Many(initFuncOtherArgs), Many(nextFuncOtherArgs), Many(finalizeFuncOtherArgs)}, attrs), 0)
 }
 
 // GetDeadline gives the time when a call of a function must have ended; fails in steps, which have none.
@@ -10533,6 +10891,36 @@ func MapDataset(s *Scope, inputDataset Output, otherArguments []Output, f opdef.
 	return out(s.Add("MapDataset", []Arg{One(inputDataset), Many(otherArguments)}, attrs), 0)
 }
 
+// MapDefunAttr is an optional argument of [MapDefun].
+type MapDefunAttr func(opdef.Attrs)
+
+// MapDefunMaxIntraOpParallelism sets the optional attribute max_intra_op_parallelism; the default is 1.
+func MapDefunMaxIntraOpParallelism(value int64) MapDefunAttr {
+	return func(a opdef.Attrs) { a["max_intra_op_parallelism"] = value }
+}
+
+// MapDefun calls a function with each row of arguments, all of which have as many rows, and puts its results together as rows. Calls may be under way at once.
+//
+//	arguments       tensors of the types Targuments
+//	capturedInputs  tensors of the types Tcaptured
+//	→
+//	output          tensors of the types outputTypes
+//
+// where
+//
+//	Targuments    any type, at least 1 of them
+//	Tcaptured     any type, at least 0 of them
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+//	f             func
+func MapDefun(s *Scope, arguments []Output, capturedInputs []Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, f opdef.Func, optional ...MapDefunAttr) []Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes, "f": f}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("MapDefun", []Arg{Many(arguments), Many(capturedInputs)}, attrs), "output")
+}
+
 // MapIncompleteSizeAttr is an optional argument of [MapIncompleteSize].
 type MapIncompleteSizeAttr func(opdef.Attrs)
 
@@ -11841,6 +12229,85 @@ func Mul(s *Scope, x Output, y Output) Output {
 //	T  bfloat16, float16, float32, float64, complex64, complex128
 func MulNoNan(s *Scope, x Output, y Output) Output {
 	return out(s.Add("MulNoNan", []Arg{One(x), One(y)}, nil), 0)
+}
+
+// MultiDeviceIterator gives an iterator whose elements several devices take in turn.
+//
+//	handle  resource
+//
+// where
+//
+//	devices       list(string), at least 1 of them
+//	sharedName    string
+//	container     string
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func MultiDeviceIterator(s *Scope, devices []string, sharedName string, container string, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"devices": devices, "shared_name": sharedName, "container": container, "output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("MultiDeviceIterator", nil, attrs), 0)
+}
+
+// MultiDeviceIteratorFromStringHandleAttr is an optional argument of [MultiDeviceIteratorFromStringHandle].
+type MultiDeviceIteratorFromStringHandleAttr func(opdef.Attrs)
+
+// MultiDeviceIteratorFromStringHandleOutputTypes sets the optional attribute output_types; the default is [].
+func MultiDeviceIteratorFromStringHandleOutputTypes(value []tensor.DType) MultiDeviceIteratorFromStringHandleAttr {
+	return func(a opdef.Attrs) { a["output_types"] = value }
+}
+
+// MultiDeviceIteratorFromStringHandleOutputShapes sets the optional attribute output_shapes; the default is [].
+func MultiDeviceIteratorFromStringHandleOutputShapes(value []tensor.PartialShape) MultiDeviceIteratorFromStringHandleAttr {
+	return func(a opdef.Attrs) { a["output_shapes"] = value }
+}
+
+// MultiDeviceIteratorFromStringHandle gives the iterator that a string of MultiDeviceIteratorToStringHandle names.
+//
+//	stringHandle         string
+//	→
+//	multiDeviceIterator  resource  []
+func MultiDeviceIteratorFromStringHandle(s *Scope, stringHandle Output, optional ...MultiDeviceIteratorFromStringHandleAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("MultiDeviceIteratorFromStringHandle", []Arg{One(stringHandle)}, attrs), 0)
+}
+
+// MultiDeviceIteratorGetNextFromShard takes the next element for the device at index shard_num. It waits until there is one.
+//
+//	multiDeviceIterator  resource
+//	shardNum             int32
+//	incarnationId        int64
+//	→
+//	components           tensors of the types outputTypes
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func MultiDeviceIteratorGetNextFromShard(s *Scope, multiDeviceIterator Output, shardNum Output, incarnationId Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) []Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return outArg(s.Add("MultiDeviceIteratorGetNextFromShard", []Arg{One(multiDeviceIterator), One(shardNum), One(incarnationId)}, attrs), "components")
+}
+
+// MultiDeviceIteratorInit puts an iterator for several devices at the beginning of a dataset, with at most max_buffer_size elements ahead for each. Gives a number that those who take elements must know.
+//
+//	dataset              variant
+//	multiDeviceIterator  resource
+//	maxBufferSize        int64
+//	→
+//	incarnationId        int64  []
+func MultiDeviceIteratorInit(s *Scope, dataset Output, multiDeviceIterator Output, maxBufferSize Output) Output {
+	return out(s.Add("MultiDeviceIteratorInit", []Arg{One(dataset), One(multiDeviceIterator), One(maxBufferSize)}, nil), 0)
+}
+
+// MultiDeviceIteratorToStringHandle gives a string that names an iterator for several devices.
+//
+//	multiDeviceIterator  resource
+//	→
+//	stringHandle         string  []
+func MultiDeviceIteratorToStringHandle(s *Scope, multiDeviceIterator Output) Output {
+	return out(s.Add("MultiDeviceIteratorToStringHandle", []Arg{One(multiDeviceIterator)}, nil), 0)
 }
 
 // MultinomialAttr is an optional argument of [Multinomial].
@@ -16492,6 +16959,33 @@ func RealDiv(s *Scope, x Output, y Output) Output {
 	return out(s.Add("RealDiv", []Arg{One(x), One(y)}, nil), 0)
 }
 
+// RebatchDatasetAttr is an optional argument of [RebatchDataset].
+type RebatchDatasetAttr func(opdef.Attrs)
+
+// RebatchDatasetUseFallback sets the optional attribute use_fallback; the default is true.
+func RebatchDatasetUseFallback(value bool) RebatchDatasetAttr {
+	return func(a opdef.Attrs) { a["use_fallback"] = value }
+}
+
+// RebatchDataset makes a dataset of the parts of batches, each of which is split into num_replicas parts of nearly one size.
+//
+//	inputDataset  variant
+//	numReplicas   int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func RebatchDataset(s *Scope, inputDataset Output, numReplicas Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...RebatchDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("RebatchDataset", []Arg{One(inputDataset), One(numReplicas)}, attrs), 0)
+}
+
 // RebatchDatasetV2 makes a dataset of the rows of batches, put together in batches of other sizes, which take turns.
 //
 //	inputDataset   variant
@@ -19019,6 +19513,24 @@ func SampleDistortedBoundingBoxV2(s *Scope, imageSize Output, boundingBoxes Outp
 	}
 	node := s.Add("SampleDistortedBoundingBoxV2", []Arg{One(imageSize), One(boundingBoxes), One(minObjectCovered)}, attrs)
 	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// SamplingDataset makes a dataset of elements of another, each with a probability of rate.
+//
+//	inputDataset  variant
+//	rate          float32
+//	seed          int64
+//	seed2         int64
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func SamplingDataset(s *Scope, inputDataset Output, rate Output, seed Output, seed2 Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("SamplingDataset", []Arg{One(inputDataset), One(rate), One(seed), One(seed2)}, attrs), 0)
 }
 
 // Save writes tensors to a checkpoint in the old format V1.
@@ -26062,6 +26574,56 @@ func TextLineReaderV2(s *Scope, optional ...TextLineReaderV2Attr) Output {
 	return out(s.Add("TextLineReaderV2", nil, attrs), 0)
 }
 
+// ThreadPoolDataset gives a dataset whose functions use the threads of a pool.
+//
+//	inputDataset  variant
+//	threadPool    resource
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ThreadPoolDataset(s *Scope, inputDataset Output, threadPool Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ThreadPoolDataset", []Arg{One(inputDataset), One(threadPool)}, attrs), 0)
+}
+
+// ThreadPoolHandleAttr is an optional argument of [ThreadPoolHandle].
+type ThreadPoolHandleAttr func(opdef.Attrs)
+
+// ThreadPoolHandleMaxIntraOpParallelism sets the optional attribute max_intra_op_parallelism; the default is 1.
+func ThreadPoolHandleMaxIntraOpParallelism(value int64) ThreadPoolHandleAttr {
+	return func(a opdef.Attrs) { a["max_intra_op_parallelism"] = value }
+}
+
+// ThreadPoolHandleContainer sets the optional attribute container; the default is "".
+func ThreadPoolHandleContainer(value string) ThreadPoolHandleAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// ThreadPoolHandleSharedName sets the optional attribute shared_name; the default is "".
+func ThreadPoolHandleSharedName(value string) ThreadPoolHandleAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// ThreadPoolHandle gives a pool of threads for the functions of datasets.
+//
+//	handle  resource  []
+//
+// where
+//
+//	numThreads   int
+//	displayName  string
+func ThreadPoolHandle(s *Scope, numThreads int64, displayName string, optional ...ThreadPoolHandleAttr) Output {
+	attrs := opdef.Attrs{"num_threads": numThreads, "display_name": displayName}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("ThreadPoolHandle", nil, attrs), 0)
+}
+
 // ThreadUnsafeUnigramCandidateSamplerAttr is an optional argument of [ThreadUnsafeUnigramCandidateSampler].
 type ThreadUnsafeUnigramCandidateSamplerAttr func(opdef.Attrs)
 
@@ -26341,6 +26903,21 @@ func UnbatchDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, o
 		set(attrs)
 	}
 	return out(s.Add("UnbatchDataset", []Arg{One(inputDataset)}, attrs), 0)
+}
+
+// UncompressElement gives the tensors that CompressElement was given.
+//
+//	compressed  variant
+//	→
+//	components  tensors of the types outputTypes
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func UncompressElement(s *Scope, compressed Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) []Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return outArg(s.Add("UncompressElement", []Arg{One(compressed)}, attrs), "components")
 }
 
 // UnicodeDecodeAttr is an optional argument of [UnicodeDecode].
@@ -26865,6 +27442,15 @@ func Unstage(s *Scope, dtypes []tensor.DType, optional ...UnstageAttr) []Output 
 	return outArg(s.Add("Unstage", nil, attrs), "values")
 }
 
+// UnwrapDatasetVariant gives the dataset that WrapDatasetVariant was given.
+//
+//	inputHandle   variant
+//	→
+//	outputHandle  variant  []
+func UnwrapDatasetVariant(s *Scope, inputHandle Output) Output {
+	return out(s.Add("UnwrapDatasetVariant", []Arg{One(inputHandle)}, nil), 0)
+}
+
 // UpperBoundAttr is an optional argument of [UpperBound].
 type UpperBoundAttr func(opdef.Attrs)
 
@@ -27160,6 +27746,15 @@ func WindowDataset(s *Scope, inputDataset Output, size Output, shift Output, str
 func WindowOp(s *Scope, inputs []Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
 	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
 	return out(s.Add("WindowOp", []Arg{Many(inputs)}, attrs), 0)
+}
+
+// WrapDatasetVariant gives a variant that holds a dataset as a value like any other.
+//
+//	inputHandle   variant
+//	→
+//	outputHandle  variant  []
+func WrapDatasetVariant(s *Scope, inputHandle Output) Output {
+	return out(s.Add("WrapDatasetVariant", []Arg{One(inputHandle)}, nil), 0)
 }
 
 // WriteAudioSummaryAttr is an optional argument of [WriteAudioSummary].

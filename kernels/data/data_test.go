@@ -43,6 +43,9 @@ func (b *bench) make(op string, in ...tensor.Tensor) tensor.Tensor {
 	if op == "DirectedInterleaveDataset" {
 		attrs["N"] = int64(len(in) - 1)
 	}
+	if op == "ChooseFastestDataset" {
+		attrs["N"], attrs["num_experiments"] = int64(len(in)), int64(2)
+	}
 	if op == "ZipDataset" {
 		attrs["N"] = int64(len(in))
 		attrs["output_types"] = slices.Repeat([]tensor.DType{tensor.Int64}, len(in))
@@ -150,6 +153,15 @@ var stages = []struct {
 		in := b.make("BatchDatasetV2", b.count(0, 9), num(4), tensor.Scalar(false))
 		return b.make("RebatchDatasetV2", in, tensor.Vector[int64](2, 3), tensor.Scalar(false))
 	}, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8}, unknown},
+	{"split batches", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
+		return b.make("RebatchDataset", b.make("BatchDatasetV2", b.count(0, 10), num(4), tensor.Scalar(false)), num(3))
+	}, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, unknown},
+	{"samples", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
+		return b.make("SamplingDataset", b.count(0, 20), tensor.Scalar[float32](0.4), num(3), num(7))
+	}, []int64{2, 3, 5, 7, 16, 17, 18, 19}, unknown},
+	{"the fastest", func(b *bench) tensor.Tensor {
+		return b.make("ChooseFastestDataset", b.count(0, 5), b.make("TakeDataset", b.count(0, 9), num(5)))
+	}, []int64{0, 1, 2, 3, 4}, 5},
 	{"directed", func(b *bench) tensor.Tensor {
 		choice := b.make("ConcatenateDataset", b.count(0, 2), b.make("ConcatenateDataset", b.count(0, 2), b.count(0, 2)))
 		return b.make("DirectedInterleaveDataset", choice, b.count(0, 2), b.count(7, 9))

@@ -102,7 +102,8 @@ func (w *graphWriter) dataset(t *tensor.Tensor) (string, error) {
 
 func (w *graphWriter) made(d *made) (string, error) {
 	op := d.n.Op.Name
-	if op == "NonSerializableDataset" || op == "ExperimentalNonSerializableDataset" {
+	switch op {
+	case "NonSerializableDataset", "ExperimentalNonSerializableDataset", "GeneratorDataset":
 		return "", status.Unimplementedf("%s cannot be written as a graph", op)
 	}
 	in := make([]string, len(d.inputs))
@@ -156,19 +157,28 @@ func (w *graphWriter) library(n *node) error {
 	if len(names) == 0 {
 		return nil
 	}
-	graphs, ok := n.Functions.(kernel.Graphs)
-	if !ok {
-		return status.Unimplementedf("the functions of %s cannot be written down", n.Op.Name)
-	}
-	b, err := graphs.Library(names)
+	lib, err := n.libraryOf(names...)
 	if err != nil {
 		return err
 	}
+	return w.addFunctions(lib)
+}
+
+// libraryOf returns functions of the graph and those that they use.
+func (n *node) libraryOf(names ...string) (*pb.FunctionDefLibrary, error) {
+	graphs, ok := n.Functions.(kernel.Graphs)
+	if !ok {
+		return nil, status.Unimplementedf("the functions of %s cannot be written down", n.Op.Name)
+	}
+	b, err := graphs.Library(names)
+	if err != nil {
+		return nil, err
+	}
 	lib := &pb.FunctionDefLibrary{}
 	if err := proto.Unmarshal(b, lib); err != nil {
-		return status.Internalf("cannot read the functions of %s: %v", n.Op.Name, err)
+		return nil, status.Internalf("cannot read the functions of %s: %v", n.Op.Name, err)
 	}
-	return w.addFunctions(lib)
+	return lib, nil
 }
 
 func (w *graphWriter) addFunctions(lib *pb.FunctionDefLibrary) error {

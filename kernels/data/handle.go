@@ -18,7 +18,7 @@ func init() {
 			Name: "IteratorToStringHandle", Doc: "Gives a string that names an iterator.",
 			In: []string{"resource_handle: resource"}, Out: []string{"string_handle: string"}, Stateful: true, Shape: opdef.ScalarShape,
 		},
-		Kernels: kernel.Any(kernel.Stateless(toStringHandle)),
+		Kernels: kernel.Any(kernel.Stateless(toStringHandle[*Iterator])),
 	})
 	for _, name := range []string{"IteratorFromStringHandle", "IteratorFromStringHandleV2"} {
 		kernel.Register(kernel.Op{
@@ -28,7 +28,7 @@ func init() {
 				Attrs:    []string{"output_types: list(type) >= 0 = []", "output_shapes: list(shape) >= 0 = []"},
 				Stateful: true, Shape: opdef.ScalarShape,
 			},
-			Kernels: kernel.Any(newFromStringHandle),
+			Kernels: kernel.Any(newFromStringHandle[*Iterator]),
 		})
 	}
 	kernel.Register(kernel.Op{
@@ -43,11 +43,11 @@ func init() {
 	})
 }
 
-func toStringHandle(ctx *kernel.Context) error {
+func toStringHandle[T kernel.Resource](ctx *kernel.Context) error {
 	if ctx.Input(0).Rank() != 0 {
 		return status.InvalidArgumentf("resource_handle must be a scalar")
 	}
-	if _, err := resource.Find[*Iterator](ctx, 0); err != nil {
+	if _, err := resource.Find[T](ctx, 0); err != nil {
 		return err
 	}
 	h, err := resource.Handle(ctx, 0)
@@ -61,7 +61,13 @@ func toStringHandle(ctx *kernel.Context) error {
 	return err
 }
 
-func newFromStringHandle(c *kernel.Construction) (kernel.Kernel, error) {
+// describedResource is a resource of which the elements are known.
+type describedResource interface {
+	kernel.Resource
+	elementSpec() *spec
+}
+
+func newFromStringHandle[T describedResource](c *kernel.Construction) (kernel.Kernel, error) {
 	want := spec{c.Attrs.Types("output_types"), c.Attrs.Shapes("output_shapes")}
 	if len(want.types) > 0 && len(want.shapes) > 0 && len(want.types) != len(want.shapes) {
 		return nil, status.InvalidArgumentf("If both 'output_types' and 'output_shapes' are set, they must have the same length.")
@@ -71,11 +77,11 @@ func newFromStringHandle(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		it, err := kernel.LookupResource[*Iterator](ctx.Device.Resources, h.Container, h.Name)
+		it, err := kernel.LookupResource[T](ctx.Device.Resources, h.Container, h.Name)
 		if err != nil {
 			return err
 		}
-		if err := want.fits(it); err != nil {
+		if err := want.fits(it.elementSpec()); err != nil {
 			return err
 		}
 		ctx.SetOutput(0, tensor.Scalar(h))
@@ -100,15 +106,15 @@ func parseHandle(ctx *kernel.Context) (*tensor.Handle, error) {
 	return h, err
 }
 
-// fits compares an iterator with what a node says of its elements, which may be nothing.
-func (s *spec) fits(it *Iterator) error {
+// fits compares the elements of an iterator with what a node says of them, which may be nothing.
+func (s *spec) fits(have *spec) error {
 	if len(s.types) > 0 {
-		if err := checkTypes(s.types, it.types); err != nil {
+		if err := checkTypes(s.types, have.types); err != nil {
 			return err
 		}
 	}
 	if len(s.shapes) > 0 {
-		return checkShapes(s.shapes, it.shapes)
+		return checkShapes(s.shapes, have.shapes)
 	}
 	return nil
 }

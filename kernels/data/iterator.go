@@ -97,6 +97,9 @@ func (it *Iterator) reset(ctx *kernel.Context, t *tensor.Tensor) error {
 			return err
 		}
 	}
+	if err := checkAsserted(t, []string{"Root"}); err != nil {
+		return err
+	}
 	r := it.renew(ctx)
 	at, err := d.iterate(r)
 	if err != nil {

@@ -2,24 +2,30 @@ package data
 
 import (
 	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
-// made is a dataset with the node and the inputs that made it, from which it can be written down.
+// made is a dataset with the node and the inputs that made it, from which it can be written down, or made again of others.
 type made struct {
 	dataset
 	n      *node
+	build  maker
 	inputs element
 }
 
 // makeFrom returns the variant of the dataset that a node makes of its inputs.
-func makeFrom(n *node, ctx *kernel.Context, d dataset) tensor.Tensor {
-	m := &made{dataset: d, n: n, inputs: make(element, ctx.NumInputs())}
+func makeFrom(n *node, build maker, ctx *kernel.Context) (tensor.Tensor, error) { //nolint:revive // ctx is the node's, not a context
+	d, err := build(n, ctx)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	m := &made{dataset: d, n: n, build: build, inputs: make(element, ctx.NumInputs())}
 	for i := range m.inputs {
 		m.inputs[i] = ctx.Input(i).Retain()
 	}
-	return tensor.Scalar(tensor.VariantValue{Value: m})
+	return tensor.Scalar(tensor.VariantValue{Value: m}), nil
 }
 
 // wrap returns the variant of a dataset that no node made.
@@ -37,4 +43,68 @@ func datasetOf(t *tensor.Tensor) (dataset, error) {
 		return d, nil
 	}
 	return nil, status.InvalidArgumentf("Tensor must be a Dataset object.")
+}
+
+// madeOf returns the dataset that a tensor holds with the node that made it; nil if there is none.
+func madeOf(t *tensor.Tensor) *made {
+	if t.DType() != tensor.Variant || t.Rank() != 0 {
+		return nil
+	}
+	m, _ := tensor.Value[tensor.VariantValue](t).Value.(*made)
+	return m
+}
+
+// op returns the name of the operation.
+func (m *made) op() string { return m.n.Op.Name }
+
+// with returns the variant of the dataset that the node makes of other inputs, which it takes.
+func (m *made) with(r *run, inputs element) (tensor.Tensor, error) {
+	ctx := withStep(r.ctx, r.ctx.Step)
+	values := make([]kernel.Value, len(inputs))
+	for i := range inputs {
+		values[i].Tensor = inputs[i]
+	}
+	ctx.Bind(values, make([]kernel.Value, len(m.n.Outputs)), m.n.Outputs)
+	defer inputs.release()
+	return makeFrom(m.n, m.build, ctx)
+}
+
+// withFirst is with for another first input.
+func (m *made) withFirst(r *run, t tensor.Tensor) (tensor.Tensor, error) {
+	inputs := m.inputs.retain()
+	inputs[0].Release()
+	inputs[0] = t
+	return m.with(r, inputs)
+}
+
+// rewrite returns the dataset made of what f makes of the datasets among the inputs.
+func (m *made) rewrite(r *run, f func(*tensor.Tensor) (tensor.Tensor, error)) (tensor.Tensor, error) {
+	inputs := m.inputs.retain()
+	for i := range inputs {
+		if madeOf(&inputs[i]) == nil {
+			continue
+		}
+		t, err := f(&m.inputs[i])
+		if err != nil {
+			inputs.release()
+			return tensor.Tensor{}, err
+		}
+		inputs[i].Release()
+		inputs[i] = t
+	}
+	return m.with(r, inputs)
+}
+
+// another returns the variant of the dataset that another operation makes of inputs, which it takes.
+func (n *node) another(r *run, op string, attrs opdef.Attrs, inputs ...tensor.Tensor) (tensor.Tensor, error) {
+	c, err := newComponent(n, op, attrs)
+	if err != nil {
+		element(inputs).release()
+		return tensor.Tensor{}, err
+	}
+	out, err := c.compute(r, inputs)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	return out[0], nil
 }

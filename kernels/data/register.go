@@ -32,11 +32,11 @@ const metadata = "metadata: string = ''"
 // experimental are the operations that older graphs name with "Experimental" before it, and the attributes that they did not
 // have then. None had metadata.
 var experimental = map[string][]string{
-	"BytesProducedStatsDataset": nil, "DenseToSparseBatchDataset": nil, "DirectedInterleaveDataset": {"stop_on_empty_dataset"},
+	"AssertNextDataset": nil, "BytesProducedStatsDataset": nil, "ChooseFastestDataset": nil, "DenseToSparseBatchDataset": nil, "DirectedInterleaveDataset": {"stop_on_empty_dataset"},
 	"GroupByReducerDataset": nil, "GroupByWindowDataset": nil, "IgnoreErrorsDataset": nil, "LatencyStatsDataset": nil,
-	"MapAndBatchDataset": nil, "MatchingFilesDataset": nil, "MaxIntraOpParallelismDataset": nil, "NonSerializableDataset": nil,
-	"ParallelInterleaveDataset": nil, "PrivateThreadPoolDataset": nil, "RandomDataset": nil, "ScanDataset": {"use_default_device"},
-	"SleepDataset": nil, "SlidingWindowDataset": {"drop_remainder"}, "TakeWhileDataset": nil, "UnbatchDataset": nil, "UniqueDataset": nil,
+	"MapAndBatchDataset": nil, "MapDataset": nil, "MatchingFilesDataset": nil, "MaxIntraOpParallelismDataset": nil, "NonSerializableDataset": nil,
+	"ParallelInterleaveDataset": nil, "PrivateThreadPoolDataset": nil, "RandomDataset": nil, "RebatchDataset": nil, "ScanDataset": {"use_default_device"},
+	"SleepDataset": nil, "SlidingWindowDataset": {"drop_remainder"}, "TakeWhileDataset": nil, "ThreadPoolDataset": nil, "UnbatchDataset": nil, "UniqueDataset": nil,
 }
 
 // register adds an operation that makes a dataset. def gives its name, documentation, inputs and attributes.
@@ -44,7 +44,9 @@ func register(def opdef.Def, build maker) {
 	if def.Out == nil {
 		def.Out = []string{"handle: variant"}
 	}
-	def.Shape = opdef.ScalarShape
+	if def.Shape == nil {
+		def.Shape = opdef.ScalarShape
+	}
 	registerAs(def, build)
 	if later, ok := experimental[def.Name]; ok {
 		def.Name = "Experimental" + def.Name
@@ -63,9 +65,9 @@ func registerAs(def opdef.Def, build maker) {
 			return nil, err
 		}
 		return kernel.Func(func(ctx *kernel.Context) error {
-			d, err := build(n, ctx)
+			d, err := makeFrom(n, build, ctx)
 			if err == nil {
-				ctx.SetOutput(0, makeFrom(n, ctx, d))
+				ctx.SetOutput(0, d)
 			}
 			return err
 		}), nil

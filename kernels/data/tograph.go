@@ -105,22 +105,40 @@ func statePolicy(options string) (policy int, ok bool) {
 
 // varintField returns the number in a field of a serialized message.
 func varintField(message string, field protowire.Number) (v uint64, ok bool) {
+	eachField(message, func(num protowire.Number, typ protowire.Type, value []byte) {
+		if num == field && typ == protowire.VarintType {
+			v, _ = protowire.ConsumeVarint(value)
+			ok = true
+		}
+	})
+	return v, ok
+}
+
+// messageField returns the message in a field of a serialized message, merged if it is there several times.
+func messageField(message string, field protowire.Number) (all string) {
+	eachField(message, func(num protowire.Number, typ protowire.Type, value []byte) {
+		if num == field && typ == protowire.BytesType {
+			b, _ := protowire.ConsumeBytes(value)
+			all += string(b)
+		}
+	})
+	return all
+}
+
+// eachField calls f with the fields of a serialized message, as far as it can be read.
+func eachField(message string, f func(num protowire.Number, typ protowire.Type, value []byte)) {
 	for b := []byte(message); len(b) > 0; {
 		num, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
-			return v, ok
+			return
 		}
 		size := protowire.ConsumeFieldValue(num, typ, b[n:])
 		if size < 0 {
-			return v, ok
+			return
 		}
-		if num == field && typ == protowire.VarintType {
-			v, _ = protowire.ConsumeVarint(b[n:])
-			ok = true
-		}
+		f(num, typ, b[n:n+size])
 		b = b[n+size:]
 	}
-	return v, ok
 }
 
 // stripDevices leaves of the devices of nodes what does not depend on the task. Calls of Python stay where Python is.

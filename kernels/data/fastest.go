@@ -1,0 +1,158 @@
+package data
+
+import (
+	"time"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	register(opdef.Def{
+		Name: "ChooseFastestDataset",
+		Doc: "Gives a dataset of the elements that all of several datasets have: the first num_experiments are made by all of them, the " +
+			"others by the fastest.",
+		In: []string{"input_datasets: N * variant"}, Attrs: typed("N: int >= 2", "num_experiments: int"),
+	}, newFastest)
+}
+
+type fastestDataset struct {
+	spec
+	inputs      []dataset
+	n           int64 // the cardinality
+	experiments int64
+}
+
+func newFastest(n *node, ctx *kernel.Context) (dataset, error) {
+	inputs, err := datasetsOf(ctx, 0, ctx.NumInputs())
+	if err != nil {
+		return nil, err
+	}
+	d := &fastestDataset{n.spec(), inputs, inputs[0].cardinality(), int64(n.Attrs.Int("num_experiments"))}
+	shapes := make([]tensor.PartialShape, len(d.shapes))
+	copy(shapes, d.shapes)
+	d.shapes = shapes
+	for i, in := range inputs[1:] {
+		if err := d.join(i+1, in.elementSpec()); err != nil {
+			return nil, err
+		}
+		switch size := in.cardinality(); {
+		case d.n == unknown:
+			d.n = size
+		case size != d.n && size != unknown:
+			return nil, status.InvalidArgumentf("All inputs to ChooseFastestDataset must have compatible cardinalities. Input %d has cardinality: "+
+				"%d, while all prior inputs have cardinality: %d.", i+1, size, d.n)
+		}
+	}
+	return d, nil
+}
+
+// join adds what is known of the elements of input i.
+func (d *fastestDataset) join(i int, in *spec) error {
+	if checkTypes(d.types, in.types) != nil {
+		return status.InvalidArgumentf("All inputs to ChooseFastestDataset must have the same output types. Input %d has output types: %s. "+
+			"Expected: %s.", i, opdef.JoinTypes(in.types), opdef.JoinTypes(d.types))
+	}
+	if len(d.shapes) != len(in.shapes) {
+		return status.InvalidArgumentf("All inputs to ChooseFastestDataset must have compatible outputs. Input %d has %d components. Expected to "+
+			"have %d components.", i, len(in.shapes), len(d.shapes))
+	}
+	for c, shape := range d.shapes {
+		merged, ok := shape.Merge(in.shapes[c])
+		if !ok {
+			return status.InvalidArgumentf("All inputs to ChooseFastestDataset must have compatible output shapes. Component %d of input %d has "+
+				"shape: %v. Expected to be compatible with shape: %v.", c, i, in.shapes[c], shape)
+		}
+		d.shapes[c] = merged
+	}
+	return nil
+}
+
+func (d *fastestDataset) cardinality() int64 { return d.n }
+
+func (d *fastestDataset) iterate(r *run) (iterator, error) {
+	it := &fastestIterator{d: d, inputs: make([]iterator, len(d.inputs)), times: make([]time.Duration, len(d.inputs)), chosen: noChoice}
+	for i, in := range d.inputs {
+		var err error
+		if it.inputs[i], err = in.iterate(r); err != nil {
+			return nil, err
+		}
+	}
+	return it, nil
+}
+
+type fastestIterator struct {
+	d      *fastestDataset
+	inputs []iterator // only that which is chosen, in the end
+	times  []time.Duration
+	tried  int64 // experiments
+	chosen int64 // the index of the fastest
+}
+
+// noChoice is the index of the fastest before it is known.
+const noChoice = -1
+
+func (it *fastestIterator) next(r *run) (element, error) {
+	if it.tried >= it.d.experiments {
+		it.choose()
+		return it.inputs[it.chosen].next(r)
+	}
+	it.tried++
+	results := make([]*result, len(it.inputs))
+	for i, in := range it.inputs {
+		p := newResult()
+		results[i] = p
+		go func() {
+			start := time.Now()
+			var e element
+			err := guarded(func() (err error) {
+				e, err = in.next(r)
+				return err
+			})
+			it.times[i] += time.Since(start)
+			p.set(e, err)
+		}()
+	}
+	for _, p := range results[1:] {
+		<-p.ended
+		p.value.release()
+	}
+	<-results[0].ended
+	return results[0].value, results[0].err
+}
+
+// choose ends the experiments, if they have not ended.
+func (it *fastestIterator) choose() {
+	if it.chosen != noChoice {
+		return
+	}
+	it.chosen = 0
+	for i, t := range it.times {
+		if t < it.times[it.chosen] {
+			it.chosen = int64(i)
+		}
+	}
+	for i := range it.inputs {
+		if int64(i) != it.chosen {
+			it.inputs[i] = nil
+		}
+	}
+}
+
+func (it *fastestIterator) state(a *archive) {
+	a.int(&it.tried)
+	a.int(&it.chosen)
+	if it.tried < 0 || it.chosen < noChoice || it.chosen >= int64(len(it.inputs)) {
+		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+		return
+	}
+	for i := range it.inputs {
+		if it.chosen == noChoice || it.chosen == int64(i) {
+			it.inputs[i].state(a)
+		} else {
+			it.inputs[i] = nil
+		}
+	}
+}
