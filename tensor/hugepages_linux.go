@@ -1,25 +1,40 @@
 package tensor
 
 import (
-	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
 	hugePage = 2 << 20
 	// minHuge is the size in bytes from which buffers ask for huge pages.
-	minHuge = 4 << 20
+	minHuge = 256 << 10
+	// ownHuge is the size from which they have enough of them to leave their ends to pages of the usual size.
+	ownHuge = 4 << 20
 )
 
-// adviseHuge asks the kernel to back the whole huge pages within mem with such. The first touch of a large buffer then costs
-// a fault every 2 MiB instead of every 4 KiB, and whoever copies from one process to another has as many fewer pages to
-// look up. That the kernel may not care is of no interest.
+// adviseHuge asks the kernel to back mem with huge pages. The first touch of a large buffer then costs a fault every 2 MiB
+// instead of every 4 KiB, and whoever copies from one process to another has as many fewer pages to look up. That the kernel
+// may not care is of no interest.
+//
+// A buffer that is smaller than a huge page shares one with its neighbours, which have touched some of its memory already:
+// there, the kernel has to put the huge page together.
 func adviseHuge(mem []byte) {
 	if len(mem) < minHuge {
 		return
 	}
 	start := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
-	first := (start + hugePage - 1) &^ (hugePage - 1)
-	last := (start + uintptr(len(mem))) &^ (hugePage - 1)
-	_ = syscall.Madvise(mem[first-start:last-start], syscall.MADV_HUGEPAGE)
+	end := start + uintptr(len(mem))
+	if len(mem) >= ownHuge {
+		madvise((start+hugePage-1)&^(hugePage-1), end&^(hugePage-1), unix.MADV_HUGEPAGE)
+		return
+	}
+	start, end = start&^(hugePage-1), (end+hugePage-1)&^(hugePage-1)
+	madvise(start, end, unix.MADV_HUGEPAGE)
+	madvise(start, end, unix.MADV_COLLAPSE)
+}
+
+func madvise(start, end uintptr, advice int) {
+	_, _, _ = unix.Syscall(unix.SYS_MADVISE, start, end-start, uintptr(advice))
 }
