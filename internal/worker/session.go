@@ -19,6 +19,7 @@ type session struct {
 	task    cluster.Task // the name of this task in the session's cluster
 	prefix  string       // of the names of the task's devices
 	devices []*kernel.Device
+	private bool // the resources of the devices are nobody else's
 	peers   Peers
 	shared  map[string]uint64 // devices of other tasks that functions can use, with their incarnations
 	parts   *functionParts
@@ -110,6 +111,7 @@ func (w *Worker) makeSession(req *pb.CreateWorkerSessionRequest) (*session, erro
 		devices = privateDevices(devices, task, isolate)
 	}
 	s := newSession(req.GetSessionHandle(), task, peers, devices)
+	s.private = isolate
 	s.master, s.masterIncarnation = req.GetMasterTask(), req.GetMasterIncarnation()
 	return s, s.share(req.GetClusterDeviceAttributes())
 }
@@ -173,7 +175,11 @@ func (w *Worker) drop(s *session) {
 	s.close() // no run begins from now on
 	w.steps.endSession(s, status.Abortedf("The session %s was deleted.", s.handle))
 	for _, d := range s.devices {
-		d.Resources.Clear(kernel.SessionContainer(s.handle))
+		if s.private { // resources may hold files
+			d.Resources.ClearAll()
+		} else {
+			d.Resources.Clear(kernel.SessionContainer(s.handle))
+		}
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"testing"
 
 	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/testcluster"
+	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 func TestSessions(t *testing.T) {
@@ -102,6 +105,40 @@ func TestIsolatedSessionsHaveTheirOwnState(t *testing.T) {
 	}
 	if got, err := f.run(f.request(shared, 10, nil, "y")); err != nil || got[0] != 1 {
 		t.Errorf("after CleanupAll: got %v, %v; want 1", got, err)
+	}
+}
+
+// heldFile stands for a resource that must be told when nobody can reach it any more.
+type heldFile struct{ closed chan<- bool }
+
+func (*heldFile) TypeName() string { return "file" }
+
+func (h *heldFile) Close() { h.closed <- true }
+
+// TestIsolatedSessionsCloseTheirResources ends a session whose resources are its own.
+func TestIsolatedSessionsCloseTheirResources(t *testing.T) {
+	closed := make(chan bool, 2)
+	hold := testcluster.Op("TestHold", nil, []string{"y: float"}, kernel.Stateless(func(c *kernel.Context) error {
+		c.SetOutput(0, tensor.Scalar[float32](1))
+		return kernel.CreateResource(c.Device.Resources, "", "held", &heldFile{closed})
+	}))
+	c := testcluster.New(t, testcluster.Options{Jobs: map[string]int{"worker": 2}, Kernels: testcluster.Kernels(hold)})
+	n := c.Node("worker", 0)
+	f := &fixture{t, n.Worker, c, n.Devices[0]}
+	for _, isolate := range []bool{false, true} {
+		req := &pb.CreateWorkerSessionRequest{SessionHandle: "s", IsolateSessionState: isolate}
+		if _, err := f.CreateWorkerSession(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.run(f.request(f.register("s", "v = TestHold()\nfetch y v"), 1, nil, "y")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.DeleteWorkerSession(t.Context(), &pb.DeleteWorkerSessionRequest{SessionHandle: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		if len(closed) > 0 != isolate {
+			t.Errorf("isolated %t: %d resources are closed", isolate, len(closed))
+		}
 	}
 }
 
