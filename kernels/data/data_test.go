@@ -281,3 +281,29 @@ func TestOptionsAreMerged(t *testing.T) {
 		t.Errorf("elements are %v", got)
 	}
 }
+
+// TestRepetitionsByIndex asks for elements of repetitions of what nobody has counted.
+func TestRepetitionsByIndex(t *testing.T) {
+	b := newBench(t)
+	d := b.make("RepeatDataset", b.make("UniqueDataset", b.count(0, 3)), num(-1))
+	for _, i := range []int64{0, 2, 3, 7} {
+		out, err := b.run("element", "GetElementAtIndex", b.attrs(), d, num(i))
+		if err != nil || tensor.Value[int64](&out[0]) != i%3 {
+			t.Errorf("element %d: %v, %v", i, out, err)
+		}
+	}
+}
+
+func TestPaddedShapesMayNotBeNegative(t *testing.T) {
+	b := newBench(t)
+	attrs := b.attrs()
+	attrs["Toutput_types"], attrs["N"] = attrs["output_types"], int64(1)
+	delete(attrs, "output_types")
+	for size, code := range map[int64]status.Code{-1: status.OK, -2: status.InvalidArgument} {
+		d := b.make("BatchDataset", b.count(0, 4), num(2))
+		_, err := b.run("d", "PaddedBatchDataset", attrs, d, num(2), tensor.Vector(size), num(0))
+		if status.CodeOf(err) != code {
+			t.Errorf("a size of %d: %v", size, err)
+		}
+	}
+}

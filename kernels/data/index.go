@@ -33,6 +33,11 @@ func atIndex(r *run, d dataset, i int64) (element, error) {
 	if d, ok := d.(indexed); ok {
 		return d.at(r, i)
 	}
+	return afterSkipping(r, d, i)
+}
+
+// afterSkipping returns the element of a dataset after i others.
+func afterSkipping(r *run, d dataset, i int64) (element, error) {
 	it, err := d.iterate(r)
 	if err != nil {
 		return nil, err
@@ -145,7 +150,10 @@ func (d *passDataset) at(r *run, i int64) (element, error) { return atIndex(r, d
 func (d *prefetchDataset) at(r *run, i int64) (element, error) { return atIndex(r, d.input, i) }
 
 func (d *repeatDataset) at(r *run, i int64) (element, error) {
-	if n := d.input.cardinality(); n > 0 {
+	switch n := d.input.cardinality(); {
+	case n == unknown:
+		return afterSkipping(r, d, i)
+	case n > 0:
 		i %= n
 	}
 	return atIndex(r, d.input, i)

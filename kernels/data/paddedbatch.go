@@ -56,7 +56,13 @@ func newPadding(n *node, ctx *kernel.Context, types []tensor.DType) (*padding, e
 		if sizes[i].Rank() != 1 {
 			return nil, status.InvalidArgumentf("All padded shapes must be vectors")
 		}
-		p.shapes = append(p.shapes, tensor.MakePartial(tensor.Values[int64](&sizes[i])...))
+		dims := tensor.Values[int64](&sizes[i])
+		for _, n := range dims {
+			if n < tensor.UnknownDim {
+				return nil, status.InvalidArgumentf("Expected shape dimensions to be non-negative or -1, got %d", n)
+			}
+		}
+		p.shapes = append(p.shapes, tensor.MakePartial(dims...))
 	}
 	if len(p.values) != len(types) {
 		return nil, status.InvalidArgumentf("Number of padding values (%d) must match the number of components in the input "+
