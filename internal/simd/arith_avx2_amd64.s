@@ -292,6 +292,7 @@ TEXT ·rsqrt32AVX2(SB), NOSPLIT, $8-24
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+128(SB), Y5
+	VBROADCASTSS vectors32<>+160(SB), Y6
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -519,7 +520,7 @@ TEXT ·sign32AVX2(SB), NOSPLIT, $8-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+32(SB), Y5
 	VBROADCASTSS vectors32<>+128(SB), Y6
-	VBROADCASTSS vectors32<>+160(SB), Y7
+	VBROADCASTSS vectors32<>+192(SB), Y7
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -2002,6 +2003,134 @@ done:
 	VZEROUPPER
 	RET
 
+// func selectLess32AVX2(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
+// Requires: AVX, CMOV, SSE
+TEXT ·selectLess32AVX2(SB), NOSPLIT, $8-44
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         a+16(FP), DX
+	MOVQ         b+24(FP), BX
+	MOVQ         n+32(FP), CX
+	VBROADCASTSS bound+40(FP), Y5
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS   (SI)(R8*1), Y1
+	VMOVUPS   (DX)(R8*1), Y2
+	VMOVUPS   (BX)(R8*1), Y3
+	VMOVUPS   Y3, Y0
+	VCMPPS    $0x11, Y5, Y1, Y4
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VMOVUPS   Y0, (DI)(R8*1)
+	VMOVUPS   32(SI)(R8*1), Y1
+	VMOVUPS   32(DX)(R8*1), Y2
+	VMOVUPS   32(BX)(R8*1), Y3
+	VMOVUPS   Y3, Y0
+	VCMPPS    $0x11, Y5, Y1, Y4
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VMOVUPS   Y0, 32(DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y6
+	VMASKMOVPS (SI)(R8*1), Y6, Y1
+	VMASKMOVPS (DX)(R8*1), Y6, Y2
+	VMASKMOVPS (BX)(R8*1), Y6, Y3
+	VMOVUPS    Y3, Y0
+	VCMPPS     $0x11, Y5, Y1, Y4
+	VBLENDVPS  Y4, Y2, Y0, Y0
+	VMASKMOVPS Y0, Y6, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func selectGreater32AVX2(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
+// Requires: AVX, CMOV, SSE
+TEXT ·selectGreater32AVX2(SB), NOSPLIT, $8-44
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         a+16(FP), DX
+	MOVQ         b+24(FP), BX
+	MOVQ         n+32(FP), CX
+	VBROADCASTSS bound+40(FP), Y5
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS   (SI)(R8*1), Y1
+	VMOVUPS   (DX)(R8*1), Y2
+	VMOVUPS   (BX)(R8*1), Y3
+	VMOVUPS   Y3, Y0
+	VCMPPS    $0x1e, Y5, Y1, Y4
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VMOVUPS   Y0, (DI)(R8*1)
+	VMOVUPS   32(SI)(R8*1), Y1
+	VMOVUPS   32(DX)(R8*1), Y2
+	VMOVUPS   32(BX)(R8*1), Y3
+	VMOVUPS   Y3, Y0
+	VCMPPS    $0x1e, Y5, Y1, Y4
+	VBLENDVPS Y4, Y2, Y0, Y0
+	VMOVUPS   Y0, 32(DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y6
+	VMASKMOVPS (SI)(R8*1), Y6, Y1
+	VMASKMOVPS (DX)(R8*1), Y6, Y2
+	VMASKMOVPS (BX)(R8*1), Y6, Y3
+	VMOVUPS    Y3, Y0
+	VCMPPS     $0x1e, Y5, Y1, Y4
+	VBLENDVPS  Y4, Y2, Y0, Y0
+	VMASKMOVPS Y0, Y6, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func add432AVX2(dst *float32, a *float32, b *float32, c *float32, d *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·add432AVX2(SB), NOSPLIT, $8-48
@@ -2218,11 +2347,15 @@ DATA vectors32<>+128(SB)/8, $0x3f8000003f800000
 DATA vectors32<>+136(SB)/8, $0x3f8000003f800000
 DATA vectors32<>+144(SB)/8, $0x3f8000003f800000
 DATA vectors32<>+152(SB)/8, $0x3f8000003f800000
-DATA vectors32<>+160(SB)/8, $0xbf800000bf800000
-DATA vectors32<>+168(SB)/8, $0xbf800000bf800000
-DATA vectors32<>+176(SB)/8, $0xbf800000bf800000
-DATA vectors32<>+184(SB)/8, $0xbf800000bf800000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $192
+DATA vectors32<>+160(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+168(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+176(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+184(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+192(SB)/8, $0xbf800000bf800000
+DATA vectors32<>+200(SB)/8, $0xbf800000bf800000
+DATA vectors32<>+208(SB)/8, $0xbf800000bf800000
+DATA vectors32<>+216(SB)/8, $0xbf800000bf800000
+GLOBL vectors32<>(SB), RODATA|NOPTR, $224
 
 // func neg64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, CMOV, SSE
@@ -2514,6 +2647,7 @@ TEXT ·rsqrt64AVX2(SB), NOSPLIT, $8-24
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+128(SB), Y5
+	VBROADCASTSD vectors64<>+160(SB), Y6
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -2741,7 +2875,7 @@ TEXT ·sign64AVX2(SB), NOSPLIT, $8-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+32(SB), Y5
 	VBROADCASTSD vectors64<>+128(SB), Y6
-	VBROADCASTSD vectors64<>+160(SB), Y7
+	VBROADCASTSD vectors64<>+192(SB), Y7
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -4224,6 +4358,134 @@ done:
 	VZEROUPPER
 	RET
 
+// func selectLess64AVX2(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
+// Requires: AVX, CMOV, SSE
+TEXT ·selectLess64AVX2(SB), NOSPLIT, $8-48
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         a+16(FP), DX
+	MOVQ         b+24(FP), BX
+	MOVQ         n+32(FP), CX
+	VBROADCASTSD bound+40(FP), Y5
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           rest
+
+block:
+	VMOVUPS   (SI)(R8*1), Y1
+	VMOVUPS   (DX)(R8*1), Y2
+	VMOVUPS   (BX)(R8*1), Y3
+	VMOVUPS   Y3, Y0
+	VCMPPD    $0x11, Y5, Y1, Y4
+	VBLENDVPD Y4, Y2, Y0, Y0
+	VMOVUPS   Y0, (DI)(R8*1)
+	VMOVUPS   32(SI)(R8*1), Y1
+	VMOVUPS   32(DX)(R8*1), Y2
+	VMOVUPS   32(BX)(R8*1), Y3
+	VMOVUPS   Y3, Y0
+	VCMPPD    $0x11, Y5, Y1, Y4
+	VBLENDVPD Y4, Y2, Y0, Y0
+	VMOVUPS   Y0, 32(DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000008, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y6
+	VMASKMOVPD (SI)(R8*1), Y6, Y1
+	VMASKMOVPD (DX)(R8*1), Y6, Y2
+	VMASKMOVPD (BX)(R8*1), Y6, Y3
+	VMOVUPS    Y3, Y0
+	VCMPPD     $0x11, Y5, Y1, Y4
+	VBLENDVPD  Y4, Y2, Y0, Y0
+	VMASKMOVPD Y0, Y6, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func selectGreater64AVX2(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
+// Requires: AVX, CMOV, SSE
+TEXT ·selectGreater64AVX2(SB), NOSPLIT, $8-48
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         a+16(FP), DX
+	MOVQ         b+24(FP), BX
+	MOVQ         n+32(FP), CX
+	VBROADCASTSD bound+40(FP), Y5
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           rest
+
+block:
+	VMOVUPS   (SI)(R8*1), Y1
+	VMOVUPS   (DX)(R8*1), Y2
+	VMOVUPS   (BX)(R8*1), Y3
+	VMOVUPS   Y3, Y0
+	VCMPPD    $0x1e, Y5, Y1, Y4
+	VBLENDVPD Y4, Y2, Y0, Y0
+	VMOVUPS   Y0, (DI)(R8*1)
+	VMOVUPS   32(SI)(R8*1), Y1
+	VMOVUPS   32(DX)(R8*1), Y2
+	VMOVUPS   32(BX)(R8*1), Y3
+	VMOVUPS   Y3, Y0
+	VCMPPD    $0x1e, Y5, Y1, Y4
+	VBLENDVPD Y4, Y2, Y0, Y0
+	VMOVUPS   Y0, 32(DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000008, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y6
+	VMASKMOVPD (SI)(R8*1), Y6, Y1
+	VMASKMOVPD (DX)(R8*1), Y6, Y2
+	VMASKMOVPD (BX)(R8*1), Y6, Y3
+	VMOVUPS    Y3, Y0
+	VCMPPD     $0x1e, Y5, Y1, Y4
+	VBLENDVPD  Y4, Y2, Y0, Y0
+	VMASKMOVPD Y0, Y6, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func add464AVX2(dst *float64, a *float64, b *float64, c *float64, d *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·add464AVX2(SB), NOSPLIT, $8-48
@@ -4440,8 +4702,12 @@ DATA vectors64<>+128(SB)/8, $0x3ff0000000000000
 DATA vectors64<>+136(SB)/8, $0x3ff0000000000000
 DATA vectors64<>+144(SB)/8, $0x3ff0000000000000
 DATA vectors64<>+152(SB)/8, $0x3ff0000000000000
-DATA vectors64<>+160(SB)/8, $0xbff0000000000000
-DATA vectors64<>+168(SB)/8, $0xbff0000000000000
-DATA vectors64<>+176(SB)/8, $0xbff0000000000000
-DATA vectors64<>+184(SB)/8, $0xbff0000000000000
-GLOBL vectors64<>(SB), RODATA|NOPTR, $192
+DATA vectors64<>+160(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+168(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+176(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+184(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+192(SB)/8, $0xbff0000000000000
+DATA vectors64<>+200(SB)/8, $0xbff0000000000000
+DATA vectors64<>+208(SB)/8, $0xbff0000000000000
+DATA vectors64<>+216(SB)/8, $0xbff0000000000000
+GLOBL vectors64<>(SB), RODATA|NOPTR, $224

@@ -162,6 +162,16 @@ func fill32AVX512(dst *float32, n int, v float32)
 //go:noescape
 func clamp32AVX512(dst *float32, src *float32, n int, low float32, high float32)
 
+// selectLess32AVX512: dst = a where x < bound, else b.
+//
+//go:noescape
+func selectLess32AVX512(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
+
+// selectGreater32AVX512: dst = a where x > bound, else b.
+//
+//go:noescape
+func selectGreater32AVX512(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
+
 // add432AVX512: dst = a + b + c + d.
 //
 //go:noescape
@@ -336,6 +346,16 @@ func fill64AVX512(dst *float64, n int, v float64)
 //
 //go:noescape
 func clamp64AVX512(dst *float64, src *float64, n int, low float64, high float64)
+
+// selectLess64AVX512: dst = a where x < bound, else b.
+//
+//go:noescape
+func selectLess64AVX512(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
+
+// selectGreater64AVX512: dst = a where x > bound, else b.
+//
+//go:noescape
+func selectGreater64AVX512(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
 
 // add464AVX512: dst = a + b + c + d.
 //

@@ -292,49 +292,85 @@ TEXT ·rsqrt32AVX512(SB), NOSPLIT, $8-24
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+128(SB), Z4
+	VBROADCASTSS vectors32<>+160(SB), Z5
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VSQRTPS Z1, Z3
-	VDIVPS  Z3, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VSQRTPS Z1, Z3
-	VDIVPS  Z3, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VSQRTPS Z1, Z3
-	VDIVPS  Z3, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VSQRTPS Z1, Z3
-	VDIVPS  Z3, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS      (SI)(R8*1), Z1
+	VRSQRT14PS   Z1, Z2
+	VMULPS       Z2, Z1, Z3
+	VMOVUPS      Z4, Z0
+	VFNMADD231PS Z2, Z3, Z0
+	VMULPS       Z5, Z0, Z3
+	VMOVUPS      Z2, Z0
+	VFMADD231PS  Z3, Z2, Z0
+	VCMPPS       $0x03, Z3, Z3, K2
+	VMOVAPS      Z2, K2, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      64(SI)(R8*1), Z1
+	VRSQRT14PS   Z1, Z2
+	VMULPS       Z2, Z1, Z3
+	VMOVUPS      Z4, Z0
+	VFNMADD231PS Z2, Z3, Z0
+	VMULPS       Z5, Z0, Z3
+	VMOVUPS      Z2, Z0
+	VFMADD231PS  Z3, Z2, Z0
+	VCMPPS       $0x03, Z3, Z3, K2
+	VMOVAPS      Z2, K2, Z0
+	VMOVUPS      Z0, 64(DI)(R8*1)
+	VMOVUPS      128(SI)(R8*1), Z1
+	VRSQRT14PS   Z1, Z2
+	VMULPS       Z2, Z1, Z3
+	VMOVUPS      Z4, Z0
+	VFNMADD231PS Z2, Z3, Z0
+	VMULPS       Z5, Z0, Z3
+	VMOVUPS      Z2, Z0
+	VFMADD231PS  Z3, Z2, Z0
+	VCMPPS       $0x03, Z3, Z3, K2
+	VMOVAPS      Z2, K2, Z0
+	VMOVUPS      Z0, 128(DI)(R8*1)
+	VMOVUPS      192(SI)(R8*1), Z1
+	VRSQRT14PS   Z1, Z2
+	VMULPS       Z2, Z1, Z3
+	VMOVUPS      Z4, Z0
+	VFNMADD231PS Z2, Z3, Z0
+	VMULPS       Z5, Z0, Z3
+	VMOVUPS      Z2, Z0
+	VFMADD231PS  Z3, Z2, Z0
+	VCMPPS       $0x03, Z3, Z3, K2
+	VMOVAPS      Z2, K2, Z0
+	VMOVUPS      Z0, 192(DI)(R8*1)
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x00000040, CX
+	JGE          block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
 
 single:
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
-	VMOVUPS.Z (SI)(R8*1), K1, Z1
-	VSQRTPS   Z1, Z3
-	VDIVPS    Z3, Z4, Z0
-	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
+	KMOVW        AX, K1
+	VMOVUPS.Z    (SI)(R8*1), K1, Z1
+	VRSQRT14PS   Z1, Z2
+	VMULPS       Z2, Z1, Z3
+	VMOVUPS      Z4, Z0
+	VFNMADD231PS Z2, Z3, Z0
+	VMULPS       Z5, Z0, Z3
+	VMOVUPS      Z2, Z0
+	VFMADD231PS  Z3, Z2, Z0
+	VCMPPS       $0x03, Z3, Z3, K2
+	VMOVAPS      Z2, K2, Z0
+	VMOVUPS      Z0, K1, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -519,7 +555,7 @@ TEXT ·sign32AVX512(SB), NOSPLIT, $8-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+32(SB), Z4
 	VBROADCASTSS vectors32<>+128(SB), Z5
-	VBROADCASTSS vectors32<>+160(SB), Z6
+	VBROADCASTSS vectors32<>+192(SB), Z6
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
@@ -2002,6 +2038,134 @@ done:
 	VZEROUPPER
 	RET
 
+// func selectLess32AVX512(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·selectLess32AVX512(SB), NOSPLIT, $8-44
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         a+16(FP), DX
+	MOVQ         b+24(FP), BX
+	MOVQ         n+32(FP), CX
+	VBROADCASTSS bound+40(FP), Z5
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z1
+	VMOVUPS (DX)(R8*1), Z2
+	VMOVUPS (BX)(R8*1), Z3
+	VMOVUPS Z3, Z0
+	VCMPPS  $0x11, Z5, Z1, K2
+	VMOVAPS Z2, K2, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Z1
+	VMOVUPS 64(DX)(R8*1), Z2
+	VMOVUPS 64(BX)(R8*1), Z3
+	VMOVUPS Z3, Z0
+	VCMPPS  $0x11, Z5, Z1, K2
+	VMOVAPS Z2, K2, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	VMOVUPS.Z (DX)(R8*1), K1, Z2
+	VMOVUPS.Z (BX)(R8*1), K1, Z3
+	VMOVUPS   Z3, Z0
+	VCMPPS    $0x11, Z5, Z1, K2
+	VMOVAPS   Z2, K2, Z0
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func selectGreater32AVX512(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·selectGreater32AVX512(SB), NOSPLIT, $8-44
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         a+16(FP), DX
+	MOVQ         b+24(FP), BX
+	MOVQ         n+32(FP), CX
+	VBROADCASTSS bound+40(FP), Z5
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z1
+	VMOVUPS (DX)(R8*1), Z2
+	VMOVUPS (BX)(R8*1), Z3
+	VMOVUPS Z3, Z0
+	VCMPPS  $0x1e, Z5, Z1, K2
+	VMOVAPS Z2, K2, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Z1
+	VMOVUPS 64(DX)(R8*1), Z2
+	VMOVUPS 64(BX)(R8*1), Z3
+	VMOVUPS Z3, Z0
+	VCMPPS  $0x1e, Z5, Z1, K2
+	VMOVAPS Z2, K2, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	VMOVUPS.Z (DX)(R8*1), K1, Z2
+	VMOVUPS.Z (BX)(R8*1), K1, Z3
+	VMOVUPS   Z3, Z0
+	VCMPPS    $0x1e, Z5, Z1, K2
+	VMOVAPS   Z2, K2, Z0
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func add432AVX512(dst *float32, a *float32, b *float32, c *float32, d *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·add432AVX512(SB), NOSPLIT, $8-48
@@ -2218,11 +2382,15 @@ DATA vectors32<>+128(SB)/8, $0x3f8000003f800000
 DATA vectors32<>+136(SB)/8, $0x3f8000003f800000
 DATA vectors32<>+144(SB)/8, $0x3f8000003f800000
 DATA vectors32<>+152(SB)/8, $0x3f8000003f800000
-DATA vectors32<>+160(SB)/8, $0xbf800000bf800000
-DATA vectors32<>+168(SB)/8, $0xbf800000bf800000
-DATA vectors32<>+176(SB)/8, $0xbf800000bf800000
-DATA vectors32<>+184(SB)/8, $0xbf800000bf800000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $192
+DATA vectors32<>+160(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+168(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+176(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+184(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+192(SB)/8, $0xbf800000bf800000
+DATA vectors32<>+200(SB)/8, $0xbf800000bf800000
+DATA vectors32<>+208(SB)/8, $0xbf800000bf800000
+DATA vectors32<>+216(SB)/8, $0xbf800000bf800000
+GLOBL vectors32<>(SB), RODATA|NOPTR, $224
 
 // func neg64AVX512(dst *float64, src *float64, n int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
@@ -2514,6 +2682,7 @@ TEXT ·rsqrt64AVX512(SB), NOSPLIT, $8-24
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+128(SB), Z4
+	VBROADCASTSD vectors64<>+160(SB), Z5
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -2741,7 +2910,7 @@ TEXT ·sign64AVX512(SB), NOSPLIT, $8-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+32(SB), Z4
 	VBROADCASTSD vectors64<>+128(SB), Z5
-	VBROADCASTSD vectors64<>+160(SB), Z6
+	VBROADCASTSD vectors64<>+192(SB), Z6
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -4224,6 +4393,134 @@ done:
 	VZEROUPPER
 	RET
 
+// func selectLess64AVX512(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·selectLess64AVX512(SB), NOSPLIT, $8-48
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         a+16(FP), DX
+	MOVQ         b+24(FP), BX
+	MOVQ         n+32(FP), CX
+	VBROADCASTSD bound+40(FP), Z5
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z1
+	VMOVUPS (DX)(R8*1), Z2
+	VMOVUPS (BX)(R8*1), Z3
+	VMOVUPS Z3, Z0
+	VCMPPD  $0x11, Z5, Z1, K2
+	VMOVAPD Z2, K2, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Z1
+	VMOVUPS 64(DX)(R8*1), Z2
+	VMOVUPS 64(BX)(R8*1), Z3
+	VMOVUPS Z3, Z0
+	VCMPPD  $0x11, Z5, Z1, K2
+	VMOVAPD Z2, K2, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000010, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	VMOVUPD.Z (DX)(R8*1), K1, Z2
+	VMOVUPD.Z (BX)(R8*1), K1, Z3
+	VMOVUPS   Z3, Z0
+	VCMPPD    $0x11, Z5, Z1, K2
+	VMOVAPD   Z2, K2, Z0
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func selectGreater64AVX512(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·selectGreater64AVX512(SB), NOSPLIT, $8-48
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         a+16(FP), DX
+	MOVQ         b+24(FP), BX
+	MOVQ         n+32(FP), CX
+	VBROADCASTSD bound+40(FP), Z5
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z1
+	VMOVUPS (DX)(R8*1), Z2
+	VMOVUPS (BX)(R8*1), Z3
+	VMOVUPS Z3, Z0
+	VCMPPD  $0x1e, Z5, Z1, K2
+	VMOVAPD Z2, K2, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Z1
+	VMOVUPS 64(DX)(R8*1), Z2
+	VMOVUPS 64(BX)(R8*1), Z3
+	VMOVUPS Z3, Z0
+	VCMPPD  $0x1e, Z5, Z1, K2
+	VMOVAPD Z2, K2, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	ADDQ    $0x00000080, R8
+	SUBQ    $0x00000010, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	VMOVUPD.Z (DX)(R8*1), K1, Z2
+	VMOVUPD.Z (BX)(R8*1), K1, Z3
+	VMOVUPS   Z3, Z0
+	VCMPPD    $0x1e, Z5, Z1, K2
+	VMOVAPD   Z2, K2, Z0
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func add464AVX512(dst *float64, a *float64, b *float64, c *float64, d *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·add464AVX512(SB), NOSPLIT, $8-48
@@ -4440,8 +4737,12 @@ DATA vectors64<>+128(SB)/8, $0x3ff0000000000000
 DATA vectors64<>+136(SB)/8, $0x3ff0000000000000
 DATA vectors64<>+144(SB)/8, $0x3ff0000000000000
 DATA vectors64<>+152(SB)/8, $0x3ff0000000000000
-DATA vectors64<>+160(SB)/8, $0xbff0000000000000
-DATA vectors64<>+168(SB)/8, $0xbff0000000000000
-DATA vectors64<>+176(SB)/8, $0xbff0000000000000
-DATA vectors64<>+184(SB)/8, $0xbff0000000000000
-GLOBL vectors64<>(SB), RODATA|NOPTR, $192
+DATA vectors64<>+160(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+168(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+176(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+184(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+192(SB)/8, $0xbff0000000000000
+DATA vectors64<>+200(SB)/8, $0xbff0000000000000
+DATA vectors64<>+208(SB)/8, $0xbff0000000000000
+DATA vectors64<>+216(SB)/8, $0xbff0000000000000
+GLOBL vectors64<>(SB), RODATA|NOPTR, $224

@@ -70,6 +70,7 @@ func initConversions() {
 	reverse = levels[func(dst, src *float32, n int)]{reverse32AVX2, reverse32AVX512}
 	gatherRows = levels[func(dst, src *float32, list *int64, rows, words int)]{gatherRows32AVX2, gatherRows32AVX512}
 	andWords = levels[func(dst, a, b *int32, n int)]{andInts32AVX2, andInts32AVX512}
+	xorWords = levels[func(dst, a, b *int32, n int)]{xorInts32AVX2, xorInts32AVX512}
 	orWords = levels[func(dst, a, b *int32, n int)]{orInts32AVX2, orInts32AVX512}
 	transpose8 = levels[func(dst, src *float32, dstStride, srcStride, n int)]{transpose32AVX2, transpose32AVX2}
 	blend32 = levels[func(dst, a, b *float32, cond *bool, n int)]{blend32AVX2, blend32AVX512}
@@ -135,11 +136,13 @@ func init32() {
 		},
 	}
 	linears.f32 = linear[float32]{
-		axpy:  levels[func(y, x *float32, n int, a float32)]{axpy32AVX2, axpy32AVX512},
-		clamp: levels[func(dst, src *float32, n int, low, high float32)]{clamp32AVX2, clamp32AVX512},
-		add4:  levels[func(dst, a, b, c, d *float32, n int)]{add432AVX2, add432AVX512},
-		fill:  levels[func(dst *float32, n int, v float32)]{fill32AVX2, fill32AVX512},
-		axpby: levels[func(dst, x, y *float32, n int, a, b float32)]{axpby32AVX2, axpby32AVX512},
+		axpy:          levels[func(y, x *float32, n int, a float32)]{axpy32AVX2, axpy32AVX512},
+		clamp:         levels[func(dst, src *float32, n int, low, high float32)]{clamp32AVX2, clamp32AVX512},
+		add4:          levels[func(dst, a, b, c, d *float32, n int)]{add432AVX2, add432AVX512},
+		selectLess:    levels[func(dst, x, a, b *float32, n int, bound float32)]{selectLess32AVX2, selectLess32AVX512},
+		selectGreater: levels[func(dst, x, a, b *float32, n int, bound float32)]{selectGreater32AVX2, selectGreater32AVX512},
+		fill:          levels[func(dst *float32, n int, v float32)]{fill32AVX2, fill32AVX512},
+		axpby:         levels[func(dst, x, y *float32, n int, a, b float32)]{axpby32AVX2, axpby32AVX512},
 	}
 	sum.f32.asm = levels[func(dst, a *float32, rows, cols int)]{sumRows32AVX2, sumRows32AVX512}
 	product.f32.asm = levels[func(dst, a *float32, rows, cols int)]{prodRows32AVX2, prodRows32AVX512}
@@ -234,11 +237,13 @@ func init64() {
 		},
 	}
 	linears.f64 = linear[float64]{
-		axpy:  levels[func(y, x *float64, n int, a float64)]{axpy64AVX2, axpy64AVX512},
-		clamp: levels[func(dst, src *float64, n int, low, high float64)]{clamp64AVX2, clamp64AVX512},
-		add4:  levels[func(dst, a, b, c, d *float64, n int)]{add464AVX2, add464AVX512},
-		fill:  levels[func(dst *float64, n int, v float64)]{fill64AVX2, fill64AVX512},
-		axpby: levels[func(dst, x, y *float64, n int, a, b float64)]{axpby64AVX2, axpby64AVX512},
+		axpy:          levels[func(y, x *float64, n int, a float64)]{axpy64AVX2, axpy64AVX512},
+		clamp:         levels[func(dst, src *float64, n int, low, high float64)]{clamp64AVX2, clamp64AVX512},
+		add4:          levels[func(dst, a, b, c, d *float64, n int)]{add464AVX2, add464AVX512},
+		selectLess:    levels[func(dst, x, a, b *float64, n int, bound float64)]{selectLess64AVX2, selectLess64AVX512},
+		selectGreater: levels[func(dst, x, a, b *float64, n int, bound float64)]{selectGreater64AVX2, selectGreater64AVX512},
+		fill:          levels[func(dst *float64, n int, v float64)]{fill64AVX2, fill64AVX512},
+		axpby:         levels[func(dst, x, y *float64, n int, a, b float64)]{axpby64AVX2, axpby64AVX512},
 	}
 	sum.f64.asm = levels[func(dst, a *float64, rows, cols int)]{sumRows64AVX2, sumRows64AVX512}
 	product.f64.asm = levels[func(dst, a *float64, rows, cols int)]{prodRows64AVX2, prodRows64AVX512}

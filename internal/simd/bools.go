@@ -7,7 +7,7 @@ import (
 
 // Maps of booleans, eight at a time: they are bytes 0 and 1.
 
-var andWords, orWords levels[func(dst, a, b *int32, n int)]
+var andWords, orWords, xorWords levels[func(dst, a, b *int32, n int)]
 
 // wholeWords maps what it can and returns the rest.
 func wholeWords(asm *levels[func(dst, a, b *int32, n int)], dst, a, b []bool) (z, x, y []uint8) {
@@ -44,15 +44,28 @@ func Or(dst, a, b []bool) {
 	}
 }
 
+var truths [4 << 10]bool
+
+func init() {
+	for i := range truths {
+		truths[i] = true
+	}
+}
+
 // Not: dst = not src.
 func Not(dst, src []bool) {
 	const ones = 0x0101010101010101
-	z, x := bytesOf(dst), bytesOf(src)[:len(dst)]
-	for ; len(z) >= 8; z, x = z[8:], x[8:] {
-		bytes.NativeEndian.PutUint64(z, bytes.NativeEndian.Uint64(x)^ones)
-	}
-	for i := range z {
-		z[i] = x[i] ^ 1
+	src = src[:len(dst)]
+	for len(dst) > 0 {
+		n := min(len(dst), len(truths))
+		z, x, _ := wholeWords(&xorWords, dst[:n], src[:n], truths[:n])
+		for ; len(z) >= 8; z, x = z[8:], x[8:] {
+			bytes.NativeEndian.PutUint64(z, bytes.NativeEndian.Uint64(x)^ones)
+		}
+		for i := range z {
+			z[i] = x[i] ^ 1
+		}
+		dst, src = dst[n:], src[n:]
 	}
 }
 

@@ -32,6 +32,11 @@ func andInts32AVX2(dst *int32, a *int32, b *int32, n int)
 //go:noescape
 func orInts32AVX2(dst *int32, a *int32, b *int32, n int)
 
+// xorInts32AVX2: dst = a or b but not both, bit by bit.
+//
+//go:noescape
+func xorInts32AVX2(dst *int32, a *int32, b *int32, n int)
+
 // minInts32AVX2: dst = min(a, b).
 //
 //go:noescape

@@ -266,6 +266,50 @@ done:
 	VZEROUPPER
 	RET
 
+// func xorInts32AVX2(dst *int32, a *int32, b *int32, n int)
+// Requires: AVX
+TEXT ·xorInts32AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
+
+block:
+	VMOVUPS (SI)(R8*4), Y0
+	VXORPS  (DX)(R8*4), Y0, Y0
+	VMOVUPS Y0, (DI)(R8*4)
+	VMOVUPS 32(SI)(R8*4), Y1
+	VXORPS  32(DX)(R8*4), Y1, Y1
+	VMOVUPS Y1, 32(DI)(R8*4)
+	VMOVUPS 64(SI)(R8*4), Y2
+	VXORPS  64(DX)(R8*4), Y2, Y2
+	VMOVUPS Y2, 64(DI)(R8*4)
+	VMOVUPS 96(SI)(R8*4), Y3
+	VXORPS  96(DX)(R8*4), Y3, Y3
+	VMOVUPS Y3, 96(DI)(R8*4)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VMOVUPS (SI)(R8*4), Y0
+	VXORPS  (DX)(R8*4), Y0, Y0
+	VMOVUPS Y0, (DI)(R8*4)
+	ADDQ    $0x00000008, R8
+	SUBQ    $0x00000008, CX
+	JG      single
+
+done:
+	VZEROUPPER
+	RET
+
 // func minInts32AVX2(dst *int32, a *int32, b *int32, n int)
 // Requires: AVX, AVX2
 TEXT ·minInts32AVX2(SB), NOSPLIT, $0-32

@@ -32,6 +32,11 @@ func andInts32AVX512(dst *int32, a *int32, b *int32, n int)
 //go:noescape
 func orInts32AVX512(dst *int32, a *int32, b *int32, n int)
 
+// xorInts32AVX512: dst = a or b but not both, bit by bit.
+//
+//go:noescape
+func xorInts32AVX512(dst *int32, a *int32, b *int32, n int)
+
 // minInts32AVX512: dst = min(a, b).
 //
 //go:noescape

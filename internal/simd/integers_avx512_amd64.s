@@ -266,6 +266,50 @@ done:
 	VZEROUPPER
 	RET
 
+// func xorInts32AVX512(dst *int32, a *int32, b *int32, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·xorInts32AVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000040, CX
+	JL   rest
+
+block:
+	VMOVUPS (SI)(R8*4), Z0
+	VXORPS  (DX)(R8*4), Z0, Z0
+	VMOVUPS Z0, (DI)(R8*4)
+	VMOVUPS 64(SI)(R8*4), Z1
+	VXORPS  64(DX)(R8*4), Z1, Z1
+	VMOVUPS Z1, 64(DI)(R8*4)
+	VMOVUPS 128(SI)(R8*4), Z2
+	VXORPS  128(DX)(R8*4), Z2, Z2
+	VMOVUPS Z2, 128(DI)(R8*4)
+	VMOVUPS 192(SI)(R8*4), Z3
+	VXORPS  192(DX)(R8*4), Z3, Z3
+	VMOVUPS Z3, 192(DI)(R8*4)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VMOVUPS (SI)(R8*4), Z0
+	VXORPS  (DX)(R8*4), Z0, Z0
+	VMOVUPS Z0, (DI)(R8*4)
+	ADDQ    $0x00000010, R8
+	SUBQ    $0x00000010, CX
+	JG      single
+
+done:
+	VZEROUPPER
+	RET
+
 // func minInts32AVX512(dst *int32, a *int32, b *int32, n int)
 // Requires: AVX, AVX512F
 TEXT ·minInts32AVX512(SB), NOSPLIT, $0-32

@@ -10,6 +10,8 @@ type linear[T Float] struct {
 	fill  levels[func(dst *T, n int, v T)]
 	clamp levels[func(dst, src *T, n int, low, high T)]
 	add4  levels[func(dst, a, b, c, d *T, n int)]
+
+	selectLess, selectGreater levels[func(dst, x, a, b *T, n int, bound T)]
 	axpy  levels[func(y, x *T, n int, a T)]
 	axpby levels[func(dst, x, y *T, n int, a, b T)]
 }
@@ -62,6 +64,34 @@ func Clamp[T Float](dst, src []T, low, high T) {
 	f := linearOf[T]().clamp[l-1]
 	for i := 0; i < len(dst); i += piece {
 		f(&dst[i], &src[i], min(piece, len(dst)-i), low, high)
+	}
+}
+
+// SelectLess: dst = a where x < bound, else b.
+func SelectLess[T Float](dst, x []T, bound T, a, b []T) {
+	selectBy(&linearOf[T]().selectLess, dst, x, bound, a, b, func(x T) bool { return x < bound })
+}
+
+// SelectGreater: dst = a where x > bound, else b.
+func SelectGreater[T Float](dst, x []T, bound T, a, b []T) {
+	selectBy(&linearOf[T]().selectGreater, dst, x, bound, a, b, func(x T) bool { return x > bound })
+}
+
+func selectBy[T Float](asm *levels[func(dst, x, a, b *T, n int, bound T)], dst, x []T, bound T, a, b []T, first func(x T) bool) {
+	n := len(dst)
+	x, a, b = x[:n], a[:n], b[:n]
+	if l := Current(); l != Generic {
+		for i := 0; i < n; i += piece {
+			asm[l-1](&dst[i], &x[i], &a[i], &b[i], min(piece, n-i), bound)
+		}
+		return
+	}
+	for i, v := range x {
+		if first(v) {
+			dst[i] = a[i]
+		} else {
+			dst[i] = b[i]
+		}
 	}
 }
 

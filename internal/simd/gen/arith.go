@@ -34,6 +34,19 @@ func arithmetic(t *target) {
 			t.max(x.v["dst"], x.v["low"], x.v["dst"])
 		},
 	})
+	for _, p := range []struct {
+		name, doc string
+		pred      int
+	}{{"selectLess", "<", less}, {"selectGreater", ">", greater}} {
+		t.stream(stream{
+			name: p.name, doc: "dst = a where x " + p.doc + " bound, else b", in: []string{"x", "a", "b"}, out: []string{"dst"},
+			scalars: []string{"bound"}, temps: 1, unroll: 2,
+			body: func(t *target, x vars) {
+				t.mov(x.v["dst"], x.v["b"])
+				t.choose(x.v["dst"], p.pred, x.v["x"], x.v["bound"], x.v["a"], x.temp[0])
+			},
+		})
+	}
 	t.stream(stream{
 		name: "add4", doc: "dst = a + b + c + d", in: []string{"a", "b", "c", "d"}, out: []string{"dst"}, unroll: 2,
 		body: func(t *target, x vars) {
@@ -134,6 +147,25 @@ type unary struct {
 	body      func(t *target, dst, src vec, temp []vec)
 }
 
+// rsqrt: AVX-512 has an estimate y of 14 bits, to which half of y*(1 - src*y*y) is added. Where that is not a number, of 0 and of
+// infinity, the estimate is exact.
+func rsqrt(t *target, dst, src vec, temp []vec) {
+	if t.isa != avx512 || t.bits != 32 {
+		t.sqrt(temp[1], src)
+		t.div(dst, t.krf(1, temp[0]), temp[1])
+		return
+	}
+	y, rest := temp[0], temp[1]
+	t.VRSQRT14PS(src, y)
+	t.mul(rest, src, y)
+	t.mov(dst, t.kf(1))
+	t.fnma(dst, rest, y)
+	t.mul(rest, dst, t.kf(0.5))
+	t.mov(dst, y)
+	t.fma(dst, y, rest)
+	t.choose(dst, unordered, rest, rest, y, nil)
+}
+
 func signBit(t *target) uint64 { return 1 << (t.bits - 1) }
 
 var unaries = []unary{
@@ -146,10 +178,7 @@ var unaries = []unary{
 	{"reciprocal", "dst = 1/src", one, func(t *target, dst, src vec, temp []vec) {
 		t.div(dst, t.krf(1, temp[0]), src)
 	}},
-	{"rsqrt", "dst = 1/sqrt(src)", one, func(t *target, dst, src vec, temp []vec) {
-		t.sqrt(temp[1], src)
-		t.div(dst, t.krf(1, temp[0]), temp[1])
-	}},
+	{"rsqrt", "dst = 1/sqrt(src)", func(t *target) []uint64 { return []uint64{t.float(1), t.float(0.5)} }, rsqrt},
 	{"floor", "dst = the largest integer that is not larger than src", none,
 		func(t *target, dst, src vec, _ []vec) { t.round(down, dst, src) }},
 	{"ceil", "dst = the smallest integer that is not smaller than src", none,

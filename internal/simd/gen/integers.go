@@ -20,6 +20,7 @@ func integers(t *target) {
 		{"maxInts", "max(a, b)", t.bits == 32 || t.isa == avx512, func(dst, a vec, b operand.Op) { t.pick(t.VPMAXSD, t.VPMAXSQ, b, a, dst) }},
 		{"andInts", "a and b, bit by bit", t.bits == 32, func(dst, a vec, b operand.Op) { t.and(dst, a, b) }},
 		{"orInts", "a or b, bit by bit", t.bits == 32, func(dst, a vec, b operand.Op) { t.or(dst, a, b) }},
+		{"xorInts", "a or b but not both, bit by bit", t.bits == 32, func(dst, a vec, b operand.Op) { t.xor(dst, a, b) }},
 		{"minInts", "min(a, b)", t.bits == 32 || t.isa == avx512, func(dst, a vec, b operand.Op) { t.pick(t.VPMINSD, t.VPMINSQ, b, a, dst) }},
 	} {
 		if !op.ok {
