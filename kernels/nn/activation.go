@@ -80,6 +80,18 @@ func viaScratch[T elementwise.Float](prepare func(tmp, x []T), finish func(z, tm
 	}
 }
 
+// viaScratch2 is viaScratch for two inputs.
+func viaScratch2[T elementwise.Float](prepare func(tmp, x, y []T), finish func(z, tmp, x, y []T)) func(z, x, y []T) {
+	return func(z, x, y []T) {
+		tmp := make([]T, min(len(z), scratchLen))
+		for lo := 0; lo < len(z); lo += scratchLen {
+			n := min(scratchLen, len(z)-lo)
+			prepare(tmp[:n], x[lo:lo+n], y[lo:lo+n])
+			finish(z[lo:lo+n], tmp[:n], x[lo:lo+n], y[lo:lo+n])
+		}
+	}
+}
+
 // real1 returns the kernels for all real types from a loop over integers of each type and loops over floating types.
 func real1(cost float64, loop32 func(z, x []float32), loop64 func(z, x []float64), ints kernel.Table) kernel.Table {
 	return elementwise.Union(elementwise.FloatLoops(cost, loop32, loop64), ints)

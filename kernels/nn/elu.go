@@ -24,25 +24,30 @@ func init() {
 
 // elu returns the loop positive*x where x is not negative, and negative*(exp(x)-1) elsewhere.
 func elu[T simd.Float](positive, negative T) func(z, x []T) {
-	return viaScratch(simd.Exp[T], func(z, exp, x []T) {
-		for i, v := range x {
-			if v < 0 {
-				z[i] = negative * (exp[i] - 1)
-			} else {
-				z[i] = positive * v
+	return viaScratch(
+		func(tmp, x []T) {
+			simd.Exp(tmp, x)
+			simd.AddScalar(tmp, tmp, -1)
+			if negative != 1 {
+				simd.MulScalar(tmp, tmp, negative)
 			}
-		}
-	})
+		},
+		func(z, tmp, x []T) {
+			simd.SelectLess(z, x, 0, tmp, x)
+			if positive != 1 { // the others are not negative now, nor are their multiples
+				simd.MulScalar(tmp, z, positive)
+				simd.SelectLess(z, z, 0, z, tmp)
+			}
+		})
 }
 
 func eluGrad[T simd.Float](z, g, y []T) {
-	for i, v := range y[:len(z)] {
-		if v < 0 {
-			z[i] = (v + 1) * g[i]
-		} else {
-			z[i] = g[i]
-		}
-	}
+	viaScratch2(
+		func(tmp, g, y []T) {
+			simd.AddScalar(tmp, y, 1)
+			simd.Mul(tmp, tmp, g)
+		},
+		func(z, tmp, g, y []T) { simd.SelectLess(z, y, 0, tmp, g) })(z, g, y)
 }
 
 func seluGrad[T simd.Float](z, g, y []T) {

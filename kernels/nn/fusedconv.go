@@ -145,8 +145,8 @@ func finish[T simd.Float](s *fusedSteps, ctx *kernel.Context, y []T, adds bool) 
 	}
 	activate, channels := activation[T](s.activation, s.alpha), len(args[0])
 	parallel.For(len(y)/channels, max(1, 10_000/channels), func(lo, hi int) {
-		for ; lo < hi; lo++ {
-			row := y[lo*channels:][:channels]
+		part := y[lo*channels : hi*channels]
+		for row := range slices.Chunk(part, channels) {
 			switch {
 			case s.norm:
 				simd.Sub(row, row, args[2])
@@ -155,8 +155,8 @@ func finish[T simd.Float](s *fusedSteps, ctx *kernel.Context, y []T, adds bool) 
 			case adds:
 				simd.Add(row, row, args[0])
 			}
-			activate(row, row)
 		}
+		activate(part, part)
 	})
 }
 

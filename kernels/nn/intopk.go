@@ -81,15 +81,21 @@ func amongLargest(predictions []float32, target, k int64) bool {
 	if target < 0 || target >= int64(len(predictions)) {
 		return false
 	}
-	larger, limit, strange := int64(0), predictions[target], uint32(0)
-	for _, v := range predictions {
-		// What is not finite has an exponent of ones, which overflows into the highest bit.
-		strange |= math.Float32bits(v)&0x7fffffff + 1<<23
-		one := int64(0)
-		if v > limit {
-			one = 1
+	limit, strange := predictions[target], uint32(0)
+	const some = 32 // the answer is no as soon as k are larger
+	for larger := int64(0); len(predictions) > 0; predictions = predictions[min(some, len(predictions)):] {
+		for _, v := range predictions[:min(some, len(predictions))] {
+			// What is not finite has an exponent of ones, which overflows into the highest bit.
+			strange |= math.Float32bits(v)&0x7fffffff + 1<<23
+			one := int64(0)
+			if v > limit {
+				one = 1
+			}
+			larger += one
 		}
-		larger += one
+		if larger >= k || strange>>31 != 0 {
+			return false
+		}
 	}
-	return strange>>31 == 0 && larger < k
+	return true
 }

@@ -26,25 +26,13 @@ func init() {
 }
 
 func leaky[T simd.Float](alpha T) func(z, x []T) {
-	return func(z, x []T) {
-		for i, v := range x[:len(z)] {
-			if v > 0 {
-				z[i] = v
-			} else {
-				z[i] = v * alpha
-			}
-		}
-	}
+	return viaScratch(
+		func(tmp, x []T) { simd.MulScalar(tmp, x, alpha) },
+		func(z, tmp, x []T) { simd.SelectGreater(z, x, 0, x, tmp) })
 }
 
 func leakyGrad[T simd.Float](alpha T) func(z, g, x []T) {
-	return func(z, g, x []T) {
-		for i, v := range x[:len(z)] {
-			if v > 0 {
-				z[i] = g[i]
-			} else {
-				z[i] = g[i] * alpha
-			}
-		}
-	}
+	return viaScratch2(
+		func(tmp, g, _ []T) { simd.MulScalar(tmp, g, alpha) },
+		func(z, tmp, g, x []T) { simd.SelectGreater(z, x, 0, g, tmp) })
 }

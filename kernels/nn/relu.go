@@ -25,12 +25,14 @@ func relu6[T simd.Float](z, x []T) {
 
 // relu6Grad multiplies by zero where it does not pass the gradient on, so that one that is not finite stays visible.
 func relu6Grad[T simd.Float](z, g, x []T) {
-	for i, v := range x[:len(z)] {
-		if v > 0 && v < 6 {
-			z[i] = g[i]
-		} else {
-			z[i] = g[i] * 0
-		}
+	n := min(len(z), scratchLen)
+	scratch := make([]T, 2*n)
+	for lo := 0; lo < len(z); lo += scratchLen {
+		n = min(n, len(z)-lo)
+		z, g, x, zero, below := z[lo:lo+n], g[lo:lo+n], x[lo:lo+n], scratch[:n], scratch[n:2*n]
+		simd.MulScalar(zero, g, 0)
+		simd.SelectLess(below, x, 6, g, zero)
+		simd.SelectGreater(z, x, 0, below, zero)
 	}
 }
 

@@ -14,8 +14,8 @@ func init() {
 		kernel.Table{
 			tensor.Float16:  elementwise.Unary(10, elementwise.Via32[tensor.Half](softplus[float32](0x1p-13))),
 			tensor.BFloat16: elementwise.Unary(10, elementwise.Via32[tensor.BFloat](softplus[float32](0x1p-7))),
-			tensor.Float32:  elementwise.Unary(10, softplus[float32](0x1p-23)),
-			tensor.Float64:  elementwise.Unary(20, softplus[float64](0x1p-52)),
+			tensor.Float32:  elementwise.Unary(2, softplus[float32](0x1p-23)),
+			tensor.Float64:  elementwise.Unary(5, softplus[float64](0x1p-52)),
 		},
 		elementwise.FloatLoops2(2, softplusGrad[float32], softplusGrad[float64]))
 	registerActivation("Softsign", "Computes features / (abs(features) + 1).", floatTypes, "features", nil,
@@ -27,18 +27,18 @@ func init() {
 // and those so small that the logarithm is linear give exp(x).
 func softplus[T simd.Float](epsilon float64) func(z, x []T) {
 	threshold := T(math.Log(epsilon) + 2)
-	return viaScratch(simd.Exp[T], func(z, exp, x []T) {
-		for i, v := range x {
-			switch {
-			case v > -threshold:
-				z[i] = v
-			case v < threshold:
-				z[i] = exp[i]
-			default:
-				z[i] = T(math.Log1p(float64(exp[i])))
-			}
+	return func(z, x []T) {
+		n := min(len(z), scratchLen)
+		scratch := make([]T, 2*n)
+		for lo := 0; lo < len(z); lo += scratchLen {
+			n = min(n, len(z)-lo)
+			x, exp, log := x[lo:lo+n], scratch[:n], scratch[n:2*n]
+			simd.Exp(exp, x)
+			simd.Log1p(log, exp)
+			simd.SelectGreater(log, x, -threshold, x, log)
+			simd.SelectLess(z[lo:lo+n], x, threshold, exp, log)
 		}
-	})
+	}
 }
 
 // softplusGrad is g * sigmoid(x).

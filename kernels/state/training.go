@@ -78,6 +78,7 @@ func (r *rule) register() {
 			continue
 		}
 		s := &step{rule: r, form: f}
+		s.inputs = s.inputNames()
 		kernel.Register(kernel.Op{Def: s.def(), Kernels: kernel.ByType("T", s.table())})
 	}
 }
@@ -85,7 +86,8 @@ func (r *rule) register() {
 // step is a rule in one form.
 type step struct {
 	*rule
-	form form
+	form   form
+	inputs []string // after the variables
 }
 
 func (s *step) def() opdef.Def {
@@ -104,7 +106,7 @@ func (s *step) def() opdef.Def {
 	for _, v := range s.vars {
 		def.In = append(def.In, v+": "+typ)
 	}
-	for _, name := range s.inputs() {
+	for _, name := range s.inputs {
 		switch {
 		case name == "indices":
 			def.In = append(def.In, "indices: Tindices")
@@ -119,8 +121,8 @@ func (s *step) def() opdef.Def {
 	return def
 }
 
-// inputs returns the names of the inputs after the variables.
-func (s *step) inputs() []string {
+// inputNames returns the names of the inputs after the variables.
+func (s *step) inputNames() []string {
 	var out []string
 	for _, name := range s.args {
 		out = append(out, name)
@@ -161,6 +163,11 @@ type operands struct {
 	grad    *tensor.Tensor
 	indices *tensor.Tensor // nil for a dense gradient
 	hyper   []*tensor.Tensor
+
+	room struct { // that vars and hyper begin with
+		vars  [4]*kernel.Variable
+		hyper [8]*tensor.Tensor
+	}
 }
 
 // stepKernel runs a step on elements of type T, computed in type F.
@@ -244,6 +251,10 @@ func (k *stepKernel[T, F]) whole(o *operands, p []F) error {
 		return err
 	}
 	g := tensor.Values[T](o.grad)
+	if len(g) <= elementwise.Grain(stepCost) {
+		k.apply(v, g, p)
+		return nil
+	}
 	parallel.For(len(g), elementwise.Grain(stepCost), func(lo, hi int) {
 		part := make([][]T, len(v))
 		for i := range v {

@@ -22,7 +22,7 @@ func (s *step) shape(c *opdef.ShapeContext) error {
 			return err
 		}
 	}
-	for i, name := range s.inputs() {
+	for i, name := range s.inputs {
 		var err error
 		at := len(s.vars) + i
 		switch {
@@ -55,10 +55,11 @@ func checkIndices(indices, grad tensor.PartialShape) error {
 
 // collect sorts the inputs of a step.
 func (s *step) collect(ctx *kernel.Context) (*operands, error) {
-	o := &operands{vars: make([]*kernel.Variable, len(s.vars))}
-	for i := range o.vars {
+	o := new(operands)
+	o.vars, o.hyper = o.room.vars[:0], o.room.hyper[:0]
+	for i := range s.vars {
 		if !s.form.resource() {
-			o.vars[i] = ctx.InputRef(i)
+			o.vars = append(o.vars, ctx.InputRef(i))
 			continue
 		}
 		v, err := lookup(ctx, i)
@@ -68,9 +69,9 @@ func (s *step) collect(ctx *kernel.Context) (*operands, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.vars[i] = v
+		o.vars = append(o.vars, v)
 	}
-	for i, name := range s.inputs() {
+	for i, name := range s.inputs {
 		t := ctx.Input(len(s.vars) + i)
 		switch {
 		case name == "indices":
