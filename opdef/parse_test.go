@@ -75,6 +75,7 @@ func TestParseErrors(t *testing.T) {
 		{Def{Attrs: []string{"T: int = 3 4"}}, `default: "4" is left`},
 		{Def{Attrs: []string{"T: string = x"}}, "not in quotes"},
 		{Def{Attrs: []string{"T: string = 'x"}}, "no closing quote"},
+		{Def{Attrs: []string{`T: string = '\xg0'`}}, `\xg0 is no byte`},
 		{Def{Attrs: []string{"T: type = foo"}}, "unknown type foo"},
 		{Def{Attrs: []string{"T: {float} = int32"}}, "not in the list of allowed values"},
 		{Def{Attrs: []string{"T: {'a'} = 'b'"}}, "not in the list of allowed values"},
@@ -194,4 +195,11 @@ func FuzzParse(f *testing.F) {
 			t.Error("an operation that does not print")
 		}
 	})
+}
+
+func TestParseBytes(t *testing.T) {
+	got, err := ParseValue("string", `'a\x00\xff\'\n'`)
+	if err != nil || got != "a\x00\xff'\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
 }

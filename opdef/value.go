@@ -94,6 +94,15 @@ func (s *valueScanner) text() (string, error) {
 			return b.String(), nil
 		case c == '\\' && i+1 < len(s.rest):
 			i++
+			if s.rest[i] == 'x' && i+2 < len(s.rest) {
+				code, err := strconv.ParseUint(s.rest[i+1:i+3], 16, 8)
+				if err != nil {
+					return "", fmt.Errorf("\\%s is no byte", s.rest[i:i+3])
+				}
+				b.WriteByte(byte(code))
+				i += 2
+				continue
+			}
 			b.WriteByte(unescape(s.rest[i]))
 		default:
 			b.WriteByte(c)
