@@ -5,10 +5,12 @@ type message string
 
 // Wire types are the low three bits of a tag, the rest is the number of the field.
 const (
-	wireVarint = 0
-	wireFixed8 = 1
-	wireBytes  = 2
-	wireFixed4 = 5
+	wireVarint   = 0
+	wireFixed8   = 1
+	wireBytes    = 2
+	wireGroup    = 3
+	wireGroupEnd = 4
+	wireFixed4   = 5
 )
 
 // tag is the tag of a field.
@@ -77,6 +79,28 @@ func (m *message) skip(tag uint64) (ok bool) {
 		_, ok = m.take(4)
 	}
 	return ok
+}
+
+// maxGroups is how deep groups may be nested.
+const maxGroups = 100
+
+// skipAny is skip for messages in which groups may be, so many of which may be nested.
+func (m *message) skipAny(tag uint64, groups int) bool {
+	if tag&7 != wireGroup {
+		return m.skip(tag)
+	}
+	for groups > 0 {
+		t, ok := m.varint()
+		switch {
+		case !ok || t>>3 == 0:
+			return false
+		case t&7 == wireGroupEnd:
+			return t>>3 == tag>>3
+		case !m.skipAny(t, groups-1):
+			return false
+		}
+	}
+	return false
 }
 
 // entry takes the key and the value of a map, in either order.
