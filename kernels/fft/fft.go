@@ -1,6 +1,6 @@
-// Package fft holds the discrete Fourier transforms of one, two and three dimensions.
+// Package fft holds the discrete Fourier transforms of one, two and three dimensions, and what audio is described by.
 //
-// All are computed in complex128 along one dimension after another, by mixed-radix plans of package fourier, and rounded
+// The transforms are computed in complex128 along one dimension after another, by mixed-radix plans of package fourier, and rounded
 // once.
 package fft
 

@@ -8,5 +8,5 @@ import (
 
 // TestRecorded compares kernels and shape rules with what TensorFlow computed for the same inputs.
 func TestRecorded(t *testing.T) {
-	kerneltest.RunCases(t, "testdata/fft.txt")
+	kerneltest.RunCases(t, "testdata/fft.txt", "testdata/audio.txt")
 }
