@@ -15,7 +15,7 @@ import (
 )
 
 // TestRecorded compares kernels and shape rules with what TensorFlow computed for the same inputs.
-func TestRecorded(t *testing.T) { kerneltest.RunCases(t, "testdata/logging.txt") }
+func TestRecorded(t *testing.T) { kerneltest.RunCases(t, "testdata/logging.txt", "testdata/debug.txt") }
 
 // stderr returns what f prints to the standard error.
 func stderr(t *testing.T, f func()) string {
