@@ -29,12 +29,24 @@ func mulBlocks[T simd.Float](kern *tile.Kernel[T], c, a, b Matrix[T], o Options[
 	}
 	p := tile.Take[product[T], T](&products)
 	defer p.release()
+	if wide := kern.Wide(); wide != nil && a.Cols <= wideDepth && wideFits(c.Cols, wide) {
+		kern = wide
+	}
 	p.c, p.a, p.b, p.o, p.kern = c, a, b, o, kern
 	p.partM, p.partN, p.stepN = 1, 1, c.Cols
 	if work, threads := c.Rows*c.Cols*a.Cols, parallel.Threads(); threads > 1 && work >= parallelWork {
 		p.split(threads, min(max(1, work/partWork/threads), partsPerThread)*threads)
 	}
 	parallel.Run(p.partM*p.partN, 1, p)
+}
+
+// wideDepth is the largest k of products with wide tiles: their panels of B still fit the first-level cache.
+const wideDepth = 192
+
+// wideFits reports whether panels of wide tiles leave no columns that take three vectors, and few.
+func wideFits[T simd.Float](cols int, wide *tile.Kernel[T]) bool {
+	rest := cols % wide.Width()
+	return rest == 0 || rest <= 2*wide.Lanes && cols >= 4*wide.Width()
 }
 
 // split chooses the grid of about parts blocks whose work, with the copying that each block does for itself, is least.

@@ -79,4 +79,6 @@ func init() {
 		},
 		packColumns: packColumns64AVX512,
 	}
+	kernels32[simd.AVX512].widen()
+	kernels64[simd.AVX512].widen()
 }

@@ -55,6 +55,7 @@ type Kernel[T simd.Float] struct {
 	Rows, Vecs, Lanes int
 	WideRows          int
 
+	wide        *Kernel[T]
 	run         [15][5]func(args *byte) // by rows and vectors
 	packRows    [5]func(dst, src *T, dstRow, srcRow, rows, last int)
 	packColumns func(dst, src *T, dstRow, srcRow, rows, k int)
@@ -67,6 +68,17 @@ func Of[T simd.Float]() *Kernel[T] {
 		return (*Kernel[T])(unsafe.Pointer(&kernels32[l]))
 	}
 	return (*Kernel[T])(unsafe.Pointer(&kernels64[l]))
+}
+
+// Wide returns the micro-kernels whose tiles have four vectors and WideRows rows, or nil if there are none. They load less
+// for each product than those of two vectors, but more of B between one k and the next.
+func (k *Kernel[T]) Wide() *Kernel[T] { return k.wide }
+
+// widen makes the kernels that Wide returns.
+func (k *Kernel[T]) widen() {
+	w := *k
+	w.Rows, w.Vecs = k.WideRows, 4
+	k.wide = &w
 }
 
 // Run computes tiles of the given size. Args should be on the heap, for the call is indirect: a field of reused scratch space.
