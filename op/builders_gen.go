@@ -1916,6 +1916,58 @@ func BarrierTakeMany(s *Scope, handle Output, numElements Output, componentTypes
 	return firstOf(outArg(node, "indices")), firstOf(outArg(node, "keys")), outArg(node, "values")
 }
 
+// BatchAttr is an optional argument of [Batch].
+type BatchAttr func(opdef.Attrs)
+
+// BatchMaxEnqueuedBatches sets the optional attribute max_enqueued_batches; the default is 10.
+func BatchMaxEnqueuedBatches(value int64) BatchAttr {
+	return func(a opdef.Attrs) { a["max_enqueued_batches"] = value }
+}
+
+// BatchAllowedBatchSizes sets the optional attribute allowed_batch_sizes; the default is [].
+func BatchAllowedBatchSizes(value []int64) BatchAttr {
+	return func(a opdef.Attrs) { a["allowed_batch_sizes"] = value }
+}
+
+// BatchContainer sets the optional attribute container; the default is "".
+func BatchContainer(value string) BatchAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// BatchSharedName sets the optional attribute shared_name; the default is "".
+func BatchSharedName(value string) BatchAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// BatchBatchingQueue sets the optional attribute batching_queue; the default is "".
+func BatchBatchingQueue(value string) BatchAttr {
+	return func(a opdef.Attrs) { a["batching_queue"] = value }
+}
+
+// Batch puts the rows of inputs of several steps together. One of the steps is given all of them, with an index that says which rows are whose; the others are given none. It waits until max_batch_size rows are there, at most batch_timeout_micros.
+//
+//	inTensors       tensors of the types T
+//	→
+//	batchedTensors  tensors of the types T
+//	batchIndex      int64
+//	id              int64
+//
+// where
+//
+//	numBatchThreads     int
+//	maxBatchSize        int
+//	batchTimeoutMicros  int
+//	gradTimeoutMicros   int
+//	T                   any type, at least 1 of them
+func Batch(s *Scope, inTensors []Output, numBatchThreads int64, maxBatchSize int64, batchTimeoutMicros int64, gradTimeoutMicros int64, optional ...BatchAttr) (batchedTensors []Output, batchIndex Output, id Output) {
+	attrs := opdef.Attrs{"num_batch_threads": numBatchThreads, "max_batch_size": maxBatchSize, "batch_timeout_micros": batchTimeoutMicros, "grad_timeout_micros": gradTimeoutMicros}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("Batch", []Arg{Many(inTensors)}, attrs)
+	return outArg(node, "batched_tensors"), firstOf(outArg(node, "batch_index")), firstOf(outArg(node, "id"))
+}
+
 // BatchCholesky is Cholesky for real matrices.
 //
 //	input   T  […,?,?]
@@ -2001,6 +2053,95 @@ func BatchDatasetV2(s *Scope, inputDataset Output, batchSize Output, dropRemaind
 		set(attrs)
 	}
 	return out(s.Add("BatchDatasetV2", []Arg{One(inputDataset), One(batchSize), One(dropRemainder)}, attrs), 0)
+}
+
+// BatchFunctionAttr is an optional argument of [BatchFunction].
+type BatchFunctionAttr func(opdef.Attrs)
+
+// BatchFunctionMaxEnqueuedBatches sets the optional attribute max_enqueued_batches; the default is 10.
+func BatchFunctionMaxEnqueuedBatches(value int64) BatchFunctionAttr {
+	return func(a opdef.Attrs) { a["max_enqueued_batches"] = value }
+}
+
+// BatchFunctionAllowedBatchSizes sets the optional attribute allowed_batch_sizes; the default is [].
+func BatchFunctionAllowedBatchSizes(value []int64) BatchFunctionAttr {
+	return func(a opdef.Attrs) { a["allowed_batch_sizes"] = value }
+}
+
+// BatchFunctionContainer sets the optional attribute container; the default is "".
+func BatchFunctionContainer(value string) BatchFunctionAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// BatchFunctionSharedName sets the optional attribute shared_name; the default is "".
+func BatchFunctionSharedName(value string) BatchFunctionAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// BatchFunctionBatchingQueue sets the optional attribute batching_queue; the default is "".
+func BatchFunctionBatchingQueue(value string) BatchFunctionAttr {
+	return func(a opdef.Attrs) { a["batching_queue"] = value }
+}
+
+// BatchFunctionLowPriorityMaxBatchSize sets the optional attribute low_priority_max_batch_size; the default is 0.
+func BatchFunctionLowPriorityMaxBatchSize(value int64) BatchFunctionAttr {
+	return func(a opdef.Attrs) { a["low_priority_max_batch_size"] = value }
+}
+
+// BatchFunctionLowPriorityBatchTimeoutMicros sets the optional attribute low_priority_batch_timeout_micros; the default is 0.
+func BatchFunctionLowPriorityBatchTimeoutMicros(value int64) BatchFunctionAttr {
+	return func(a opdef.Attrs) { a["low_priority_batch_timeout_micros"] = value }
+}
+
+// BatchFunctionLowPriorityAllowedBatchSizes sets the optional attribute low_priority_allowed_batch_sizes; the default is [].
+func BatchFunctionLowPriorityAllowedBatchSizes(value []int64) BatchFunctionAttr {
+	return func(a opdef.Attrs) { a["low_priority_allowed_batch_sizes"] = value }
+}
+
+// BatchFunctionLowPriorityMaxEnqueuedBatches sets the optional attribute low_priority_max_enqueued_batches; the default is 0.
+func BatchFunctionLowPriorityMaxEnqueuedBatches(value int64) BatchFunctionAttr {
+	return func(a opdef.Attrs) { a["low_priority_max_enqueued_batches"] = value }
+}
+
+// BatchFunctionMixedPriorityPolicy sets the optional attribute mixed_priority_policy; the default is "low_priority_padding_with_max_batch_size".
+func BatchFunctionMixedPriorityPolicy(value string) BatchFunctionAttr {
+	return func(a opdef.Attrs) { a["mixed_priority_policy"] = value }
+}
+
+// BatchFunctionBatchPaddingPolicy sets the optional attribute batch_padding_policy; the default is "PAD_UP".
+func BatchFunctionBatchPaddingPolicy(value string) BatchFunctionAttr {
+	return func(a opdef.Attrs) { a["batch_padding_policy"] = value }
+}
+
+// BatchFunctionEnableLargeBatchSplitting sets the optional attribute enable_large_batch_splitting; the default is false.
+func BatchFunctionEnableLargeBatchSplitting(value bool) BatchFunctionAttr {
+	return func(a opdef.Attrs) { a["enable_large_batch_splitting"] = value }
+}
+
+// BatchFunction calls a function with the rows of inputs of several steps together, and gives each step its rows of the results. It waits until max_batch_size rows are there, at most batch_timeout_micros. Batches are filled up to one of allowed_batch_sizes.
+//
+//	inTensors        tensors of the types Tin
+//	capturedTensors  tensors of the types Tcaptured
+//	→
+//	outTensors       tensors of the types tout
+//
+// where
+//
+//	f                      func
+//	numBatchThreads        int
+//	maxBatchSize           int
+//	batchTimeoutMicros     int
+//	mixed_priority_policy  one of low_priority_padding_with_max_batch_size, low_priority_padding_with_next_allowed_batch_size, priority_isolation, priority_merge
+//	batch_padding_policy   one of PAD_UP, BATCH_DOWN, MINIMIZE_TPU_COST_PER_REQUEST
+//	Tin                    any type, at least 1 of them
+//	Tcaptured              any type, at least 0 of them
+//	tout                   any type, at least 1 of them
+func BatchFunction(s *Scope, inTensors []Output, capturedTensors []Output, f opdef.Func, numBatchThreads int64, maxBatchSize int64, batchTimeoutMicros int64, tout []tensor.DType, optional ...BatchFunctionAttr) []Output {
+	attrs := opdef.Attrs{"f": f, "num_batch_threads": numBatchThreads, "max_batch_size": maxBatchSize, "batch_timeout_micros": batchTimeoutMicros, "Tout": tout}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("BatchFunction", []Arg{Many(inTensors), Many(capturedTensors)}, attrs), "out_tensors")
 }
 
 // BatchMatMulAttr is an optional argument of [BatchMatMul].
@@ -26879,6 +27020,39 @@ func TruncatedNormal(s *Scope, shape Output, dtype tensor.DType, optional ...Tru
 	return out(s.Add("TruncatedNormal", []Arg{One(shape)}, attrs), 0)
 }
 
+// UnbatchAttr is an optional argument of [Unbatch].
+type UnbatchAttr func(opdef.Attrs)
+
+// UnbatchContainer sets the optional attribute container; the default is "".
+func UnbatchContainer(value string) UnbatchAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// UnbatchSharedName sets the optional attribute shared_name; the default is "".
+func UnbatchSharedName(value string) UnbatchAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// Unbatch gives each step its rows of what was computed of a batch, which one of the steps has, with the index of Batch. It waits for that step at most timeout_micros.
+//
+//	batchedTensor    T  […,?]
+//	batchIndex       int64
+//	id               int64
+//	→
+//	unbatchedTensor  T
+//
+// where
+//
+//	timeoutMicros  int
+//	T              any type
+func Unbatch(s *Scope, batchedTensor Output, batchIndex Output, id Output, timeoutMicros int64, optional ...UnbatchAttr) Output {
+	attrs := opdef.Attrs{"timeout_micros": timeoutMicros}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Unbatch", []Arg{One(batchedTensor), One(batchIndex), One(id)}, attrs), 0)
+}
+
 // UnbatchDatasetAttr is an optional argument of [UnbatchDataset].
 type UnbatchDatasetAttr func(opdef.Attrs)
 
@@ -26903,6 +27077,39 @@ func UnbatchDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, o
 		set(attrs)
 	}
 	return out(s.Add("UnbatchDataset", []Arg{One(inputDataset)}, attrs), 0)
+}
+
+// UnbatchGradAttr is an optional argument of [UnbatchGrad].
+type UnbatchGradAttr func(opdef.Attrs)
+
+// UnbatchGradContainer sets the optional attribute container; the default is "".
+func UnbatchGradContainer(value string) UnbatchGradAttr {
+	return func(a opdef.Attrs) { a["container"] = value }
+}
+
+// UnbatchGradSharedName sets the optional attribute shared_name; the default is "".
+func UnbatchGradSharedName(value string) UnbatchGradAttr {
+	return func(a opdef.Attrs) { a["shared_name"] = value }
+}
+
+// UnbatchGrad puts the derivatives with respect to the rows of several steps together, for the step that has the batch; the others are given none.
+//
+//	originalInput  T
+//	batchIndex     int64
+//	grad           T
+//	id             int64
+//	→
+//	batchedGrad    T
+//
+// where
+//
+//	T  any type
+func UnbatchGrad(s *Scope, originalInput Output, batchIndex Output, grad Output, id Output, optional ...UnbatchGradAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("UnbatchGrad", []Arg{One(originalInput), One(batchIndex), One(grad), One(id)}, attrs), 0)
 }
 
 // UncompressElement gives the tensors that CompressElement was given.

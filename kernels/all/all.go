@@ -3,6 +3,7 @@ package all
 
 import (
 	_ "github.com/weft-ml/weft/kernels/array"      // registers
+	_ "github.com/weft-ml/weft/kernels/batching"   // registers
 	_ "github.com/weft-ml/weft/kernels/clustering" // registers
 	_ "github.com/weft-ml/weft/kernels/collective" // registers
 	_ "github.com/weft-ml/weft/kernels/comm"       // registers
