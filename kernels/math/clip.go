@@ -50,10 +50,10 @@ func clamp[T cmp.Ordered](v, lo, hi T) T {
 	return v
 }
 
-// clampComplex bounds the real part of a complex number and drops the other, as TensorFlow does.
+// clampComplex bounds the two parts of a complex number each by its own part of the bounds.
 func clampComplex[T elementwise.Complex](v, lo, hi T) T {
-	part := func(x T) float64 { return real(complex128(x)) }
-	return T(complex(clamp(part(v), part(lo), part(hi)), 0))
+	x, a, b := complex128(v), complex128(lo), complex128(hi)
+	return T(complex(clamp(real(x), real(a), real(b)), clamp(imag(x), imag(a), imag(b))))
 }
 
 // clampLoop bounds the elements of x; one bound may stand for all.
