@@ -70,19 +70,22 @@ func histogram[T elementwise.Real](ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	counts := make([]int64, n)
-	step := float64(r[1]-r[0]) / float64(n)
+	x, counts := tensor.Values[T](values), make([]int64, n)
+	if n == 1 {
+		counts[0], x = int64(len(x)), nil
+	}
+	// What is between the bounds need not be a number of their type, so that all is computed in float64.
+	from, step := float64(r[0]), float64(r[1])/float64(n)-float64(r[0])/float64(n)
 	var places [512]float64
-	for x := tensor.Values[T](values); len(x) > 0; {
+	for len(x) > 0 {
 		block := places[:min(len(places), len(x))]
-		distances(block, x, r[0])
+		clamped(block, x, r[0], r[1])
+		simd.SubScalar(block, block, from)
 		simd.DivScalar(block, block, step)
 		for _, place := range block {
 			switch {
 			case place != place:
 				return status.InvalidArgumentf("Histogram values must not contain NaN")
-			case !(place > 0):
-				place = 0
 			case place > float64(n-1):
 				place = float64(n - 1)
 			}
@@ -94,16 +97,16 @@ func histogram[T elementwise.Real](ctx *kernel.Context) error {
 	return nil
 }
 
-// distances sets d to how far numbers are from the first bound.
-func distances[T elementwise.Real](d []float64, x []T, from T) {
+// clamped sets d to the first numbers of x, each moved between the bounds. NaN stays.
+func clamped[T elementwise.Real](d []float64, x []T, lo, hi T) {
 	if singles, ok := any(x).([]float32); ok {
 		var block [512]float32
-		simd.SubScalar(block[:len(d)], singles, float32(from))
+		clampFloats(block[:len(d)], singles[:len(d)], []float32{float32(lo)}, []float32{float32(hi)})
 		simd.ToDouble(d, block[:len(d)])
 		return
 	}
 	for i := range d {
-		d[i] = float64(x[i] - from)
+		d[i] = float64(clamp(x[i], lo, hi))
 	}
 }
 
