@@ -32,7 +32,7 @@ func (s Shape) Check() error {
 		return status.InvalidArgumentf("Shape has %d dimensions; at most %d are allowed", len(s), MaxRank)
 	}
 	n, zero := int64(1), false
-	for i, d := range s {
+	for _, d := range s {
 		if d < 0 {
 			return status.InvalidArgumentf("Dimension %d must be >= 0; shape is %v", d, s)
 		}
@@ -40,7 +40,7 @@ func (s Shape) Check() error {
 			continue
 		}
 		if n > math.MaxInt64/d {
-			return status.InvalidArgumentf("Shape %v has too many elements (dimension %d)", s, i)
+			return status.InvalidArgumentf("Encountered overflow when multiplying %d with %d, result: -1; shape is %v", n, d, s)
 		}
 		n *= d
 	}

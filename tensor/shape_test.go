@@ -10,8 +10,8 @@ func TestShapeCheck(t *testing.T) {
 		s    Shape
 		want string // of the error; "" for none
 	}{
-		{Shape{}, ""}, {Shape{2, 3}, ""}, {Shape{0, 1 << 62, 1 << 62}, ""}, {Shape{1 << 62, 1 << 62, 0}, "too many elements"},
-		{Shape{1 << 62, 1}, ""}, {Shape{1 << 62, 2}, "too many elements"}, {Shape{-1}, "Dimension -1 must be >= 0"},
+		{Shape{}, ""}, {Shape{2, 3}, ""}, {Shape{0, 1 << 62, 1 << 62}, ""}, {Shape{1 << 62, 1 << 62, 0}, "Encountered overflow when multiplying"},
+		{Shape{1 << 62, 1}, ""}, {Shape{1 << 62, 2}, "Encountered overflow when multiplying"}, {Shape{-1}, "Dimension -1 must be >= 0"},
 		{Shape{2, -5}, "Dimension -5 must be >= 0"}, {make(Shape, 254), ""}, {make(Shape, 255), "255 dimensions"},
 	} {
 		err := test.s.Check()
