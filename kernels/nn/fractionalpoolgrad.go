@@ -181,9 +181,6 @@ func checkFractionalAvgGrad(ctx *kernel.Context) (tensor.Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	if shape[0] != grad.Shape()[0] || shape[3] != grad.Shape()[3] {
-		return nil, status.InvalidArgumentf("out_backprop of shape %v does not fit an input of shape %v", grad.Shape(), shape)
-	}
 	for i, name := range []string{"Row", "Column"} {
 		for _, v := range ints.Values(ctx.Input(2 + i)) {
 			if v < 0 {
@@ -193,6 +190,9 @@ func checkFractionalAvgGrad(ctx *kernel.Context) (tensor.Shape, error) {
 		if err := checkCuts(name+" sequence tensor", ctx.Input(2+i), shape[i+1]); err != nil {
 			return nil, err
 		}
+	}
+	if shape[0] != grad.Shape()[0] || shape[3] != grad.Shape()[3] {
+		return nil, status.InvalidArgumentf("out_backprop of shape %v does not fit an input of shape %v", grad.Shape(), shape)
 	}
 	return shape, nil
 }
