@@ -2003,6 +2003,79 @@ done:
 	VZEROUPPER
 	RET
 
+// func leaky32AVX2(dst *float32, x *float32, by *float32, n int, alpha float32)
+// Requires: AVX, CMOV, SSE
+TEXT ·leaky32AVX2(SB), NOSPLIT, $8-36
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         by+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSS alpha+32(FP), Y5
+	VBROADCASTSS vectors32<>+32(SB), Y7
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS   (SI)(R8*1), Y1
+	VMOVUPS   (DX)(R8*1), Y2
+	VMULPS    Y5, Y1, Y0
+	VCMPPS    $0x1e, Y7, Y2, Y4
+	VBLENDVPS Y4, Y1, Y0, Y0
+	VMOVUPS   Y0, (DI)(R8*1)
+	VMOVUPS   32(SI)(R8*1), Y1
+	VMOVUPS   32(DX)(R8*1), Y2
+	VMULPS    Y5, Y1, Y0
+	VCMPPS    $0x1e, Y7, Y2, Y4
+	VBLENDVPS Y4, Y1, Y0, Y0
+	VMOVUPS   Y0, 32(DI)(R8*1)
+	VMOVUPS   64(SI)(R8*1), Y1
+	VMOVUPS   64(DX)(R8*1), Y2
+	VMULPS    Y5, Y1, Y0
+	VCMPPS    $0x1e, Y7, Y2, Y4
+	VBLENDVPS Y4, Y1, Y0, Y0
+	VMOVUPS   Y0, 64(DI)(R8*1)
+	VMOVUPS   96(SI)(R8*1), Y1
+	VMOVUPS   96(DX)(R8*1), Y2
+	VMULPS    Y5, Y1, Y0
+	VCMPPS    $0x1e, Y7, Y2, Y4
+	VBLENDVPS Y4, Y1, Y0, Y0
+	VMOVUPS   Y0, 96(DI)(R8*1)
+	ADDQ      $0x00000080, R8
+	SUBQ      $0x00000020, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y6
+	VMASKMOVPS (SI)(R8*1), Y6, Y1
+	VMASKMOVPS (DX)(R8*1), Y6, Y2
+	VMULPS     Y5, Y1, Y0
+	VCMPPS     $0x1e, Y7, Y2, Y4
+	VBLENDVPS  Y4, Y1, Y0, Y0
+	VMASKMOVPS Y0, Y6, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func selectLess32AVX2(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
 // Requires: AVX, CMOV, SSE
 TEXT ·selectLess32AVX2(SB), NOSPLIT, $8-44
@@ -4349,6 +4422,79 @@ single:
 	VMINPD     Y1, Y3, Y0
 	VMAXPD     Y0, Y2, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func leaky64AVX2(dst *float64, x *float64, by *float64, n int, alpha float64)
+// Requires: AVX, CMOV, SSE
+TEXT ·leaky64AVX2(SB), NOSPLIT, $8-40
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         by+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD alpha+32(FP), Y5
+	VBROADCASTSD vectors64<>+32(SB), Y7
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS   (SI)(R8*1), Y1
+	VMOVUPS   (DX)(R8*1), Y2
+	VMULPD    Y5, Y1, Y0
+	VCMPPD    $0x1e, Y7, Y2, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VMOVUPS   Y0, (DI)(R8*1)
+	VMOVUPS   32(SI)(R8*1), Y1
+	VMOVUPS   32(DX)(R8*1), Y2
+	VMULPD    Y5, Y1, Y0
+	VCMPPD    $0x1e, Y7, Y2, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VMOVUPS   Y0, 32(DI)(R8*1)
+	VMOVUPS   64(SI)(R8*1), Y1
+	VMOVUPS   64(DX)(R8*1), Y2
+	VMULPD    Y5, Y1, Y0
+	VCMPPD    $0x1e, Y7, Y2, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VMOVUPS   Y0, 64(DI)(R8*1)
+	VMOVUPS   96(SI)(R8*1), Y1
+	VMOVUPS   96(DX)(R8*1), Y2
+	VMULPD    Y5, Y1, Y0
+	VCMPPD    $0x1e, Y7, Y2, Y4
+	VBLENDVPD Y4, Y1, Y0, Y0
+	VMOVUPS   Y0, 96(DI)(R8*1)
+	ADDQ      $0x00000080, R8
+	SUBQ      $0x00000010, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y6
+	VMASKMOVPD (SI)(R8*1), Y6, Y1
+	VMASKMOVPD (DX)(R8*1), Y6, Y2
+	VMULPD     Y5, Y1, Y0
+	VCMPPD     $0x1e, Y7, Y2, Y4
+	VBLENDVPD  Y4, Y1, Y0, Y0
+	VMASKMOVPD Y0, Y6, (DI)(R8*1)
 	ADDQ       $0x00000020, R8
 	SUBQ       $0x00000004, CX
 	JG         single

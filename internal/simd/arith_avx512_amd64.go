@@ -162,6 +162,11 @@ func fill32AVX512(dst *float32, n int, v float32)
 //go:noescape
 func clamp32AVX512(dst *float32, src *float32, n int, low float32, high float32)
 
+// leaky32AVX512: dst = x where by > 0, else alpha*x.
+//
+//go:noescape
+func leaky32AVX512(dst *float32, x *float32, by *float32, n int, alpha float32)
+
 // selectLess32AVX512: dst = a where x < bound, else b.
 //
 //go:noescape
@@ -346,6 +351,11 @@ func fill64AVX512(dst *float64, n int, v float64)
 //
 //go:noescape
 func clamp64AVX512(dst *float64, src *float64, n int, low float64, high float64)
+
+// leaky64AVX512: dst = x where by > 0, else alpha*x.
+//
+//go:noescape
+func leaky64AVX512(dst *float64, x *float64, by *float64, n int, alpha float64)
 
 // selectLess64AVX512: dst = a where x < bound, else b.
 //

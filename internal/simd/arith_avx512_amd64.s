@@ -2038,6 +2038,79 @@ done:
 	VZEROUPPER
 	RET
 
+// func leaky32AVX512(dst *float32, x *float32, by *float32, n int, alpha float32)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·leaky32AVX512(SB), NOSPLIT, $8-36
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         by+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSS alpha+32(FP), Z5
+	VBROADCASTSS vectors32<>+32(SB), Z6
+	XORQ         R8, R8
+	SUBQ         $0x00000040, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z1
+	VMOVUPS (DX)(R8*1), Z2
+	VMULPS  Z5, Z1, Z0
+	VCMPPS  $0x1e, Z6, Z2, K2
+	VMOVAPS Z1, K2, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Z1
+	VMOVUPS 64(DX)(R8*1), Z2
+	VMULPS  Z5, Z1, Z0
+	VCMPPS  $0x1e, Z6, Z2, K2
+	VMOVAPS Z1, K2, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	VMOVUPS 128(SI)(R8*1), Z1
+	VMOVUPS 128(DX)(R8*1), Z2
+	VMULPS  Z5, Z1, Z0
+	VCMPPS  $0x1e, Z6, Z2, K2
+	VMOVAPS Z1, K2, Z0
+	VMOVUPS Z0, 128(DI)(R8*1)
+	VMOVUPS 192(SI)(R8*1), Z1
+	VMOVUPS 192(DX)(R8*1), Z2
+	VMULPS  Z5, Z1, Z0
+	VCMPPS  $0x1e, Z6, Z2, K2
+	VMOVAPS Z1, K2, Z0
+	VMOVUPS Z0, 192(DI)(R8*1)
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	VMOVUPS.Z (DX)(R8*1), K1, Z2
+	VMULPS    Z5, Z1, Z0
+	VCMPPS    $0x1e, Z6, Z2, K2
+	VMOVAPS   Z1, K2, Z0
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func selectLess32AVX512(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·selectLess32AVX512(SB), NOSPLIT, $8-44
@@ -4383,6 +4456,79 @@ single:
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMINPD    Z1, Z3, Z0
 	VMAXPD    Z0, Z2, Z0
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func leaky64AVX512(dst *float64, x *float64, by *float64, n int, alpha float64)
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+TEXT ·leaky64AVX512(SB), NOSPLIT, $8-40
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         by+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD alpha+32(FP), Z5
+	VBROADCASTSD vectors64<>+32(SB), Z6
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z1
+	VMOVUPS (DX)(R8*1), Z2
+	VMULPD  Z5, Z1, Z0
+	VCMPPD  $0x1e, Z6, Z2, K2
+	VMOVAPD Z1, K2, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS 64(SI)(R8*1), Z1
+	VMOVUPS 64(DX)(R8*1), Z2
+	VMULPD  Z5, Z1, Z0
+	VCMPPD  $0x1e, Z6, Z2, K2
+	VMOVAPD Z1, K2, Z0
+	VMOVUPS Z0, 64(DI)(R8*1)
+	VMOVUPS 128(SI)(R8*1), Z1
+	VMOVUPS 128(DX)(R8*1), Z2
+	VMULPD  Z5, Z1, Z0
+	VCMPPD  $0x1e, Z6, Z2, K2
+	VMOVAPD Z1, K2, Z0
+	VMOVUPS Z0, 128(DI)(R8*1)
+	VMOVUPS 192(SI)(R8*1), Z1
+	VMOVUPS 192(DX)(R8*1), Z2
+	VMULPD  Z5, Z1, Z0
+	VCMPPD  $0x1e, Z6, Z2, K2
+	VMOVAPD Z1, K2, Z0
+	VMOVUPS Z0, 192(DI)(R8*1)
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	VMOVUPD.Z (DX)(R8*1), K1, Z2
+	VMULPD    Z5, Z1, Z0
+	VCMPPD    $0x1e, Z6, Z2, K2
+	VMOVAPD   Z1, K2, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 	ADDQ      $0x00000040, R8
 	SUBQ      $0x00000008, CX

@@ -10,11 +10,14 @@ func init() {
 
 func initIntegers() {
 	integers32 = integer[int32]{
-		add: levels[func(dst, a, b *int32, n int)]{addInts32AVX2, addInts32AVX512},
-		sub: levels[func(dst, a, b *int32, n int)]{subInts32AVX2, subInts32AVX512},
-		mul: levels[func(dst, a, b *int32, n int)]{mulInts32AVX2, mulInts32AVX512},
-		max: levels[func(dst, a, b *int32, n int)]{maxInts32AVX2, maxInts32AVX512},
-		min: levels[func(dst, a, b *int32, n int)]{minInts32AVX2, minInts32AVX512},
+		sumRows: levels[func(dst, a *int32, rows, cols int)]{sumIntRows32AVX2, sumIntRows32AVX512},
+		maxRows: levels[func(dst, a *int32, rows, cols int)]{maxIntRows32AVX2, maxIntRows32AVX512},
+		minRows: levels[func(dst, a *int32, rows, cols int)]{minIntRows32AVX2, minIntRows32AVX512},
+		add:     levels[func(dst, a, b *int32, n int)]{addInts32AVX2, addInts32AVX512},
+		sub:     levels[func(dst, a, b *int32, n int)]{subInts32AVX2, subInts32AVX512},
+		mul:     levels[func(dst, a, b *int32, n int)]{mulInts32AVX2, mulInts32AVX512},
+		max:     levels[func(dst, a, b *int32, n int)]{maxInts32AVX2, maxInts32AVX512},
+		min:     levels[func(dst, a, b *int32, n int)]{minInts32AVX2, minInts32AVX512},
 		compare: [...]levels[func(dst *bool, a, b *int32, n int)]{
 			Equal:     {equalInts32AVX2, equalInts32AVX512},
 			NotEqual:  {notEqualInts32AVX2, notEqualInts32AVX512},
@@ -29,11 +32,12 @@ func initIntegers() {
 	divisions.remainders = levels[func(dst, a, b *int32, n int)]{remainders32AVX2, remainders32AVX512}
 	divisions.floorRemainders = levels[func(dst, a, b *int32, n int)]{floorRemainders32AVX2, floorRemainders32AVX512}
 	integers64 = integer[int64]{
-		add: levels[func(dst, a, b *int64, n int)]{addInts64AVX2, addInts64AVX512},
-		sub: levels[func(dst, a, b *int64, n int)]{subInts64AVX2, subInts64AVX512},
-		mul: levels[func(dst, a, b *int64, n int)]{nil, mulInts64AVX512},
-		max: levels[func(dst, a, b *int64, n int)]{nil, maxInts64AVX512},
-		min: levels[func(dst, a, b *int64, n int)]{nil, minInts64AVX512},
+		sumRows: levels[func(dst, a *int64, rows, cols int)]{sumIntRows64AVX2, sumIntRows64AVX512},
+		add:     levels[func(dst, a, b *int64, n int)]{addInts64AVX2, addInts64AVX512},
+		sub:     levels[func(dst, a, b *int64, n int)]{subInts64AVX2, subInts64AVX512},
+		mul:     levels[func(dst, a, b *int64, n int)]{nil, mulInts64AVX512},
+		max:     levels[func(dst, a, b *int64, n int)]{nil, maxInts64AVX512},
+		min:     levels[func(dst, a, b *int64, n int)]{nil, minInts64AVX512},
 		compare: [...]levels[func(dst *bool, a, b *int64, n int)]{
 			Equal:     {equalInts64AVX2, equalInts64AVX512},
 			NotEqual:  {notEqualInts64AVX2, notEqualInts64AVX512},
@@ -73,6 +77,7 @@ func initConversions() {
 	xorWords = levels[func(dst, a, b *int32, n int)]{xorInts32AVX2, xorInts32AVX512}
 	orWords = levels[func(dst, a, b *int32, n int)]{orInts32AVX2, orInts32AVX512}
 	transpose8 = levels[func(dst, src *float32, dstStride, srcStride, n int)]{transpose32AVX2, transpose32AVX2}
+	transposeHalves8 = levels[func(dst, src *uint16, dstStride, srcStride, n int)]{transposeHalves32AVX2, transposeHalves32AVX2}
 	blend32 = levels[func(dst, a, b *float32, cond *bool, n int)]{blend32AVX2, blend32AVX512}
 	blend64 = levels[func(dst, a, b *float64, cond *bool, n int)]{blend64AVX2, blend64AVX512}
 }
@@ -139,6 +144,7 @@ func init32() {
 		axpy:          levels[func(y, x *float32, n int, a float32)]{axpy32AVX2, axpy32AVX512},
 		clamp:         levels[func(dst, src *float32, n int, low, high float32)]{clamp32AVX2, clamp32AVX512},
 		add4:          levels[func(dst, a, b, c, d *float32, n int)]{add432AVX2, add432AVX512},
+		leaky:         levels[func(dst, x, by *float32, n int, alpha float32)]{leaky32AVX2, leaky32AVX512},
 		selectLess:    levels[func(dst, x, a, b *float32, n int, bound float32)]{selectLess32AVX2, selectLess32AVX512},
 		selectGreater: levels[func(dst, x, a, b *float32, n int, bound float32)]{selectGreater32AVX2, selectGreater32AVX512},
 		fill:          levels[func(dst *float32, n int, v float32)]{fill32AVX2, fill32AVX512},
@@ -240,6 +246,7 @@ func init64() {
 		axpy:          levels[func(y, x *float64, n int, a float64)]{axpy64AVX2, axpy64AVX512},
 		clamp:         levels[func(dst, src *float64, n int, low, high float64)]{clamp64AVX2, clamp64AVX512},
 		add4:          levels[func(dst, a, b, c, d *float64, n int)]{add464AVX2, add464AVX512},
+		leaky:         levels[func(dst, x, by *float64, n int, alpha float64)]{leaky64AVX2, leaky64AVX512},
 		selectLess:    levels[func(dst, x, a, b *float64, n int, bound float64)]{selectLess64AVX2, selectLess64AVX512},
 		selectGreater: levels[func(dst, x, a, b *float64, n int, bound float64)]{selectGreater64AVX2, selectGreater64AVX512},
 		fill:          levels[func(dst *float64, n int, v float64)]{fill64AVX2, fill64AVX512},

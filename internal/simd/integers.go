@@ -8,6 +8,8 @@ type Int interface{ int32 | int64 }
 // integer has the assembly for one size, for whole vectors; what is nil has none.
 type integer[T Int] struct {
 	add, sub, mul, max, min levels[func(dst, a, b *T, n int)]
+	sumRows                 levels[func(dst, a *T, rows, cols int)]
+	maxRows, minRows        levels[func(dst, a *T, rows, cols int)]
 	compare                 [4]levels[func(dst *bool, a, b *T, n int)] // as in comparison
 }
 
@@ -57,6 +59,51 @@ func MulInts[T Int](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := runInts(&integersOf[T]().mul, dst, a, b); i < len(dst); i++ {
 		dst[i] = a[i] * b[i]
+	}
+}
+
+// SumIntRows: dst[i] = the sum of row i of x, whose rows have cols elements, at least one.
+func SumIntRows[T Int](dst, x []T, cols int) {
+	intRows(&integersOf[T]().sumRows, dst, x, cols, func(a, b T) T { return a + b })
+}
+
+// MaxIntRows: dst[i] = the largest element of row i of x, whose rows have cols elements, at least one.
+func MaxIntRows[T Int](dst, x []T, cols int) {
+	intRows(&integersOf[T]().maxRows, dst, x, cols, func(a, b T) T { return max(a, b) })
+}
+
+// MinIntRows: dst[i] = the smallest element of row i of x, whose rows have cols elements, at least one.
+func MinIntRows[T Int](dst, x []T, cols int) {
+	intRows(&integersOf[T]().minRows, dst, x, cols, func(a, b T) T { return min(a, b) })
+}
+
+// intRows reduces rows, a piece at a time where they are long.
+func intRows[T Int](asm *levels[func(dst, a *T, rows, cols int)], dst, x []T, cols int, op func(a, b T) T) {
+	x = x[:len(dst)*cols]
+	l := Current()
+	if l == Generic || asm[l-1] == nil {
+		for i := range dst {
+			v := x[i*cols]
+			for _, w := range x[i*cols+1 : (i+1)*cols] {
+				v = op(v, w)
+			}
+			dst[i] = v
+		}
+		return
+	}
+	if cols <= piece {
+		forRows(len(dst), cols, func(row, rows, _, _ int) { asm[l-1](&dst[row], &x[row*cols], rows, cols) })
+		return
+	}
+	for i := range dst {
+		for lo := 0; lo < cols; lo += piece {
+			var v T
+			asm[l-1](&v, &x[i*cols+lo], 1, min(piece, cols-lo))
+			if lo > 0 {
+				v = op(dst[i], v)
+			}
+			dst[i] = v
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package simd
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -38,6 +39,29 @@ func testIntegers[T Int](t *testing.T, special []T) {
 			for i, got := range dst {
 				if want := op.want(a[i], b[i]); got != want {
 					t.Fatalf("%s(%d, %d) = %d, want %d, at %d of %d", op.name, a[i], b[i], got, want, i, n)
+				}
+			}
+		}
+		for name, rows := range map[string]struct {
+			f  func(dst, x []T, cols int)
+			op func(a, b T) T
+		}{
+			"SumIntRows": {SumIntRows[T], func(a, b T) T { return a + b }},
+			"MaxIntRows": {MaxIntRows[T], func(a, b T) T { return max(a, b) }},
+			"MinIntRows": {MinIntRows[T], func(a, b T) T { return min(a, b) }},
+		} {
+			if n == 0 {
+				continue
+			}
+			x, got := append(slices.Clone(a), b...), make([]T, 2)
+			rows.f(got, x, n)
+			for i := range got {
+				want := x[i*n]
+				for _, v := range x[i*n+1 : (i+1)*n] {
+					want = rows.op(want, v)
+				}
+				if got[i] != want {
+					t.Fatalf("%s of %d columns: %d, want %d", name, n, got[i], want)
 				}
 			}
 		}

@@ -11,9 +11,10 @@ type linear[T Float] struct {
 	clamp levels[func(dst, src *T, n int, low, high T)]
 	add4  levels[func(dst, a, b, c, d *T, n int)]
 
+	leaky                     levels[func(dst, x, by *T, n int, alpha T)]
 	selectLess, selectGreater levels[func(dst, x, a, b *T, n int, bound T)]
-	axpy  levels[func(y, x *T, n int, a T)]
-	axpby levels[func(dst, x, y *T, n int, a, b T)]
+	axpy                      levels[func(y, x *T, n int, a T)]
+	axpby                     levels[func(dst, x, y *T, n int, a, b T)]
 }
 
 var linears pair[linear[float32], linear[float64]]
@@ -64,6 +65,25 @@ func Clamp[T Float](dst, src []T, low, high T) {
 	f := linearOf[T]().clamp[l-1]
 	for i := 0; i < len(dst); i += piece {
 		f(&dst[i], &src[i], min(piece, len(dst)-i), low, high)
+	}
+}
+
+// Leaky: dst = x where by > 0, else alpha*x.
+func Leaky[T Float](dst, x, by []T, alpha T) {
+	x, by = x[:len(dst)], by[:len(dst)]
+	l := Current()
+	if l == Generic {
+		for i, v := range x {
+			if !(by[i] > 0) {
+				v *= alpha
+			}
+			dst[i] = v
+		}
+		return
+	}
+	f := linearOf[T]().leaky[l-1]
+	for i := 0; i < len(dst); i += piece {
+		f(&dst[i], &x[i], &by[i], min(piece, len(dst)-i), alpha)
 	}
 }
 

@@ -24,6 +24,17 @@ func testSelect[T Float](t *testing.T) {
 			}
 		}
 		dst, check := guarded[T](n, 0, 1)
+		Leaky(dst, a, x, 0.5)
+		check(t)
+		for i, got := range dst {
+			want := a[i]
+			if !(x[i] > 0) {
+				want *= 0.5
+			}
+			if got != want {
+				t.Fatalf("Leaky of %v by %v: %v, want %v, at %d of %d", a[i], x[i], got, want, i, n)
+			}
+		}
 		for name, f := range map[string]struct {
 			run   func(dst, x []T, bound T, a, b []T)
 			first func(x T) bool

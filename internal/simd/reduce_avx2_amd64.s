@@ -91,6 +91,278 @@ done:
 	MOVSS        X0, ret+24(FP)
 	RET
 
+// func sumIntRows32AVX2(dst *int32, a *int32, rows int, cols int)
+// Requires: AVX, AVX2, CMOV, SSE
+TEXT ·sumIntRows32AVX2(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSS vectors32<>+32(SB), Y11
+
+row:
+	VMOVUPS Y11, Y0
+	VMOVUPS Y11, Y1
+	VMOVUPS Y11, Y2
+	VMOVUPS Y11, Y3
+	VMOVUPS Y11, Y4
+	VMOVUPS Y11, Y5
+	VMOVUPS Y11, Y6
+	VMOVUPS Y11, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y9
+	VPADDD  Y9, Y0, Y0
+	VMOVUPS 32(SI)(R8*1), Y9
+	VPADDD  Y9, Y1, Y1
+	VMOVUPS 64(SI)(R8*1), Y9
+	VPADDD  Y9, Y2, Y2
+	VMOVUPS 96(SI)(R8*1), Y9
+	VPADDD  Y9, Y3, Y3
+	VMOVUPS 128(SI)(R8*1), Y9
+	VPADDD  Y9, Y4, Y4
+	VMOVUPS 160(SI)(R8*1), Y9
+	VPADDD  Y9, Y5, Y5
+	VMOVUPS 192(SI)(R8*1), Y9
+	VPADDD  Y9, Y6, Y6
+	VMOVUPS 224(SI)(R8*1), Y9
+	VPADDD  Y9, Y7, Y7
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y12
+	VMASKMOVPS (SI)(R8*1), Y12, Y9
+	VPADDD     Y9, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPADDD       Y2, Y0, Y0
+	VPADDD       Y3, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X15
+	VPADDD       X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VPADDD       X15, X0, X0
+	VPERMILPS    $0xb1, X0, X15
+	VPADDD       X15, X0, X0
+	VMOVSS       X0, (DI)
+	ADDQ         $0x00000004, DI
+	LEAQ         (SI)(BX*4), SI
+	DECQ         DX
+	JNZ          row
+	LDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func maxIntRows32AVX2(dst *int32, a *int32, rows int, cols int)
+// Requires: AVX, AVX2, CMOV, SSE
+TEXT ·maxIntRows32AVX2(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSS vectors32<>+64(SB), Y11
+
+row:
+	VMOVUPS Y11, Y0
+	VMOVUPS Y11, Y1
+	VMOVUPS Y11, Y2
+	VMOVUPS Y11, Y3
+	VMOVUPS Y11, Y4
+	VMOVUPS Y11, Y5
+	VMOVUPS Y11, Y6
+	VMOVUPS Y11, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y9
+	VPMAXSD Y9, Y0, Y0
+	VMOVUPS 32(SI)(R8*1), Y9
+	VPMAXSD Y9, Y1, Y1
+	VMOVUPS 64(SI)(R8*1), Y9
+	VPMAXSD Y9, Y2, Y2
+	VMOVUPS 96(SI)(R8*1), Y9
+	VPMAXSD Y9, Y3, Y3
+	VMOVUPS 128(SI)(R8*1), Y9
+	VPMAXSD Y9, Y4, Y4
+	VMOVUPS 160(SI)(R8*1), Y9
+	VPMAXSD Y9, Y5, Y5
+	VMOVUPS 192(SI)(R8*1), Y9
+	VPMAXSD Y9, Y6, Y6
+	VMOVUPS 224(SI)(R8*1), Y9
+	VPMAXSD Y9, Y7, Y7
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y12
+	VMASKMOVPS (SI)(R8*1), Y12, Y9
+	VBLENDVPS  Y12, Y9, Y11, Y9
+	VPMAXSD    Y9, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	VPMAXSD      Y4, Y0, Y0
+	VPMAXSD      Y5, Y1, Y1
+	VPMAXSD      Y6, Y2, Y2
+	VPMAXSD      Y7, Y3, Y3
+	VPMAXSD      Y2, Y0, Y0
+	VPMAXSD      Y3, Y1, Y1
+	VPMAXSD      Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X15
+	VPMAXSD      X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VPMAXSD      X15, X0, X0
+	VPERMILPS    $0xb1, X0, X15
+	VPMAXSD      X15, X0, X0
+	VMOVSS       X0, (DI)
+	ADDQ         $0x00000004, DI
+	LEAQ         (SI)(BX*4), SI
+	DECQ         DX
+	JNZ          row
+	LDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func minIntRows32AVX2(dst *int32, a *int32, rows int, cols int)
+// Requires: AVX, AVX2, CMOV, SSE
+TEXT ·minIntRows32AVX2(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSS vectors32<>+96(SB), Y11
+
+row:
+	VMOVUPS Y11, Y0
+	VMOVUPS Y11, Y1
+	VMOVUPS Y11, Y2
+	VMOVUPS Y11, Y3
+	VMOVUPS Y11, Y4
+	VMOVUPS Y11, Y5
+	VMOVUPS Y11, Y6
+	VMOVUPS Y11, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y9
+	VPMINSD Y9, Y0, Y0
+	VMOVUPS 32(SI)(R8*1), Y9
+	VPMINSD Y9, Y1, Y1
+	VMOVUPS 64(SI)(R8*1), Y9
+	VPMINSD Y9, Y2, Y2
+	VMOVUPS 96(SI)(R8*1), Y9
+	VPMINSD Y9, Y3, Y3
+	VMOVUPS 128(SI)(R8*1), Y9
+	VPMINSD Y9, Y4, Y4
+	VMOVUPS 160(SI)(R8*1), Y9
+	VPMINSD Y9, Y5, Y5
+	VMOVUPS 192(SI)(R8*1), Y9
+	VPMINSD Y9, Y6, Y6
+	VMOVUPS 224(SI)(R8*1), Y9
+	VPMINSD Y9, Y7, Y7
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y12
+	VMASKMOVPS (SI)(R8*1), Y12, Y9
+	VBLENDVPS  Y12, Y9, Y11, Y9
+	VPMINSD    Y9, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	VPMINSD      Y4, Y0, Y0
+	VPMINSD      Y5, Y1, Y1
+	VPMINSD      Y6, Y2, Y2
+	VPMINSD      Y7, Y3, Y3
+	VPMINSD      Y2, Y0, Y0
+	VPMINSD      Y3, Y1, Y1
+	VPMINSD      Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X15
+	VPMINSD      X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VPMINSD      X15, X0, X0
+	VPERMILPS    $0xb1, X0, X15
+	VPMINSD      X15, X0, X0
+	VMOVSS       X0, (DI)
+	ADDQ         $0x00000004, DI
+	LEAQ         (SI)(BX*4), SI
+	DECQ         DX
+	JNZ          row
+	LDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
 // func sumRows32AVX2(dst *float32, a *float32, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·sumRows32AVX2(SB), NOSPLIT, $8-32
@@ -193,7 +465,7 @@ TEXT ·prodRows32AVX2(SB), NOSPLIT, $8-32
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
 	MOVQ         cols+24(FP), BX
-	VBROADCASTSS vectors32<>+64(SB), Y11
+	VBROADCASTSS vectors32<>+128(SB), Y11
 
 row:
 	VMOVUPS Y11, Y0
@@ -284,7 +556,7 @@ TEXT ·maxRows32AVX2(SB), NOSPLIT, $8-32
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
 	MOVQ         cols+24(FP), BX
-	VBROADCASTSS vectors32<>+96(SB), Y11
+	VBROADCASTSS vectors32<>+160(SB), Y11
 
 row:
 	VMOVUPS Y11, Y0
@@ -400,7 +672,7 @@ TEXT ·minRows32AVX2(SB), NOSPLIT, $8-32
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
 	MOVQ         cols+24(FP), BX
-	VBROADCASTSS vectors32<>+128(SB), Y11
+	VBROADCASTSS vectors32<>+192(SB), Y11
 
 row:
 	VMOVUPS Y11, Y0
@@ -512,19 +784,27 @@ DATA vectors32<>+32(SB)/8, $0x0000000000000000
 DATA vectors32<>+40(SB)/8, $0x0000000000000000
 DATA vectors32<>+48(SB)/8, $0x0000000000000000
 DATA vectors32<>+56(SB)/8, $0x0000000000000000
-DATA vectors32<>+64(SB)/8, $0x3f8000003f800000
-DATA vectors32<>+72(SB)/8, $0x3f8000003f800000
-DATA vectors32<>+80(SB)/8, $0x3f8000003f800000
-DATA vectors32<>+88(SB)/8, $0x3f8000003f800000
-DATA vectors32<>+96(SB)/8, $0xff800000ff800000
-DATA vectors32<>+104(SB)/8, $0xff800000ff800000
-DATA vectors32<>+112(SB)/8, $0xff800000ff800000
-DATA vectors32<>+120(SB)/8, $0xff800000ff800000
-DATA vectors32<>+128(SB)/8, $0x7f8000007f800000
-DATA vectors32<>+136(SB)/8, $0x7f8000007f800000
-DATA vectors32<>+144(SB)/8, $0x7f8000007f800000
-DATA vectors32<>+152(SB)/8, $0x7f8000007f800000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $160
+DATA vectors32<>+64(SB)/8, $0x8000000080000000
+DATA vectors32<>+72(SB)/8, $0x8000000080000000
+DATA vectors32<>+80(SB)/8, $0x8000000080000000
+DATA vectors32<>+88(SB)/8, $0x8000000080000000
+DATA vectors32<>+96(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+104(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+112(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+120(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+128(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+136(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+144(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+152(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+160(SB)/8, $0xff800000ff800000
+DATA vectors32<>+168(SB)/8, $0xff800000ff800000
+DATA vectors32<>+176(SB)/8, $0xff800000ff800000
+DATA vectors32<>+184(SB)/8, $0xff800000ff800000
+DATA vectors32<>+192(SB)/8, $0x7f8000007f800000
+DATA vectors32<>+200(SB)/8, $0x7f8000007f800000
+DATA vectors32<>+208(SB)/8, $0x7f8000007f800000
+DATA vectors32<>+216(SB)/8, $0x7f8000007f800000
+GLOBL vectors32<>(SB), RODATA|NOPTR, $224
 
 // func dot64AVX2(a *float64, b *float64, n int) float64
 // Requires: AVX, CMOV, FMA3, SSE, SSE2
@@ -611,6 +891,94 @@ done:
 	LDMXCSR      (SP)
 	VZEROUPPER
 	MOVSD        X0, ret+24(FP)
+	RET
+
+// func sumIntRows64AVX2(dst *int64, a *int64, rows int, cols int)
+// Requires: AVX, AVX2, CMOV, SSE
+TEXT ·sumIntRows64AVX2(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSD vectors64<>+32(SB), Y11
+
+row:
+	VMOVUPS Y11, Y0
+	VMOVUPS Y11, Y1
+	VMOVUPS Y11, Y2
+	VMOVUPS Y11, Y3
+	VMOVUPS Y11, Y4
+	VMOVUPS Y11, Y5
+	VMOVUPS Y11, Y6
+	VMOVUPS Y11, Y7
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000020, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Y9
+	VPADDQ  Y9, Y0, Y0
+	VMOVUPS 32(SI)(R8*1), Y9
+	VPADDQ  Y9, Y1, Y1
+	VMOVUPS 64(SI)(R8*1), Y9
+	VPADDQ  Y9, Y2, Y2
+	VMOVUPS 96(SI)(R8*1), Y9
+	VPADDQ  Y9, Y3, Y3
+	VMOVUPS 128(SI)(R8*1), Y9
+	VPADDQ  Y9, Y4, Y4
+	VMOVUPS 160(SI)(R8*1), Y9
+	VPADDQ  Y9, Y5, Y5
+	VMOVUPS 192(SI)(R8*1), Y9
+	VPADDQ  Y9, Y6, Y6
+	VMOVUPS 224(SI)(R8*1), Y9
+	VPADDQ  Y9, Y7, Y7
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x00000020, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y12
+	VMASKMOVPD (SI)(R8*1), Y12, Y9
+	VPADDQ     Y9, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JG         single
+
+done:
+	VPADDQ       Y4, Y0, Y0
+	VPADDQ       Y5, Y1, Y1
+	VPADDQ       Y6, Y2, Y2
+	VPADDQ       Y7, Y3, Y3
+	VPADDQ       Y2, Y0, Y0
+	VPADDQ       Y3, Y1, Y1
+	VPADDQ       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X15
+	VPADDQ       X15, X0, X0
+	VPERMILPS    $0x4e, X0, X15
+	VPADDQ       X15, X0, X0
+	VMOVSD       X0, (DI)
+	ADDQ         $0x00000008, DI
+	LEAQ         (SI)(BX*8), SI
+	DECQ         DX
+	JNZ          row
+	LDMXCSR      (SP)
+	VZEROUPPER
 	RET
 
 // func sumRows64AVX2(dst *float64, a *float64, rows int, cols int)

@@ -7,6 +7,21 @@ package simd
 //go:noescape
 func dot32AVX512(a *float32, b *float32, n int) float32
 
+// sumIntRows32AVX512: dst[i] = the sum of row i of a, which has integers.
+//
+//go:noescape
+func sumIntRows32AVX512(dst *int32, a *int32, rows int, cols int)
+
+// maxIntRows32AVX512: dst[i] = the largest integer of row i of a.
+//
+//go:noescape
+func maxIntRows32AVX512(dst *int32, a *int32, rows int, cols int)
+
+// minIntRows32AVX512: dst[i] = the smallest integer of row i of a.
+//
+//go:noescape
+func minIntRows32AVX512(dst *int32, a *int32, rows int, cols int)
+
 // sumRows32AVX512: dst[i] = the sum of row i of a.
 //
 //go:noescape
@@ -31,6 +46,11 @@ func minRows32AVX512(dst *float32, a *float32, rows int, cols int)
 //
 //go:noescape
 func dot64AVX512(a *float64, b *float64, n int) float64
+
+// sumIntRows64AVX512: dst[i] = the sum of row i of a, which has integers.
+//
+//go:noescape
+func sumIntRows64AVX512(dst *int64, a *int64, rows int, cols int)
 
 // sumRows64AVX512: dst[i] = the sum of row i of a.
 //

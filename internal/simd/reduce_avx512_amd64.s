@@ -93,6 +93,284 @@ done:
 	MOVSS         X0, ret+24(FP)
 	RET
 
+// func sumIntRows32AVX512(dst *int32, a *int32, rows int, cols int)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+TEXT ·sumIntRows32AVX512(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSS vectors32<>+32(SB), Z11
+
+row:
+	VMOVUPS Z11, Z0
+	VMOVUPS Z11, Z1
+	VMOVUPS Z11, Z2
+	VMOVUPS Z11, Z3
+	VMOVUPS Z11, Z4
+	VMOVUPS Z11, Z5
+	VMOVUPS Z11, Z6
+	VMOVUPS Z11, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000080, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z9
+	VPADDD  Z9, Z0, Z0
+	VMOVUPS 64(SI)(R8*1), Z9
+	VPADDD  Z9, Z1, Z1
+	VMOVUPS 128(SI)(R8*1), Z9
+	VPADDD  Z9, Z2, Z2
+	VMOVUPS 192(SI)(R8*1), Z9
+	VPADDD  Z9, Z3, Z3
+	VMOVUPS 256(SI)(R8*1), Z9
+	VPADDD  Z9, Z4, Z4
+	VMOVUPS 320(SI)(R8*1), Z9
+	VPADDD  Z9, Z5, Z5
+	VMOVUPS 384(SI)(R8*1), Z9
+	VPADDD  Z9, Z6, Z6
+	VMOVUPS 448(SI)(R8*1), Z9
+	VPADDD  Z9, Z7, Z7
+	ADDQ    $0x00000200, R8
+	SUBQ    $0x00000080, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000080, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z9
+	VPADDD    Z9, Z0, Z0
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPADDD        Z2, Z0, Z0
+	VPADDD        Z3, Z1, Z1
+	VPADDD        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y15
+	VPADDD        Y15, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X15
+	VPADDD        X15, X0, X0
+	VPERMILPS     $0x4e, X0, X15
+	VPADDD        X15, X0, X0
+	VPERMILPS     $0xb1, X0, X15
+	VPADDD        X15, X0, X0
+	VMOVSS        X0, (DI)
+	ADDQ          $0x00000004, DI
+	LEAQ          (SI)(BX*4), SI
+	DECQ          DX
+	JNZ           row
+	LDMXCSR       (SP)
+	VZEROUPPER
+	RET
+
+// func maxIntRows32AVX512(dst *int32, a *int32, rows int, cols int)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+TEXT ·maxIntRows32AVX512(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSS vectors32<>+64(SB), Z11
+
+row:
+	VMOVUPS Z11, Z0
+	VMOVUPS Z11, Z1
+	VMOVUPS Z11, Z2
+	VMOVUPS Z11, Z3
+	VMOVUPS Z11, Z4
+	VMOVUPS Z11, Z5
+	VMOVUPS Z11, Z6
+	VMOVUPS Z11, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000080, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z9
+	VPMAXSD Z9, Z0, Z0
+	VMOVUPS 64(SI)(R8*1), Z9
+	VPMAXSD Z9, Z1, Z1
+	VMOVUPS 128(SI)(R8*1), Z9
+	VPMAXSD Z9, Z2, Z2
+	VMOVUPS 192(SI)(R8*1), Z9
+	VPMAXSD Z9, Z3, Z3
+	VMOVUPS 256(SI)(R8*1), Z9
+	VPMAXSD Z9, Z4, Z4
+	VMOVUPS 320(SI)(R8*1), Z9
+	VPMAXSD Z9, Z5, Z5
+	VMOVUPS 384(SI)(R8*1), Z9
+	VPMAXSD Z9, Z6, Z6
+	VMOVUPS 448(SI)(R8*1), Z9
+	VPMAXSD Z9, Z7, Z7
+	ADDQ    $0x00000200, R8
+	SUBQ    $0x00000080, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000080, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z9
+	VBLENDMPS Z9, Z11, K1, Z9
+	VPMAXSD   Z9, Z0, Z0
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	VPMAXSD       Z4, Z0, Z0
+	VPMAXSD       Z5, Z1, Z1
+	VPMAXSD       Z6, Z2, Z2
+	VPMAXSD       Z7, Z3, Z3
+	VPMAXSD       Z2, Z0, Z0
+	VPMAXSD       Z3, Z1, Z1
+	VPMAXSD       Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y15
+	VPMAXSD       Y15, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X15
+	VPMAXSD       X15, X0, X0
+	VPERMILPS     $0x4e, X0, X15
+	VPMAXSD       X15, X0, X0
+	VPERMILPS     $0xb1, X0, X15
+	VPMAXSD       X15, X0, X0
+	VMOVSS        X0, (DI)
+	ADDQ          $0x00000004, DI
+	LEAQ          (SI)(BX*4), SI
+	DECQ          DX
+	JNZ           row
+	LDMXCSR       (SP)
+	VZEROUPPER
+	RET
+
+// func minIntRows32AVX512(dst *int32, a *int32, rows int, cols int)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+TEXT ·minIntRows32AVX512(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSS vectors32<>+96(SB), Z11
+
+row:
+	VMOVUPS Z11, Z0
+	VMOVUPS Z11, Z1
+	VMOVUPS Z11, Z2
+	VMOVUPS Z11, Z3
+	VMOVUPS Z11, Z4
+	VMOVUPS Z11, Z5
+	VMOVUPS Z11, Z6
+	VMOVUPS Z11, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000080, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z9
+	VPMINSD Z9, Z0, Z0
+	VMOVUPS 64(SI)(R8*1), Z9
+	VPMINSD Z9, Z1, Z1
+	VMOVUPS 128(SI)(R8*1), Z9
+	VPMINSD Z9, Z2, Z2
+	VMOVUPS 192(SI)(R8*1), Z9
+	VPMINSD Z9, Z3, Z3
+	VMOVUPS 256(SI)(R8*1), Z9
+	VPMINSD Z9, Z4, Z4
+	VMOVUPS 320(SI)(R8*1), Z9
+	VPMINSD Z9, Z5, Z5
+	VMOVUPS 384(SI)(R8*1), Z9
+	VPMINSD Z9, Z6, Z6
+	VMOVUPS 448(SI)(R8*1), Z9
+	VPMINSD Z9, Z7, Z7
+	ADDQ    $0x00000200, R8
+	SUBQ    $0x00000080, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000080, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z9
+	VBLENDMPS Z9, Z11, K1, Z9
+	VPMINSD   Z9, Z0, Z0
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	VPMINSD       Z4, Z0, Z0
+	VPMINSD       Z5, Z1, Z1
+	VPMINSD       Z6, Z2, Z2
+	VPMINSD       Z7, Z3, Z3
+	VPMINSD       Z2, Z0, Z0
+	VPMINSD       Z3, Z1, Z1
+	VPMINSD       Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y15
+	VPMINSD       Y15, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X15
+	VPMINSD       X15, X0, X0
+	VPERMILPS     $0x4e, X0, X15
+	VPMINSD       X15, X0, X0
+	VPERMILPS     $0xb1, X0, X15
+	VPMINSD       X15, X0, X0
+	VMOVSS        X0, (DI)
+	ADDQ          $0x00000004, DI
+	LEAQ          (SI)(BX*4), SI
+	DECQ          DX
+	JNZ           row
+	LDMXCSR       (SP)
+	VZEROUPPER
+	RET
+
 // func sumRows32AVX512(dst *float32, a *float32, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·sumRows32AVX512(SB), NOSPLIT, $8-32
@@ -197,7 +475,7 @@ TEXT ·prodRows32AVX512(SB), NOSPLIT, $8-32
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
 	MOVQ         cols+24(FP), BX
-	VBROADCASTSS vectors32<>+64(SB), Z11
+	VBROADCASTSS vectors32<>+128(SB), Z11
 
 row:
 	VMOVUPS Z11, Z0
@@ -290,7 +568,7 @@ TEXT ·maxRows32AVX512(SB), NOSPLIT, $8-32
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
 	MOVQ         cols+24(FP), BX
-	VBROADCASTSS vectors32<>+96(SB), Z11
+	VBROADCASTSS vectors32<>+160(SB), Z11
 
 row:
 	VMOVUPS Z11, Z0
@@ -410,7 +688,7 @@ TEXT ·minRows32AVX512(SB), NOSPLIT, $8-32
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
 	MOVQ         cols+24(FP), BX
-	VBROADCASTSS vectors32<>+128(SB), Z11
+	VBROADCASTSS vectors32<>+192(SB), Z11
 
 row:
 	VMOVUPS Z11, Z0
@@ -526,19 +804,27 @@ DATA vectors32<>+32(SB)/8, $0x0000000000000000
 DATA vectors32<>+40(SB)/8, $0x0000000000000000
 DATA vectors32<>+48(SB)/8, $0x0000000000000000
 DATA vectors32<>+56(SB)/8, $0x0000000000000000
-DATA vectors32<>+64(SB)/8, $0x3f8000003f800000
-DATA vectors32<>+72(SB)/8, $0x3f8000003f800000
-DATA vectors32<>+80(SB)/8, $0x3f8000003f800000
-DATA vectors32<>+88(SB)/8, $0x3f8000003f800000
-DATA vectors32<>+96(SB)/8, $0xff800000ff800000
-DATA vectors32<>+104(SB)/8, $0xff800000ff800000
-DATA vectors32<>+112(SB)/8, $0xff800000ff800000
-DATA vectors32<>+120(SB)/8, $0xff800000ff800000
-DATA vectors32<>+128(SB)/8, $0x7f8000007f800000
-DATA vectors32<>+136(SB)/8, $0x7f8000007f800000
-DATA vectors32<>+144(SB)/8, $0x7f8000007f800000
-DATA vectors32<>+152(SB)/8, $0x7f8000007f800000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $160
+DATA vectors32<>+64(SB)/8, $0x8000000080000000
+DATA vectors32<>+72(SB)/8, $0x8000000080000000
+DATA vectors32<>+80(SB)/8, $0x8000000080000000
+DATA vectors32<>+88(SB)/8, $0x8000000080000000
+DATA vectors32<>+96(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+104(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+112(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+120(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+128(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+136(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+144(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+152(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+160(SB)/8, $0xff800000ff800000
+DATA vectors32<>+168(SB)/8, $0xff800000ff800000
+DATA vectors32<>+176(SB)/8, $0xff800000ff800000
+DATA vectors32<>+184(SB)/8, $0xff800000ff800000
+DATA vectors32<>+192(SB)/8, $0x7f8000007f800000
+DATA vectors32<>+200(SB)/8, $0x7f8000007f800000
+DATA vectors32<>+208(SB)/8, $0x7f8000007f800000
+DATA vectors32<>+216(SB)/8, $0x7f8000007f800000
+GLOBL vectors32<>(SB), RODATA|NOPTR, $224
 
 // func dot64AVX512(a *float64, b *float64, n int) float64
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE, SSE2
@@ -627,6 +913,96 @@ done:
 	LDMXCSR       (SP)
 	VZEROUPPER
 	MOVSD         X0, ret+24(FP)
+	RET
+
+// func sumIntRows64AVX512(dst *int64, a *int64, rows int, cols int)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+TEXT ·sumIntRows64AVX512(SB), NOSPLIT, $8-32
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         rows+16(FP), DX
+	MOVQ         cols+24(FP), BX
+	VBROADCASTSD vectors64<>+32(SB), Z11
+
+row:
+	VMOVUPS Z11, Z0
+	VMOVUPS Z11, Z1
+	VMOVUPS Z11, Z2
+	VMOVUPS Z11, Z3
+	VMOVUPS Z11, Z4
+	VMOVUPS Z11, Z5
+	VMOVUPS Z11, Z6
+	VMOVUPS Z11, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	XORQ    R8, R8
+	SUBQ    $0x00000040, CX
+	JL      rest
+
+block:
+	VMOVUPS (SI)(R8*1), Z9
+	VPADDQ  Z9, Z0, Z0
+	VMOVUPS 64(SI)(R8*1), Z9
+	VPADDQ  Z9, Z1, Z1
+	VMOVUPS 128(SI)(R8*1), Z9
+	VPADDQ  Z9, Z2, Z2
+	VMOVUPS 192(SI)(R8*1), Z9
+	VPADDQ  Z9, Z3, Z3
+	VMOVUPS 256(SI)(R8*1), Z9
+	VPADDQ  Z9, Z4, Z4
+	VMOVUPS 320(SI)(R8*1), Z9
+	VPADDQ  Z9, Z5, Z5
+	VMOVUPS 384(SI)(R8*1), Z9
+	VPADDQ  Z9, Z6, Z6
+	VMOVUPS 448(SI)(R8*1), Z9
+	VPADDQ  Z9, Z7, Z7
+	ADDQ    $0x00000200, R8
+	SUBQ    $0x00000040, CX
+	JGE     block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z9
+	VPADDQ    Z9, Z0, Z0
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	VPADDQ        Z4, Z0, Z0
+	VPADDQ        Z5, Z1, Z1
+	VPADDQ        Z6, Z2, Z2
+	VPADDQ        Z7, Z3, Z3
+	VPADDQ        Z2, Z0, Z0
+	VPADDQ        Z3, Z1, Z1
+	VPADDQ        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y15
+	VPADDQ        Y15, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X15
+	VPADDQ        X15, X0, X0
+	VPERMILPS     $0x4e, X0, X15
+	VPADDQ        X15, X0, X0
+	VMOVSD        X0, (DI)
+	ADDQ          $0x00000008, DI
+	LEAQ          (SI)(BX*8), SI
+	DECQ          DX
+	JNZ           row
+	LDMXCSR       (SP)
+	VZEROUPPER
 	RET
 
 // func sumRows64AVX512(dst *float64, a *float64, rows int, cols int)

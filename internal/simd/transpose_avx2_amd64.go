@@ -6,3 +6,8 @@ package simd
 //
 //go:noescape
 func transpose32AVX2(dst *float32, src *float32, dstStride int, srcStride int, n int)
+
+// transposeHalves32AVX2: writes n rows of 8 elements: columns of the 8 rows of src.
+//
+//go:noescape
+func transposeHalves32AVX2(dst *uint16, src *uint16, dstStride int, srcStride int, n int)

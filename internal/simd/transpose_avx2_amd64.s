@@ -63,6 +63,67 @@ square:
 	VZEROUPPER
 	RET
 
+// func transposeHalves32AVX2(dst *uint16, src *uint16, dstStride int, srcStride int, n int)
+// Requires: AVX
+TEXT ·transposeHalves32AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstStride+16(FP), DX
+	MOVQ srcStride+24(FP), BX
+	MOVQ n+32(FP), CX
+	LEAQ (DX)(DX*2), R8
+	LEAQ (BX)(BX*2), R9
+
+square:
+	LEAQ        (SI)(BX*4), R10
+	LEAQ        (DI)(DX*4), R11
+	VMOVDQU     (SI), X0
+	VMOVDQU     (SI)(BX*1), X1
+	VMOVDQU     (SI)(BX*2), X2
+	VMOVDQU     (SI)(R9*1), X3
+	VMOVDQU     (R10), X4
+	VMOVDQU     (R10)(BX*1), X5
+	VMOVDQU     (R10)(BX*2), X6
+	VMOVDQU     (R10)(R9*1), X7
+	VPUNPCKLWD  X1, X0, X8
+	VPUNPCKHWD  X1, X0, X9
+	VPUNPCKLWD  X3, X2, X10
+	VPUNPCKHWD  X3, X2, X11
+	VPUNPCKLWD  X5, X4, X12
+	VPUNPCKHWD  X5, X4, X13
+	VPUNPCKLWD  X7, X6, X14
+	VPUNPCKHWD  X7, X6, X15
+	VPUNPCKLDQ  X10, X8, X0
+	VPUNPCKHDQ  X10, X8, X1
+	VPUNPCKLDQ  X11, X9, X2
+	VPUNPCKHDQ  X11, X9, X3
+	VPUNPCKLDQ  X14, X12, X4
+	VPUNPCKHDQ  X14, X12, X5
+	VPUNPCKLDQ  X15, X13, X6
+	VPUNPCKHDQ  X15, X13, X7
+	VPUNPCKLQDQ X4, X0, X8
+	VPUNPCKHQDQ X4, X0, X9
+	VPUNPCKLQDQ X5, X1, X10
+	VPUNPCKHQDQ X5, X1, X11
+	VPUNPCKLQDQ X6, X2, X12
+	VPUNPCKHQDQ X6, X2, X13
+	VPUNPCKLQDQ X7, X3, X14
+	VPUNPCKHQDQ X7, X3, X15
+	VMOVDQU     X8, (DI)
+	VMOVDQU     X9, (DI)(DX*1)
+	VMOVDQU     X10, (DI)(DX*2)
+	VMOVDQU     X11, (DI)(R8*1)
+	VMOVDQU     X12, (R11)
+	VMOVDQU     X13, (R11)(DX*1)
+	VMOVDQU     X14, (R11)(DX*2)
+	VMOVDQU     X15, (R11)(R8*1)
+	ADDQ        $0x00000010, SI
+	LEAQ        (DI)(DX*8), DI
+	SUBQ        $0x00000008, CX
+	JG          square
+	VZEROUPPER
+	RET
+
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+8(SB)/8, $0xffffffffffffffff
 DATA vectors32<>+16(SB)/8, $0xffffffffffffffff

@@ -6,22 +6,23 @@ func TestTranspose(t *testing.T) {
 	atLevels(t, func(t *testing.T) {
 		for _, rows := range []int{0, 1, 7, 8, 9, 24, 31} {
 			for _, cols := range []int{0, 1, 5, 8, 17, 64, 72, 201} {
-				testTranspose(t, rows, cols)
+				testTranspose[uint16](t, rows, cols)
+				testTranspose[uint32](t, rows, cols)
 			}
 		}
 	})
 }
 
-func testTranspose(t *testing.T, rows, cols int) {
+func testTranspose[E uint16 | uint32](t *testing.T, rows, cols int) {
 	srcStride, dstStride := cols+3, rows+2
-	src, dst := make([]uint32, rows*srcStride), make([]uint32, cols*dstStride)
+	src, dst := make([]E, rows*srcStride), make([]E, cols*dstStride)
 	for i := range src {
-		src[i] = uint32(i + 1)
+		src[i] = E(i + 1)
 	}
 	Transpose(dst, dstStride, src, srcStride, rows, cols)
 	for i := range cols {
 		for j := range dstStride {
-			want := uint32(0)
+			want := E(0)
 			if j < rows {
 				want = src[j*srcStride+i]
 			}

@@ -179,10 +179,17 @@ const tile = 16
 
 // transpose copies where source rows run across destination rows.
 func (m *mover[E]) transpose(d, s, n int) {
-	if dst, ok := any(m.dst).([]uint32); ok && m.s1 > 0 {
-		src := any(m.src).([]uint32)
-		simd.Transpose(dst[d:], m.d0, src[s:], m.s1, m.n1, n)
-		return
+	switch dst := any(m.dst).(type) {
+	case []uint16:
+		if m.s1 > 0 {
+			simd.Transpose(dst[d:], m.d0, any(m.src).([]uint16)[s:], m.s1, m.n1, n)
+			return
+		}
+	case []uint32:
+		if m.s1 > 0 {
+			simd.Transpose(dst[d:], m.d0, any(m.src).([]uint32)[s:], m.s1, m.n1, n)
+			return
+		}
 	}
 	for j := 0; j < m.n1; j += tile {
 		nj := min(tile, m.n1-j)

@@ -34,6 +34,14 @@ func arithmetic(t *target) {
 			t.max(x.v["dst"], x.v["low"], x.v["dst"])
 		},
 	})
+	t.stream(stream{
+		name: "leaky", doc: "dst = x where by > 0, else alpha*x", in: []string{"x", "by"}, out: []string{"dst"},
+		scalars: []string{"alpha"}, consts: []uint64{0}, temps: 2, unroll: 4,
+		body: func(t *target, x vars) {
+			t.mul(x.v["dst"], x.v["x"], x.v["alpha"])
+			t.choose(x.v["dst"], greater, x.v["by"], t.krf(0, x.temp[0]), x.v["x"], x.temp[1])
+		},
+	})
 	for _, p := range []struct {
 		name, doc string
 		pred      int

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/mmcloughlin/avo/operand"
@@ -10,10 +11,16 @@ import (
 // reductions emits functions from slices to numbers.
 func reductions(t *target) {
 	t.dot()
-	t.rows("sumRows", "the sum of row i of a", 0, false, (*target).add)
-	t.rows("prodRows", "the product of row i of a", t.float(1), false, (*target).mul)
-	t.rows("maxRows", "the largest element of row i of a, not a number if any is", negInf(t), true, (*target).max)
-	t.rows("minRows", "the smallest element of row i of a, not a number if any is", posInf(t), true, (*target).min)
+	integer := fmt.Sprintf("int%d", t.bits)
+	t.rows("sumIntRows", integer, "the sum of row i of a, which has integers", 0, false, (*target).plus)
+	if t.bits == 32 {
+		t.rows("maxIntRows", integer, "the largest integer of row i of a", 1<<31, false, func(t *target, dst, a vec, b operand.Op) { t.VPMAXSD(b, a, dst) })
+		t.rows("minIntRows", integer, "the smallest integer of row i of a", 1<<31-1, false, func(t *target, dst, a vec, b operand.Op) { t.VPMINSD(b, a, dst) })
+	}
+	t.rows("sumRows", t.elem(), "the sum of row i of a", 0, false, (*target).add)
+	t.rows("prodRows", t.elem(), "the product of row i of a", t.float(1), false, (*target).mul)
+	t.rows("maxRows", t.elem(), "the largest element of row i of a, not a number if any is", negInf(t), true, (*target).max)
+	t.rows("minRows", t.elem(), "the smallest element of row i of a, not a number if any is", posInf(t), true, (*target).min)
 }
 
 func negInf(t *target) uint64 { return posInf(t) | signBit(t) }
@@ -43,8 +50,8 @@ func (t *target) dot() {
 
 // rows emits a function that folds each row of a matrix, in eight independent parts that begin with start. With findNaN,
 // what op loses of elements that are not numbers is found besides.
-func (t *target) rows(name, doc string, start uint64, findNaN bool, op func(*target, vec, vec, operand.Op)) {
-	t.function(name, "func(dst, a *%[1]s, rows, cols int)", "dst[i] = "+doc)
+func (t *target) rows(name, elem, doc string, start uint64, findNaN bool, op func(*target, vec, vec, operand.Op)) {
+	t.function(name, "func(dst, a *"+elem+", rows, cols int)", "dst[i] = "+doc)
 	t.Load(t.Param("dst"), reg.RDI)
 	t.Load(t.Param("a"), reg.RSI)
 	t.Load(t.Param("rows"), reg.RDX)
