@@ -161,6 +161,9 @@ func (m *words[T]) grow() {
 func (m *words[T]) number(t *tensor.Tensor) []int64 {
 	vals := tensor.Values[T](t)
 	out := make([]int64, len(vals))
+	if m.known == 0 && len(vals) > 64 { // as if all were different, within limits
+		m.slots = make([]wordSlot, 2<<bits.Len(uint(min(len(vals), 4096)-1)))
+	}
 	for i, v := range vals {
 		w, ok := m.word(v)
 		if !ok {

@@ -7,9 +7,11 @@ import (
 	"github.com/weft-ml/weft/internal/ints"
 	"github.com/weft-ml/weft/internal/rows"
 	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/strided"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 func init() {
@@ -81,6 +83,9 @@ func oneHot(ctx *kernel.Context, axis int) error {
 	}
 	ints.Read(list.Rows, indices, 0)
 	suffix := indices.Shape()[axis:].NumElements()
+	if suffix == 1 && setHot(out, ctx.Input(2), list.Rows, int(depth)) {
+		return nil
+	}
 	for p, at := int64(0), 0; at < n; p++ {
 		for s := range suffix {
 			hot := list.Rows[at]
@@ -93,4 +98,30 @@ func oneHot(ctx *kernel.Context, axis int) error {
 	}
 	rows.Scatter(elementwise.Assign, out, ctx.Input(2), list, 1)
 	return nil
+}
+
+// setHot sets one element of each row of depth elements to on, or reports that it does not know the type.
+func setHot(out, on *tensor.Tensor, list []int64, depth int) bool {
+	switch {
+	case out.DType() == tensor.String || out.DType() == tensor.Resource || out.DType() == tensor.Variant:
+		return false
+	case out.DType().Size() == 1:
+		setHotWords[uint8](out, on, list, depth)
+	case out.DType().Size() == 4:
+		setHotWords[uint32](out, on, list, depth)
+	case out.DType().Size() == 8:
+		setHotWords[uint64](out, on, list, depth)
+	default:
+		return false
+	}
+	return true
+}
+
+func setHotWords[W uint8 | uint32 | uint64](out, on *tensor.Tensor, list []int64, depth int) {
+	z, v := strided.Words[W](out), strided.Words[W](on)[0]
+	for i, hot := range list {
+		if uint64(hot) < uint64(depth) {
+			z[i*depth+int(hot)] = v
+		}
+	}
 }

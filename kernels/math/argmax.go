@@ -87,6 +87,37 @@ func positions(largest bool) kernel.Table {
 	return t
 }
 
+// columns is search for len(at) columns at once, which begin with the first elements of x; rows are stride apart.
+type columns[T tensor.Elem] func(at []int64, x []T, n, stride int)
+
+func largestOfEach[T elementwise.Real](lowest T) columns[T] {
+	return func(at []int64, x []T, n, stride int) {
+		best := slices.Repeat([]T{lowest}, len(at))
+		clear(at)
+		for i := range n {
+			for j, v := range x[i*stride:][:len(best)] {
+				if v > best[j] {
+					best[j], at[j] = v, int64(i)
+				}
+			}
+		}
+	}
+}
+
+func smallestOfEach[T elementwise.Real](highest T) columns[T] {
+	return func(at []int64, x []T, n, stride int) {
+		best := slices.Repeat([]T{highest}, len(at))
+		clear(at)
+		for i := range n {
+			for j, v := range x[i*stride:][:len(best)] {
+				if v < best[j] {
+					best[j], at[j] = v, int64(i)
+				}
+			}
+		}
+	}
+}
+
 // search finds one of n elements, stride apart: the first that is better than a worst value and than which no other is
 // better, or the first of all if there is none. What is not a number is passed over.
 type search[T tensor.Elem] func(x []T, n, stride int) int
@@ -116,20 +147,20 @@ func smallestOf[T elementwise.Real](highest T) func(x []T, n, stride int) int {
 }
 
 func realPosition[T realElem](t kernel.Table, largest bool, lowest, highest T) {
-	find := smallestOf(highest)
+	find, each := smallestOf(highest), smallestOfEach(highest)
 	if largest {
-		find = largestOf(lowest)
+		find, each = largestOf(lowest), largestOfEach(lowest)
 	}
-	t[tensor.DTypeOf[T]()] = newPosition(find)
+	t[tensor.DTypeOf[T]()] = newRowPosition(inRows(find), each)
 }
 
 // floatPosition finds the extremes of rows in vector code.
 func floatPosition[T simd.Float](t kernel.Table, largest bool, limit T) {
-	find, extremes := smallestOf(limit), simd.MinRows[T]
+	find, each, extremes := smallestOf(limit), smallestOfEach(limit), simd.MinRows[T]
 	if largest {
-		find, extremes = largestOf(-limit), simd.MaxRows[T]
+		find, each, extremes = largestOf(-limit), largestOfEach(-limit), simd.MaxRows[T]
 	}
-	t[tensor.DTypeOf[T]()] = newRowPosition(find, func(at []int64, x []T, n int) {
+	t[tensor.DTypeOf[T]()] = newRowPosition(func(at []int64, x []T, n int) {
 		var block [64]T
 		for ; len(at) > 0; at = at[min(len(block), len(at)):] {
 			most := block[:min(len(block), len(at))]
@@ -142,7 +173,7 @@ func floatPosition[T simd.Float](t kernel.Table, largest bool, limit T) {
 				x = x[n:]
 			}
 		}
-	})
+	}, each)
 }
 
 func shortPosition[T elementwise.Short](t kernel.Table, largest bool, lowest, highest T, value func(T) float32) {
@@ -163,16 +194,25 @@ func shortPosition[T elementwise.Short](t kernel.Table, largest bool, lowest, hi
 }
 
 func newPosition[T tensor.Elem](find search[T]) kernel.New {
-	return newRowPosition(find, func(at []int64, x []T, n int) {
-		for i := range at {
-			at[i] = int64(find(x[i*n:], n, 1))
+	return newRowPosition(inRows(find), func(at []int64, x []T, n, stride int) {
+		for j := range at {
+			at[j] = int64(find(x[j:], n, stride))
 		}
 	})
 }
 
+// inRows searches rows one after the other.
+func inRows[T tensor.Elem](find search[T]) func(at []int64, x []T, n int) {
+	return func(at []int64, x []T, n int) {
+		for i := range at {
+			at[i] = int64(find(x[i*n:], n, 1))
+		}
+	}
+}
+
 // newRowPosition returns the kernel that uses rows where the elements to be searched are neighbours: it sets at to the
-// positions in rows of n elements.
-func newRowPosition[T tensor.Elem](find search[T], rows func(at []int64, x []T, n int)) kernel.New {
+// positions in rows of n elements. Each is for all others.
+func newRowPosition[T tensor.Elem](rows func(at []int64, x []T, n int), each columns[T]) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		in, dimension := ctx.Input(0), ctx.Input(1)
 		if dimension.Rank() != 0 {
@@ -199,8 +239,10 @@ func newRowPosition[T tensor.Elem](find search[T], rows func(at []int64, x []T, 
 				rows(at[lo:hi], x[lo*n:hi*n], n)
 				return
 			}
-			for i := lo; i < hi; i++ {
-				at[i] = int64(find(x[i/inner*n*inner+i%inner:], n, inner))
+			for lo < hi {
+				end := min(hi, lo+inner-lo%inner) // of the columns that lie together
+				each(at[lo:end], x[lo/inner*n*inner+lo%inner:], n, inner)
+				lo = end
 			}
 		})
 		ints.Set(out, at)

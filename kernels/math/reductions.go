@@ -143,8 +143,8 @@ func numberReductions(f32 reduction[float32], f64 reduction[float64], others fun
 	}
 	plainSum[int8](t)
 	plainSum[int16](t)
-	plainSum[int32](t)
-	plainSum[int64](t)
+	add(t, intSums[int32]())
+	add(t, intSums[int64]())
 	plainSum[uint8](t)
 	plainSum[uint16](t)
 	plainSum[uint32](t)
@@ -159,6 +159,19 @@ func plainSum[T interface {
 	tensor.Elem
 }](t kernel.Table) {
 	add(t, reduction[T]{row: total[T], columns: accumulateInto[T]})
+}
+
+// intSums adds in vector code.
+func intSums[T simd.Int]() reduction[T] {
+	return reduction[T]{
+		row: func(x []T) T {
+			var sum [1]T
+			simd.SumIntRows(sum[:], x, len(x))
+			return sum[0]
+		},
+		lines:   simd.SumIntRows[T],
+		columns: func(acc, x []T) { simd.AddInts(acc, acc, x) },
+	}
 }
 
 // total adds up in four parts, which do not wait for each other.

@@ -26,13 +26,9 @@ func init() {
 }
 
 func leaky[T simd.Float](alpha T) func(z, x []T) {
-	return viaScratch(
-		func(tmp, x []T) { simd.MulScalar(tmp, x, alpha) },
-		func(z, tmp, x []T) { simd.SelectGreater(z, x, 0, x, tmp) })
+	return func(z, x []T) { simd.Leaky(z, x, x, alpha) }
 }
 
 func leakyGrad[T simd.Float](alpha T) func(z, g, x []T) {
-	return viaScratch2(
-		func(tmp, g, _ []T) { simd.MulScalar(tmp, g, alpha) },
-		func(z, tmp, g, x []T) { simd.SelectGreater(z, x, 0, g, tmp) })
+	return func(z, g, x []T) { simd.Leaky(z, g, x, alpha) }
 }
