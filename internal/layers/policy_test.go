@@ -81,7 +81,7 @@ var policy = []rule{
 	{pkg: "kernels/parsing", may: with(kernels, "internal/number", "internal/pb", "internal/pbconv")},
 	{pkg: "kernels/sparse", may: with(kernels, "internal/cross", "internal/fillrows", "internal/pb", "internal/pbconv")},
 	{pkg: "kernels/ragged", may: with(kernels, "internal/cross", "internal/fillrows")},
-	{pkg: "kernels/data", may: with(kernels, "checkpoint", "internal/fileio", "internal/murmur", "internal/pb", "internal/pbconv", "internal/record", "internal/rendezvous")},
+	{pkg: "kernels/data", may: with(kernels, "checkpoint", "internal/fileio", "internal/murmur", "internal/number", "internal/pb", "internal/pbconv", "internal/record", "internal/rendezvous")},
 	{pkg: "kernels/all", may: []string{"kernels/*"}},
 	{pkg: "kernels/*", may: kernels},
 

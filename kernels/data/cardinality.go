@@ -91,6 +91,14 @@ type assertedDataset struct {
 
 func (d *assertedDataset) cardinality() int64 { return d.n }
 
+func (d *assertedDataset) at(r *run, i int64) (element, error) {
+	e, err := atIndex(r, d.input, i)
+	if status.CodeOf(err) == status.OutOfRange {
+		err = status.FailedPreconditionf("Input dataset was expected to contain %s but index %d could not be retrieved: %v", elementString(d.n), i, err)
+	}
+	return e, err
+}
+
 func (d *assertedDataset) iterate(r *run) (iterator, error) {
 	src, err := d.begin(r)
 	return &assertedIterator{source: src, d: d}, err
@@ -109,21 +117,20 @@ func (it *assertedIterator) next(r *run) (element, error) {
 		it.i++
 		if it.d.n != infinite && it.d.n != unknown && it.i > it.d.n {
 			e.release()
-			return nil, status.FailedPreconditionf("Input dataset was expected to contain %s but contained more than %s.",
-				elementString(it.d.n), elementString(it.d.n))
+			return nil, status.FailedPreconditionf("Input dataset was expected to contain %s but contained at least %s.",
+				elementString(it.d.n), elementString(it.i))
 		}
 	case errors.Is(err, errEnd) && it.d.n != unknown && it.i != it.d.n:
-		want := "an infinite number of elements"
-		if it.d.n != infinite {
-			want = elementString(it.d.n)
-		}
-		return nil, status.FailedPreconditionf("Input dataset was expected to contain %s but contained only %s.", want, elementString(it.i))
+		return nil, status.FailedPreconditionf("Input dataset was expected to contain %s but contained only %s.", elementString(it.d.n), elementString(it.i))
 	}
 	return e, err
 }
 
 func elementString(n int64) string {
-	if n == 1 {
+	switch n {
+	case infinite:
+		return "an infinite number of elements"
+	case 1:
 		return "1 element"
 	}
 	return fmt.Sprintf("%d elements", n)

@@ -27,71 +27,54 @@ func init() {
 // csvDataset takes the records of files apart.
 type csvDataset struct {
 	stage
-	decode   *component
-	defaults element
+	format csvFormat
 }
 
 func newCSV(n *node, ctx *kernel.Context) (dataset, error) {
+	s := n.spec()
+	d := &csvDataset{stage: stage{spec: &s}, format: csvFormat{types: s.types}}
+	f := &d.format
+	var err error
+	if f.selected, err = csvIndices(n, ctx, "select_cols"); err != nil {
+		return nil, err
+	}
+	if f.excluded, err = csvIndices(n, ctx, "exclude_cols"); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(f.selected) > 0 && len(f.selected) != len(s.types):
+		return nil, status.InvalidArgumentf("select_cols should match output size")
+	case len(f.selected) > 0 && len(f.excluded) > 0:
+		return nil, status.InvalidArgumentf("Either select_cols or exclude_cols should be empty")
+	}
 	header, err := scalar[bool](n, ctx, "header")
 	if err != nil {
 		return nil, err
 	}
-	quoted, err := scalar[bool](n, ctx, "use_quote_delim")
+	if f.quoted, err = scalar[bool](n, ctx, "use_quote_delim"); err != nil {
+		return nil, err
+	}
+	delim, err := scalar[string](n, ctx, "field_delim")
 	if err != nil {
 		return nil, err
 	}
-	files, err := newFiles(n, ctx, csvOpener(header, quoted))
-	if err != nil {
-		return nil, err
-	}
-	s := n.spec()
-	d := &csvDataset{stage: stage{&s, files}}
-	if d.defaults, err = n.inputs(ctx, "record_defaults"); err != nil {
-		return nil, err
-	}
-	for i := range d.defaults {
-		if d.defaults[i].Rank() > 1 || d.defaults[i].NumElements() > 1 {
-			return nil, status.InvalidArgumentf("There should only be 1 default per field but field %d has %d", i, d.defaults[i].NumElements())
-		}
-	}
-	attrs := opdef.Attrs{"OUT_TYPE": s.types, "use_quote_delim": quoted}
-	for _, name := range []string{"field_delim", "na_value"} {
-		if attrs[name], err = scalar[string](n, ctx, name); err != nil {
-			return nil, err
-		}
-	}
-	if len(attrs.String("field_delim")) != 1 {
+	if len(delim) != 1 {
 		return nil, status.InvalidArgumentf("field_delim should be only 1 char")
 	}
-	if attrs["select_cols"], err = csvColumns(n, ctx, len(s.types)); err != nil {
+	f.delim = delim[0]
+	if f.na, err = scalar[string](n, ctx, "na_value"); err != nil {
 		return nil, err
 	}
-	d.decode, err = newComponent(n, "DecodeCSV", attrs)
-	return d, err
-}
-
-// csvColumns returns which columns are wanted, in order; none for all.
-func csvColumns(n *node, ctx *kernel.Context, wanted int) ([]int64, error) {
-	chosen, err := csvIndices(n, ctx, "select_cols")
-	if err != nil {
+	if f.defaults, err = n.inputs(ctx, "record_defaults"); err != nil {
 		return nil, err
 	}
-	if len(chosen) > 0 && len(chosen) != wanted {
-		return nil, status.InvalidArgumentf("select_cols should match output size")
-	}
-	excluded, err := csvIndices(n, ctx, "exclude_cols")
-	if err != nil || len(excluded) == 0 {
-		return chosen, err
-	}
-	if len(chosen) > 0 {
-		return nil, status.InvalidArgumentf("Either select_cols or exclude_cols should be empty")
-	}
-	for col := int64(0); len(chosen) < wanted; col++ {
-		if !slices.Contains(excluded, col) {
-			chosen = append(chosen, col)
+	for i := range f.defaults {
+		if f.defaults[i].Rank() > 1 || f.defaults[i].NumElements() > 1 {
+			return nil, status.InvalidArgumentf("There should only be 1 default per field but field %d has %d", i, f.defaults[i].NumElements())
 		}
 	}
-	return chosen, nil
+	d.input, err = newFiles(n, ctx, csvOpener(f, header))
+	return d, err
 }
 
 func csvIndices(n *node, ctx *kernel.Context, arg string) ([]int64, error) {
@@ -133,27 +116,23 @@ func (it *csvIterator) next(r *run) (element, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := it.d.decode.compute(r, slices.Concat(e, it.d.defaults.retain()))
-	if err != nil { // the operation counts the records of one call
-		text := strings.Replace(status.From(err).Message, " in record 0", " in record", 1)
-		return nil, status.Errorf(status.CodeOf(err), "%s", text)
-	}
-	return out, nil
+	defer e.release()
+	return it.d.format.parse(tensor.Value[string](&e[0]))
 }
 
 // csvRecords gives the records of a file. A record ends with a line, except for lines within quotes.
 type csvRecords struct {
 	*bufio.Reader
-	quoted bool
+	format *csvFormat
 }
 
-func csvOpener(header, quoted bool) opener {
+func csvOpener(format *csvFormat, header bool) opener {
 	return func(r io.Reader, compression string) (reading, error) {
 		from, err := decompress(r, compression)
 		if err != nil {
 			return nil, err
 		}
-		records := csvRecords{from, quoted}
+		records := csvRecords{from, format}
 		if header {
 			if _, err := records.record(); err != nil {
 				return nil, status.InvalidArgumentf("Can't read header of file")
@@ -165,14 +144,21 @@ func csvOpener(header, quoted bool) opener {
 
 func (c csvRecords) record() (string, error) {
 	var all strings.Builder
-	for {
-		line, err := c.ReadString('\n')
-		all.WriteString(line)
-		if err != nil && (!errors.Is(err, io.EOF) || all.Len() == 0) {
+	for state := betweenFields; ; {
+		b, err := c.ReadByte()
+		if errors.Is(err, io.EOF) && all.Len() > 0 {
+			return all.String(), nil
+		}
+		if err != nil {
 			return "", err
 		}
-		if err != nil || !c.quoted || strings.Count(all.String(), `"`)%2 == 0 {
-			return strings.TrimSuffix(strings.TrimSuffix(all.String(), "\n"), "\r"), nil
+		if state = c.format.step(state, b); state != endOfRecord {
+			all.WriteByte(b)
+			continue
 		}
+		if next, err := c.Peek(1); b == '\r' && err == nil && next[0] == '\n' {
+			_, _ = c.ReadByte() // it is there
+		}
+		return all.String(), nil
 	}
 }

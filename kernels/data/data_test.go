@@ -153,6 +153,11 @@ var stages = []struct {
 		in := b.make("BatchDatasetV2", b.count(0, 9), num(4), tensor.Scalar(false))
 		return b.make("RebatchDatasetV2", in, tensor.Vector[int64](2, 3), tensor.Scalar(false))
 	}, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8}, unknown},
+	{"rebatched in turns with none", func(b *bench) tensor.Tensor {
+		in := b.make("BatchDatasetV2", b.count(0, 4), num(4), tensor.Scalar(false))
+		return b.make("RebatchDatasetV2", in, tensor.Vector[int64](0, 3), tensor.Scalar(false))
+	}, []int64{0, 1, 2, 3}, unknown},
+	{"asserted size", func(b *bench) tensor.Tensor { return b.make("AssertCardinalityDataset", b.count(0, 3), num(3)) }, []int64{0, 1, 2}, 3},
 	{"split batches", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
 		return b.make("RebatchDataset", b.make("BatchDatasetV2", b.count(0, 10), num(4), tensor.Scalar(false)), num(3))
 	}, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, unknown},
@@ -305,5 +310,28 @@ func TestPaddedShapesMayNotBeNegative(t *testing.T) {
 		if status.CodeOf(err) != code {
 			t.Errorf("a size of %d: %v", size, err)
 		}
+	}
+}
+
+func TestAssertedSizes(t *testing.T) {
+	for n, text := range map[int64]string{
+		2:        "Input dataset was expected to contain 2 elements but contained at least 3 elements.",
+		4:        "Input dataset was expected to contain 4 elements but contained only 3 elements.",
+		infinite: "Input dataset was expected to contain an infinite number of elements but contained only 3 elements.",
+	} {
+		b := newBench(t)
+		it := b.iterator("it", b.make("AssertCardinalityDataset", b.count(0, 3), num(n)))
+		var err error
+		for err == nil {
+			_, err = b.run("next", "IteratorGetNext", b.attrs(), it)
+		}
+		if status.CodeOf(err) != status.FailedPrecondition || err.Error() != text {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+	b := newBench(t)
+	_, err := b.run("at", "GetElementAtIndex", b.attrs(), b.make("AssertCardinalityDataset", b.count(0, 3), num(9)), num(5))
+	if status.CodeOf(err) != status.FailedPrecondition {
+		t.Errorf("an element that is not there: %v", err)
 	}
 }

@@ -75,6 +75,8 @@ func newFiles(n *node, ctx *kernel.Context, open opener) (*filesDataset, error) 
 func checkBuffer(n *node, ctx *kernel.Context) error {
 	size, err := scalar[int64](n, ctx, "buffer_size")
 	switch {
+	case err == nil && size <= 0 && strings.Contains(n.Op.Name, "CSV"):
+		return status.InvalidArgumentf("buffer_size should be positive")
 	case err != nil || size >= 0:
 		return err
 	case n.Op.Name == "TextLineDataset":

@@ -84,7 +84,7 @@ func (it *reducerIterator) next(r *run) (element, error) {
 
 // add takes one more element into the state of its key.
 func (it *reducerIterator) add(r *run, e element) error {
-	key, err := number(it.d.key, r, e.retain(), "key_func")
+	key, err := numberFrom(it.d.key, r, e.retain(), "key_func")
 	if err != nil {
 		e.release()
 		return err

@@ -101,14 +101,14 @@ func (it *groupsIterator) advance(r *run) error {
 
 // group returns the group that an element belongs to.
 func (it *groupsIterator) group(r *run, e element) (int64, *group, error) {
-	key, err := number(it.d.key, r, e.retain(), "key_func")
+	key, err := numberFrom(it.d.key, r, e.retain(), "key_func")
 	if err != nil {
 		return 0, nil, err
 	}
 	if g := it.groups[key]; g != nil {
 		return key, g, nil
 	}
-	size, err := number(it.d.size, r, element{tensor.Scalar(key)}, "window_size_func")
+	size, err := numberFrom(it.d.size, r, element{tensor.Scalar(key)}, "window_size_func")
 	if err == nil && size <= 0 {
 		err = status.InvalidArgumentf("Window size must be greater than zero, but got %d.", size)
 	}
@@ -120,8 +120,8 @@ func (it *groupsIterator) group(r *run, e element) (int64, *group, error) {
 	return key, g, nil
 }
 
-// number calls a function that gives one.
-func number(f *captured, r *run, args element, name string) (int64, error) {
+// numberFrom calls a function that gives one.
+func numberFrom(f *captured, r *run, args element, name string) (int64, error) {
 	got, err := f.call(r, args)
 	if err != nil {
 		return 0, err

@@ -29,8 +29,8 @@ func newRebatch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		return nil, status.InvalidArgumentf("`batch_sizes` must not be empty.")
 	}
 	for _, size := range d.sizes {
-		if size <= 0 {
-			return nil, status.InvalidArgumentf("`batch_sizes` must be greater than zero, but one is %d.", size)
+		if size < 0 {
+			return nil, status.InvalidArgumentf("`batch_sizes` must not be negative, but one is %d.", size)
 		}
 	}
 	var err error
@@ -48,12 +48,20 @@ func (d *rebatchDataset) iterate(r *run) (iterator, error) {
 // rebatchIterator takes batches apart and puts their rows together.
 type rebatchIterator struct {
 	unbatchIterator
-	d *rebatchDataset
-	n int64 // of batches that were given
+	d    *rebatchDataset
+	n    int64 // of batches that were given
+	over bool  // no more rows
 }
 
 func (it *rebatchIterator) next(r *run) (element, error) {
+	if it.over {
+		return nil, errEnd
+	}
 	size := it.d.sizes[it.n%int64(len(it.d.sizes))]
+	if size == 0 {
+		it.n++
+		return it.d.empty()
+	}
 	var rows []element
 	defer func() {
 		for _, row := range rows {
@@ -63,6 +71,7 @@ func (it *rebatchIterator) next(r *run) (element, error) {
 	for int64(len(rows)) < size {
 		row, err := it.unbatchIterator.next(r)
 		if errors.Is(err, errEnd) {
+			it.over = true
 			break
 		}
 		if err != nil {
@@ -77,8 +86,29 @@ func (it *rebatchIterator) next(r *run) (element, error) {
 	return stack(rows, size)
 }
 
+// empty returns a batch without rows. It reads nothing.
+func (d *rebatchDataset) empty() (element, error) {
+	e := make(element, len(d.types))
+	for i, dtype := range d.types {
+		dims := tensor.Shape{0}
+		if s := d.shapes[i]; s.RankKnown() && s.Rank() > 0 {
+			dims = s.Dims()
+			dims[0] = 0
+			for axis := range dims {
+				dims[axis] = max(dims[axis], 0)
+			}
+		}
+		var err error
+		if e[i], err = tensor.Zeros(dtype, dims); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
 func (it *rebatchIterator) state(a *archive) {
 	a.int(&it.n)
+	a.bool(&it.over)
 	it.unbatchIterator.state(a)
 	if a.loading && it.n < 0 {
 		a.fail(status.InvalidArgumentf("the saved state of the iterator has a count of %d", it.n))

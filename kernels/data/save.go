@@ -106,7 +106,7 @@ func (it *savingIterator) next(r *run) (element, error) {
 	}
 	shard := int64(0)
 	if it.d.shard != nil {
-		shard, err = number(it.d.shard, r, e.retain(), "shard_func")
+		shard, err = numberFrom(it.d.shard, r, e.retain(), "shard_func")
 	}
 	if err == nil {
 		err = it.to.write(shard, e)
