@@ -24,12 +24,13 @@ type Method struct {
 type Server struct {
 	log     *slog.Logger
 	methods map[string]*method // by path
+	hands   hands
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{} // guarded by mu
 	conns     map[*serverConn]struct{}  // guarded by mu
 	stopping  bool                      // guarded by mu
-	running   sync.WaitGroup            // connections, and calls that are being served
+	running   sync.WaitGroup            // connections, hands, and calls that are being served
 }
 
 type method struct {
@@ -128,6 +129,7 @@ func (s *Server) remove(c *serverConn) {
 
 // stop ends the accepting of connections and returns those that are there.
 func (s *Server) stop() []*serverConn {
+	s.hands.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopping = true

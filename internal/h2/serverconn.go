@@ -199,7 +199,7 @@ func (c *serverConn) messageRead(s *stream) error {
 		call.canWait = c.in.hasRequest()
 		return c.during(func() { c.serve(call, compressed) })
 	}
-	go c.serve(call, compressed)
+	c.server.serve(work{call, compressed})
 	return nil
 }
 
