@@ -1,15 +1,26 @@
 package h2
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
-// maxHands bounds the goroutines that wait for calls to serve.
-const maxHands = 16
+const (
+	// maxHands bounds the goroutines that wait for calls to serve.
+	maxHands  = 16
+	handsRest = time.Second
+)
 
 // hands are goroutines that serve calls, each one after the other. A new goroutine would have to grow its stack, which calls
 // need deep, by copying it several times.
 type hands struct {
+	rest time.Duration // for how long none of them must have been needed before they end
+
 	mu    sync.Mutex
 	idle  []chan work // guarded by mu; who waits for the next call, the last to become idle at the end
+	taken int         // guarded by mu; how often one was needed
+	seen  int         // guarded by mu; how often it was at the last tick
+	clock *time.Timer // guarded by mu; nil while nobody waits
 	ended bool        // guarded by mu
 }
 
@@ -50,6 +61,7 @@ func (h *hands) take() chan work {
 	}
 	next := h.idle[last]
 	h.idle = h.idle[:last]
+	h.taken++
 	return next
 }
 
@@ -61,7 +73,25 @@ func (h *hands) wait(next chan work) bool {
 		return false
 	}
 	h.idle = append(h.idle, next)
+	if h.clock == nil {
+		h.clock = time.AfterFunc(h.rest, h.tick)
+	}
 	return true
+}
+
+// tick lets those who wait go if nobody was needed since the last one.
+func (h *hands) tick() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.ended:
+	case h.taken != h.seen:
+		h.seen = h.taken
+		h.clock.Reset(h.rest)
+	default:
+		h.clock = nil
+		h.dismissLocked()
+	}
 }
 
 // end lets nobody wait any more.
@@ -69,6 +99,13 @@ func (h *hands) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ended = true
+	if h.clock != nil {
+		h.clock.Stop()
+	}
+	h.dismissLocked()
+}
+
+func (h *hands) dismissLocked() {
 	for _, next := range h.idle {
 		close(next)
 	}

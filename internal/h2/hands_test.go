@@ -1,9 +1,13 @@
 package h2
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestHands(t *testing.T) {
-	var h hands
+	h := hands{rest: time.Hour}
+	defer h.end()
 	if h.take() != nil {
 		t.Error("a goroutine that nobody started waits for a call")
 	}
@@ -33,5 +37,24 @@ func TestHands(t *testing.T) {
 	}
 	if h.wait(last) || h.take() != nil {
 		t.Error("goroutines wait for calls after the end")
+	}
+}
+
+func TestHandsRest(t *testing.T) {
+	h := hands{rest: time.Hour}
+	defer h.end()
+	next := make(chan work, 1)
+	h.wait(next)
+	h.take()
+	h.wait(next)
+	h.tick()
+	if h.take() != next {
+		t.Fatal("a goroutine that was needed a moment ago does not wait")
+	}
+	h.wait(next)
+	h.tick()
+	h.tick()
+	if _, more := <-next; more || h.take() != nil {
+		t.Error("a goroutine waits that was not needed for long")
 	}
 }

@@ -42,6 +42,7 @@ type method struct {
 func NewServer(log *slog.Logger) *Server {
 	return &Server{
 		log: log, methods: map[string]*method{}, listeners: map[net.Listener]struct{}{}, conns: map[*serverConn]struct{}{},
+		hands: hands{rest: handsRest},
 	}
 }
 
