@@ -85,12 +85,10 @@ func (b *body) complete(n *pb.NodeDef) error {
 	if n.Attr == nil {
 		n.Attr = map[string]*pb.AttrValue{}
 	}
-	if v, ok := attrs["value"].(tensor.Tensor); ok && v.NumElements() == 1 { // as programs write it
-		p, err := constantValue(&v)
-		if err != nil {
-			return err
+	if v, ok := attrs["value"].(tensor.Tensor); ok {
+		if p, ok := foldedValue(&v); ok {
+			n.Attr["value"] = &pb.AttrValue{Value: &pb.AttrValue_Tensor{Tensor: p}}
 		}
-		n.Attr["value"] = &pb.AttrValue{Value: &pb.AttrValue_Tensor{Tensor: p}}
 	}
 	for i := range def.Attrs {
 		a := &def.Attrs[i]

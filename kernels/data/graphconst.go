@@ -1,6 +1,9 @@
 package data
 
 import (
+	"bytes"
+	"slices"
+
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/pbconv"
 	"github.com/weft-ml/weft/tensor"
@@ -44,4 +47,72 @@ func constantValue(t *tensor.Tensor) (*pb.TensorProto, error) {
 		p.TensorContent = content
 	}
 	return p, nil
+}
+
+// foldedValue returns the bytes that TensorFlow has for a constant of a function once it has optimized the graph: one value, or
+// none if it is zero, if all elements are the same. It reports false for other constants, which stay as programs write them.
+func foldedValue(t *tensor.Tensor) (*pb.TensorProto, bool) {
+	n := t.NumElements()
+	if n == 0 {
+		return nil, false
+	}
+	p := &pb.TensorProto{Dtype: pb.DataType(t.DType()), TensorShape: pbconv.ShapeToProto(t.Shape())}
+	if t.DType() == tensor.String {
+		all := tensor.Values[string](t)
+		p.StringVal = [][]byte{[]byte(all[0])}
+		return p, !slices.ContainsFunc(all, func(s string) bool { return s != all[0] })
+	}
+	if !simple(t.DType()) {
+		return nil, false
+	}
+	b := t.Bytes()
+	size := len(b) / n
+	for i := size; i < len(b); i += size {
+		if !bytes.Equal(b[:size], b[i:i+size]) {
+			return nil, false
+		}
+	}
+	zero := bytes.Count(b[:size], []byte{0}) == size
+	switch t.DType() {
+	case tensor.Complex64:
+		v := tensor.Values[complex64](t)[0]
+		p.ScomplexVal = []float32{real(v), imag(v)}
+		return p, true
+	case tensor.Complex128:
+		v := tensor.Values[complex128](t)[0]
+		p.DcomplexVal = []float64{real(v), imag(v)}
+		return p, true
+	}
+	if zero {
+		return p, true
+	}
+	switch t.DType() {
+	case tensor.Float32:
+		p.FloatVal = tensor.Values[float32](t)[:1]
+	case tensor.Float64:
+		p.DoubleVal = tensor.Values[float64](t)[:1]
+	case tensor.Int64:
+		p.Int64Val = tensor.Values[int64](t)[:1]
+	case tensor.Uint64:
+		p.Uint64Val = tensor.Values[uint64](t)[:1]
+	case tensor.Uint32:
+		p.Uint32Val = tensor.Values[uint32](t)[:1]
+	case tensor.Int32:
+		p.IntVal = tensor.Values[int32](t)[:1]
+	case tensor.Int16:
+		p.IntVal = []int32{int32(tensor.Values[int16](t)[0])}
+	case tensor.Int8:
+		p.IntVal = []int32{int32(tensor.Values[int8](t)[0])}
+	case tensor.Uint16:
+		p.IntVal = []int32{int32(tensor.Values[uint16](t)[0])}
+	case tensor.Uint8:
+		p.IntVal = []int32{int32(tensor.Values[uint8](t)[0])}
+	case tensor.Float16, tensor.BFloat16:
+		p.HalfVal = []int32{int32(b[0]) | int32(b[1])<<8}
+	case tensor.Bool:
+		p.BoolVal = []bool{true}
+	default:
+		return nil, false
+	}
+	return p, true
 }
