@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -33,6 +34,12 @@ func TestRaggedTensors(t *testing.T) {
 		{"RaggedTensorToTensor/cut off", []input{in(4, 2), in(2)}, two(func(s *scope, x, y op.Output) op.Output {
 			return op.RaggedTensorToTensor(s, ints(s, -1, 2, 2), x, y, outs{op.Const(s, int64(3)), splits(s, 0, 0, 0, 2)},
 				[]string{"FIRST_DIM_SIZE", "VALUE_ROWIDS"})
+		})},
+		{"CompositeTensorVariantFromComponents", []input{in(4), in(2)}, two(func(s *scope, x, y op.Output) op.Output {
+			return throughComposite(s, op.Square(s, x), y)
+		})},
+		{"CompositeTensorVariantToComponents", []input{in(4), in(2)}, two(func(s *scope, x, y op.Output) op.Output {
+			return op.Square(s, throughComposite(s, y, x))
 		})},
 		{"RaggedTensorToVariant", []input{in(4)}, one(func(s *scope, x op.Output) op.Output {
 			rows := op.RaggedTensorToVariant(s, outs{splits(s, 0, 3, 3, 4)}, x, true)
@@ -92,4 +99,12 @@ func TestContainers(t *testing.T) {
 			return outs{op.Sin(s, op.TensorMapLookup(s, op.TensorMapErase(s, m, key(s, 2), f64), key(s, 1), f64))}
 		}},
 	})
+}
+
+// throughComposite makes a variant of x and y and gives what it has of x.
+func throughComposite(s *scope, x, y op.Output) op.Output {
+	variant := s.Add("CompositeTensorVariantFromComponents", []op.Arg{op.Many(outs{ints(s, 1), y, x})}, opdef.Attrs{"metadata": ""})
+	return s.Add("CompositeTensorVariantToComponents", []op.Arg{op.One(variant.Out(0))}, opdef.Attrs{
+		"metadata": "", "Tcomponents": []tensor.DType{tensor.Int32, y.DType(), x.DType()},
+	}).Out(2)
 }

@@ -6,7 +6,8 @@ func init() {
 	NotDifferentiable("Assign", "AssignAdd", "AssignSub", "ScatterAdd", "ScatterSub", "ScatterMul", "ScatterDiv",
 		"ScatterNdAdd", "ScatterNdSub", "ScatterNdUpdate", "LookupTableFind", "LookupTableFindV2", "LoadAndRemapMatrix", "StackPush",
 		"GetSessionHandle", "GetSessionHandleV2", "GetSessionTensor", "ReduceDataset", "EmptyTensorMap", "TensorListConcatLists",
-		"TensorListPushBackBatch", "SparseMatrixNNZ")
+		"TensorListPushBackBatch", "SparseMatrixNNZ", "DecodeProtoV2", "EncodeProto", "SdcaFprint", "SdcaOptimizer", "SdcaOptimizerV2",
+		"SdcaShrinkL1")
 	NotDifferentiable("DrawBoundingBoxes", "ExtractGlimpse", "HSVToRGB", "SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2",
 		"NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionWithOverlaps", "ResizeBilinearGrad")
 	NotDifferentiable("CTCBeamSearchDecoder", "CTCGreedyDecoder", "RaggedRange", "SparseAddGrad", "SparseConcat", "DecodeRaw",
