@@ -14,11 +14,13 @@ func Unit64(x0, x1 uint32) float64 {
 	return math.Float64frombits(1023<<52|uint64(x0&(1<<20-1))<<32|uint64(x1)) - 1
 }
 
-func unitHalf(x uint32) tensor.Half {
+// UnitHalf returns the number in [0, 1) that the lower 10 bits of x give.
+func UnitHalf(x uint32) tensor.Half {
 	return tensor.HalfOf(tensor.Half(15<<10|x&(1<<10-1)).Float32() - 1)
 }
 
-func unitBFloat(x uint32) tensor.BFloat {
+// UnitBFloat returns the number in [0, 1) that the lower 7 bits of x give.
+func UnitBFloat(x uint32) tensor.BFloat {
 	return tensor.BFloatOf(tensor.BFloat(127<<7|x&(1<<7-1)).Float32() - 1)
 }
 
@@ -26,8 +28,8 @@ func word64(x *[4]uint32, i int) uint64 { return uint64(x[2*i+1])<<32 | uint64(x
 
 // Uniform distributions over [0, 1).
 var (
-	UniformHalf   = outputs(4, 40, each4(unitHalf))
-	UniformBFloat = outputs(4, 40, each4(unitBFloat))
+	UniformHalf   = outputs(4, 40, each4(UnitHalf))
+	UniformBFloat = outputs(4, 40, each4(UnitBFloat))
 	Uniform32     = mapped(2, units)
 	Uniform64     = outputs(2, 20, func(x *[4]uint32, out []float64) {
 		out[0], out[1] = Unit64(x[0], x[1]), Unit64(x[2], x[3])

@@ -52,7 +52,7 @@ func testStreams(t *testing.T, file string) {
 
 func TestErrorsAndShapes(t *testing.T) {
 	kerneltest.RunCases(t, "testdata/errors.txt", "testdata/sobol.txt", "testdata/stateless_errors.txt", "testdata/distributions_errors.txt",
-		"testdata/truncated_errors.txt", "testdata/candidates_errors.txt")
+		"testdata/truncated_errors.txt", "testdata/candidates_errors.txt", "testdata/stochasticcast.txt")
 }
 
 // TestLargeTensors compares checksums of tensors that several blocks make up.
