@@ -1556,6 +1556,32 @@ func Atanh(s *Scope, x Output) Output {
 	return out(s.Add("Atanh", []Arg{One(x)}, nil), 0)
 }
 
+// AudioSpectrogramAttr is an optional argument of [AudioSpectrogram].
+type AudioSpectrogramAttr func(opdef.Attrs)
+
+// AudioSpectrogramMagnitudeSquared sets the optional attribute magnitude_squared; the default is false.
+func AudioSpectrogramMagnitudeSquared(value bool) AudioSpectrogramAttr {
+	return func(a opdef.Attrs) { a["magnitude_squared"] = value }
+}
+
+// AudioSpectrogram computes how loud each frequency is in windows of samples [samples, channels]: [channels, windows, frequencies], where the frequencies are spread evenly from 0 to half the sample rate.
+//
+//	input        float32
+//	→
+//	spectrogram  float32
+//
+// where
+//
+//	windowSize  int
+//	stride      int
+func AudioSpectrogram(s *Scope, input Output, windowSize int64, stride int64, optional ...AudioSpectrogramAttr) Output {
+	attrs := opdef.Attrs{"window_size": windowSize, "stride": stride}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("AudioSpectrogram", []Arg{One(input)}, attrs), 0)
+}
+
 // AudioSummaryAttr is an optional argument of [AudioSummary].
 type AudioSummaryAttr func(opdef.Attrs)
 
@@ -3892,6 +3918,36 @@ func ComplexAbs(s *Scope, x Output, optional ...ComplexAbsAttr) Output {
 	return out(s.Add("ComplexAbs", []Arg{One(x)}, attrs), 0)
 }
 
+// CompositeTensorVariantFromComponents makes a variant that holds the tensors which a ragged, sparse or other composite tensor consists of.
+//
+//	components  tensors of the types Tcomponents
+//	→
+//	encoded     variant
+//
+// where
+//
+//	metadata     string
+//	Tcomponents  any type, at least 0 of them
+func CompositeTensorVariantFromComponents(s *Scope, components []Output, metadata string) Output {
+	attrs := opdef.Attrs{"metadata": metadata}
+	return out(s.Add("CompositeTensorVariantFromComponents", []Arg{Many(components)}, attrs), 0)
+}
+
+// CompositeTensorVariantToComponents gives the tensors that a variant made of a composite tensor holds.
+//
+//	encoded     variant
+//	→
+//	components  tensors of the types tcomponents
+//
+// where
+//
+//	metadata     string
+//	tcomponents  any type, at least 0 of them
+func CompositeTensorVariantToComponents(s *Scope, encoded Output, metadata string, tcomponents []tensor.DType) []Output {
+	attrs := opdef.Attrs{"metadata": metadata, "Tcomponents": tcomponents}
+	return outArg(s.Add("CompositeTensorVariantToComponents", []Arg{One(encoded)}, attrs), "components")
+}
+
 // CompressElement gives the tensors of an element together, compressed with Snappy.
 //
 //	components  tensors of the types input_types
@@ -4532,6 +4588,66 @@ func Conv3DBackpropInputV2(s *Scope, inputSizes Output, filter Output, outBackpr
 	return out(s.Add("Conv3DBackpropInputV2", []Arg{One(inputSizes), One(filter), One(outBackprop)}, attrs), 0)
 }
 
+// CopyAttr is an optional argument of [Copy].
+type CopyAttr func(opdef.Attrs)
+
+// CopyTensorName sets the optional attribute tensor_name; the default is "".
+func CopyTensorName(value string) CopyAttr {
+	return func(a opdef.Attrs) { a["tensor_name"] = value }
+}
+
+// CopyDebugOpsSpec sets the optional attribute debug_ops_spec; the default is [].
+func CopyDebugOpsSpec(value []string) CopyAttr {
+	return func(a opdef.Attrs) { a["debug_ops_spec"] = value }
+}
+
+// Copy gives a copy of its input, for a debugger.
+//
+//	input   T
+//	→
+//	output  T  shape of input
+//
+// where
+//
+//	T  any type
+func Copy(s *Scope, input Output, optional ...CopyAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Copy", []Arg{One(input)}, attrs), 0)
+}
+
+// CopyHostAttr is an optional argument of [CopyHost].
+type CopyHostAttr func(opdef.Attrs)
+
+// CopyHostTensorName sets the optional attribute tensor_name; the default is "".
+func CopyHostTensorName(value string) CopyHostAttr {
+	return func(a opdef.Attrs) { a["tensor_name"] = value }
+}
+
+// CopyHostDebugOpsSpec sets the optional attribute debug_ops_spec; the default is [].
+func CopyHostDebugOpsSpec(value []string) CopyHostAttr {
+	return func(a opdef.Attrs) { a["debug_ops_spec"] = value }
+}
+
+// CopyHost gives a copy of its input, for a debugger.
+//
+//	input   T
+//	→
+//	output  T  shape of input
+//
+// where
+//
+//	T  any type
+func CopyHost(s *Scope, input Output, optional ...CopyHostAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("CopyHost", []Arg{One(input)}, attrs), 0)
+}
+
 // Cos: The cosine of every element, in radians.
 //
 //	x    T
@@ -5016,6 +5132,287 @@ func DebugGradientRefIdentity(s *Scope, input Output) Output {
 	return out(s.Add("DebugGradientRefIdentity", []Arg{One(input)}, nil), 0)
 }
 
+// DebugIdentityAttr is an optional argument of [DebugIdentity].
+type DebugIdentityAttr func(opdef.Attrs)
+
+// DebugIdentityDeviceName sets the optional attribute device_name; the default is "".
+func DebugIdentityDeviceName(value string) DebugIdentityAttr {
+	return func(a opdef.Attrs) { a["device_name"] = value }
+}
+
+// DebugIdentityTensorName sets the optional attribute tensor_name; the default is "".
+func DebugIdentityTensorName(value string) DebugIdentityAttr {
+	return func(a opdef.Attrs) { a["tensor_name"] = value }
+}
+
+// DebugIdentityDebugUrls sets the optional attribute debug_urls; the default is [].
+func DebugIdentityDebugUrls(value []string) DebugIdentityAttr {
+	return func(a opdef.Attrs) { a["debug_urls"] = value }
+}
+
+// DebugIdentityGatedGrpc sets the optional attribute gated_grpc; the default is false.
+func DebugIdentityGatedGrpc(value bool) DebugIdentityAttr {
+	return func(a opdef.Attrs) { a["gated_grpc"] = value }
+}
+
+// DebugIdentity gives its input, as a debugger sees it.
+//
+//	input   T
+//	→
+//	output  T  shape of input
+//
+// where
+//
+//	T  any type
+func DebugIdentity(s *Scope, input Output, optional ...DebugIdentityAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DebugIdentity", []Arg{One(input)}, attrs), 0)
+}
+
+// DebugIdentityV2Attr is an optional argument of [DebugIdentityV2].
+type DebugIdentityV2Attr func(opdef.Attrs)
+
+// DebugIdentityV2TfdbgContextId sets the optional attribute tfdbg_context_id; the default is "".
+func DebugIdentityV2TfdbgContextId(value string) DebugIdentityV2Attr {
+	return func(a opdef.Attrs) { a["tfdbg_context_id"] = value }
+}
+
+// DebugIdentityV2OpName sets the optional attribute op_name; the default is "".
+func DebugIdentityV2OpName(value string) DebugIdentityV2Attr {
+	return func(a opdef.Attrs) { a["op_name"] = value }
+}
+
+// DebugIdentityV2OutputSlot sets the optional attribute output_slot; the default is -1.
+func DebugIdentityV2OutputSlot(value int64) DebugIdentityV2Attr {
+	return func(a opdef.Attrs) { a["output_slot"] = value }
+}
+
+// DebugIdentityV2TensorDebugMode sets the optional attribute tensor_debug_mode; the default is -1.
+func DebugIdentityV2TensorDebugMode(value int64) DebugIdentityV2Attr {
+	return func(a opdef.Attrs) { a["tensor_debug_mode"] = value }
+}
+
+// DebugIdentityV2DebugUrls sets the optional attribute debug_urls; the default is [].
+func DebugIdentityV2DebugUrls(value []string) DebugIdentityV2Attr {
+	return func(a opdef.Attrs) { a["debug_urls"] = value }
+}
+
+// DebugIdentityV2CircularBufferSize sets the optional attribute circular_buffer_size; the default is 1000.
+func DebugIdentityV2CircularBufferSize(value int64) DebugIdentityV2Attr {
+	return func(a opdef.Attrs) { a["circular_buffer_size"] = value }
+}
+
+// DebugIdentityV2TfdbgRunId sets the optional attribute tfdbg_run_id; the default is "".
+func DebugIdentityV2TfdbgRunId(value string) DebugIdentityV2Attr {
+	return func(a opdef.Attrs) { a["tfdbg_run_id"] = value }
+}
+
+// DebugIdentityV2 gives its input, as a debugger sees it.
+//
+//	input   T
+//	→
+//	output  T  shape of input
+//
+// where
+//
+//	T  any type
+func DebugIdentityV2(s *Scope, input Output, optional ...DebugIdentityV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DebugIdentityV2", []Arg{One(input)}, attrs), 0)
+}
+
+// DebugIdentityV3Attr is an optional argument of [DebugIdentityV3].
+type DebugIdentityV3Attr func(opdef.Attrs)
+
+// DebugIdentityV3DeviceName sets the optional attribute device_name; the default is "".
+func DebugIdentityV3DeviceName(value string) DebugIdentityV3Attr {
+	return func(a opdef.Attrs) { a["device_name"] = value }
+}
+
+// DebugIdentityV3TensorName sets the optional attribute tensor_name; the default is "".
+func DebugIdentityV3TensorName(value string) DebugIdentityV3Attr {
+	return func(a opdef.Attrs) { a["tensor_name"] = value }
+}
+
+// DebugIdentityV3IoOfNode sets the optional attribute io_of_node; the default is "".
+func DebugIdentityV3IoOfNode(value string) DebugIdentityV3Attr {
+	return func(a opdef.Attrs) { a["io_of_node"] = value }
+}
+
+// DebugIdentityV3IsInput sets the optional attribute is_input; the default is false.
+func DebugIdentityV3IsInput(value bool) DebugIdentityV3Attr {
+	return func(a opdef.Attrs) { a["is_input"] = value }
+}
+
+// DebugIdentityV3IoIndex sets the optional attribute io_index; the default is -1.
+func DebugIdentityV3IoIndex(value int64) DebugIdentityV3Attr {
+	return func(a opdef.Attrs) { a["io_index"] = value }
+}
+
+// DebugIdentityV3DebugUrls sets the optional attribute debug_urls; the default is [].
+func DebugIdentityV3DebugUrls(value []string) DebugIdentityV3Attr {
+	return func(a opdef.Attrs) { a["debug_urls"] = value }
+}
+
+// DebugIdentityV3GatedGrpc sets the optional attribute gated_grpc; the default is false.
+func DebugIdentityV3GatedGrpc(value bool) DebugIdentityV3Attr {
+	return func(a opdef.Attrs) { a["gated_grpc"] = value }
+}
+
+// DebugIdentityV3 gives its input, as a debugger sees it.
+//
+//	input   T
+//	→
+//	output  T  shape of input
+//
+// where
+//
+//	T  any type
+func DebugIdentityV3(s *Scope, input Output, optional ...DebugIdentityV3Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DebugIdentityV3", []Arg{One(input)}, attrs), 0)
+}
+
+// DebugNanCountAttr is an optional argument of [DebugNanCount].
+type DebugNanCountAttr func(opdef.Attrs)
+
+// DebugNanCountDeviceName sets the optional attribute device_name; the default is "".
+func DebugNanCountDeviceName(value string) DebugNanCountAttr {
+	return func(a opdef.Attrs) { a["device_name"] = value }
+}
+
+// DebugNanCountTensorName sets the optional attribute tensor_name; the default is "".
+func DebugNanCountTensorName(value string) DebugNanCountAttr {
+	return func(a opdef.Attrs) { a["tensor_name"] = value }
+}
+
+// DebugNanCountDebugUrls sets the optional attribute debug_urls; the default is [].
+func DebugNanCountDebugUrls(value []string) DebugNanCountAttr {
+	return func(a opdef.Attrs) { a["debug_urls"] = value }
+}
+
+// DebugNanCountGatedGrpc sets the optional attribute gated_grpc; the default is false.
+func DebugNanCountGatedGrpc(value bool) DebugNanCountAttr {
+	return func(a opdef.Attrs) { a["gated_grpc"] = value }
+}
+
+// DebugNanCount counts the elements that are not a number.
+//
+//	input   T
+//	→
+//	output  int64  []
+//
+// where
+//
+//	T  any type
+func DebugNanCount(s *Scope, input Output, optional ...DebugNanCountAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DebugNanCount", []Arg{One(input)}, attrs), 0)
+}
+
+// DebugNumericSummaryAttr is an optional argument of [DebugNumericSummary].
+type DebugNumericSummaryAttr func(opdef.Attrs)
+
+// DebugNumericSummaryDeviceName sets the optional attribute device_name; the default is "".
+func DebugNumericSummaryDeviceName(value string) DebugNumericSummaryAttr {
+	return func(a opdef.Attrs) { a["device_name"] = value }
+}
+
+// DebugNumericSummaryTensorName sets the optional attribute tensor_name; the default is "".
+func DebugNumericSummaryTensorName(value string) DebugNumericSummaryAttr {
+	return func(a opdef.Attrs) { a["tensor_name"] = value }
+}
+
+// DebugNumericSummaryDebugUrls sets the optional attribute debug_urls; the default is [].
+func DebugNumericSummaryDebugUrls(value []string) DebugNumericSummaryAttr {
+	return func(a opdef.Attrs) { a["debug_urls"] = value }
+}
+
+// DebugNumericSummaryLowerBound sets the optional attribute lower_bound; the default is -inf.
+func DebugNumericSummaryLowerBound(value float32) DebugNumericSummaryAttr {
+	return func(a opdef.Attrs) { a["lower_bound"] = value }
+}
+
+// DebugNumericSummaryUpperBound sets the optional attribute upper_bound; the default is inf.
+func DebugNumericSummaryUpperBound(value float32) DebugNumericSummaryAttr {
+	return func(a opdef.Attrs) { a["upper_bound"] = value }
+}
+
+// DebugNumericSummaryMuteIfHealthy sets the optional attribute mute_if_healthy; the default is false.
+func DebugNumericSummaryMuteIfHealthy(value bool) DebugNumericSummaryAttr {
+	return func(a opdef.Attrs) { a["mute_if_healthy"] = value }
+}
+
+// DebugNumericSummaryGatedGrpc sets the optional attribute gated_grpc; the default is false.
+func DebugNumericSummaryGatedGrpc(value bool) DebugNumericSummaryAttr {
+	return func(a opdef.Attrs) { a["gated_grpc"] = value }
+}
+
+// DebugNumericSummary describes a tensor by numbers: whether it is initialized, how many elements it has, how many of them are NaN, -Inf, negative, zero, positive and +Inf; the least and the greatest finite element, their mean and variance; type, rank and sizes.
+//
+//	input   T
+//	→
+//	output  float64
+//
+// where
+//
+//	T  any type
+func DebugNumericSummary(s *Scope, input Output, optional ...DebugNumericSummaryAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DebugNumericSummary", []Arg{One(input)}, attrs), 0)
+}
+
+// DebugNumericSummaryV2Attr is an optional argument of [DebugNumericSummaryV2].
+type DebugNumericSummaryV2Attr func(opdef.Attrs)
+
+// DebugNumericSummaryV2OutputDtype sets the optional attribute output_dtype; the default is DT_FLOAT.
+func DebugNumericSummaryV2OutputDtype(value tensor.DType) DebugNumericSummaryV2Attr {
+	return func(a opdef.Attrs) { a["output_dtype"] = value }
+}
+
+// DebugNumericSummaryV2TensorDebugMode sets the optional attribute tensor_debug_mode; the default is -1.
+func DebugNumericSummaryV2TensorDebugMode(value int64) DebugNumericSummaryV2Attr {
+	return func(a opdef.Attrs) { a["tensor_debug_mode"] = value }
+}
+
+// DebugNumericSummaryV2TensorId sets the optional attribute tensor_id; the default is -1.
+func DebugNumericSummaryV2TensorId(value int64) DebugNumericSummaryV2Attr {
+	return func(a opdef.Attrs) { a["tensor_id"] = value }
+}
+
+// DebugNumericSummaryV2 describes a tensor by as many numbers as tensor_debug_mode says: from whether all elements are finite to counts of each kind.
+//
+//	input   T
+//	→
+//	output  output_dtype
+//
+// where
+//
+//	output_dtype  float32, float64
+//	T             any type
+func DebugNumericSummaryV2(s *Scope, input Output, optional ...DebugNumericSummaryV2Attr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DebugNumericSummaryV2", []Arg{One(input)}, attrs), 0)
+}
+
 // DecodeAndCropJpegAttr is an optional argument of [DecodeAndCropJpeg].
 type DecodeAndCropJpegAttr func(opdef.Attrs)
 
@@ -5308,6 +5705,45 @@ func DecodePng(s *Scope, contents Output, optional ...DecodePngAttr) Output {
 		set(attrs)
 	}
 	return out(s.Add("DecodePng", []Arg{One(contents)}, attrs), 0)
+}
+
+// DecodeProtoV2Attr is an optional argument of [DecodeProtoV2].
+type DecodeProtoV2Attr func(opdef.Attrs)
+
+// DecodeProtoV2DescriptorSource sets the optional attribute descriptor_source; the default is "local://".
+func DecodeProtoV2DescriptorSource(value string) DecodeProtoV2Attr {
+	return func(a opdef.Attrs) { a["descriptor_source"] = value }
+}
+
+// DecodeProtoV2MessageFormat sets the optional attribute message_format; the default is "binary".
+func DecodeProtoV2MessageFormat(value string) DecodeProtoV2Attr {
+	return func(a opdef.Attrs) { a["message_format"] = value }
+}
+
+// DecodeProtoV2Sanitize sets the optional attribute sanitize; the default is false.
+func DecodeProtoV2Sanitize(value bool) DecodeProtoV2Attr {
+	return func(a opdef.Attrs) { a["sanitize"] = value }
+}
+
+// DecodeProtoV2 reads fields of serialized messages: how many values each message has of each field, and the values, filled up with the field's default value.
+//
+//	bytes   string
+//	→
+//	sizes   int32
+//	values  tensors of the types outputTypes
+//
+// where
+//
+//	messageType  string
+//	fieldNames   list(string)
+//	outputTypes  any type, at least 0 of them
+func DecodeProtoV2(s *Scope, bytes Output, messageType string, fieldNames []string, outputTypes []tensor.DType, optional ...DecodeProtoV2Attr) (sizes Output, values []Output) {
+	attrs := opdef.Attrs{"message_type": messageType, "field_names": fieldNames, "output_types": outputTypes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("DecodeProtoV2", []Arg{One(bytes)}, attrs)
+	return firstOf(outArg(node, "sizes")), outArg(node, "values")
 }
 
 // DecodeRawAttr is an optional argument of [DecodeRaw].
@@ -6379,6 +6815,34 @@ func EncodePng(s *Scope, image Output, optional ...EncodePngAttr) Output {
 		set(attrs)
 	}
 	return out(s.Add("EncodePng", []Arg{One(image)}, attrs), 0)
+}
+
+// EncodeProtoAttr is an optional argument of [EncodeProto].
+type EncodeProtoAttr func(opdef.Attrs)
+
+// EncodeProtoDescriptorSource sets the optional attribute descriptor_source; the default is "local://".
+func EncodeProtoDescriptorSource(value string) EncodeProtoAttr {
+	return func(a opdef.Attrs) { a["descriptor_source"] = value }
+}
+
+// EncodeProto writes serialized messages, each with as many values of each field as sizes says.
+//
+//	sizes   int32
+//	values  tensors of the types Tinput_types
+//	→
+//	bytes   string
+//
+// where
+//
+//	fieldNames    list(string)
+//	messageType   string
+//	Tinput_types  any type, at least 1 of them
+func EncodeProto(s *Scope, sizes Output, values []Output, fieldNames []string, messageType string, optional ...EncodeProtoAttr) Output {
+	attrs := opdef.Attrs{"field_names": fieldNames, "message_type": messageType}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("EncodeProto", []Arg{One(sizes), Many(values)}, attrs), 0)
 }
 
 // EncodeWav encodes audio from -1 to 1, [samples, channels], as a WAV file of 16-bit samples.
@@ -9557,6 +10021,20 @@ func ImageSummary(s *Scope, tag Output, tensor_ Output, optional ...ImageSummary
 	return out(s.Add("ImageSummary", []Arg{One(tag), One(tensor_)}, attrs), 0)
 }
 
+// ImmutableConst gives a tensor whose elements are the bytes of a file, as they are in memory.
+//
+//	tensor_  dtype
+//
+// where
+//
+//	dtype             any type
+//	shape             shape
+//	memoryRegionName  string
+func ImmutableConst(s *Scope, dtype tensor.DType, shape tensor.PartialShape, memoryRegionName string) Output {
+	attrs := opdef.Attrs{"dtype": dtype, "shape": shape, "memory_region_name": memoryRegionName}
+	return out(s.Add("ImmutableConst", nil, attrs), 0)
+}
+
 // ImportEvent writes an Event message.
 //
 //	writer  resource
@@ -9881,6 +10359,34 @@ func IsNan(s *Scope, x Output) Output {
 //	dtype  any type
 func IsVariableInitialized(s *Scope, ref Output) Output {
 	return out(s.Add("IsVariableInitialized", []Arg{One(ref)}, nil), 0)
+}
+
+// IsotonicRegressionAttr is an optional argument of [IsotonicRegression].
+type IsotonicRegressionAttr func(opdef.Attrs)
+
+// IsotonicRegressionOutputDtype sets the optional attribute output_dtype; the default is DT_FLOAT.
+func IsotonicRegressionOutputDtype(value tensor.DType) IsotonicRegressionAttr {
+	return func(a opdef.Attrs) { a["output_dtype"] = value }
+}
+
+// IsotonicRegression finds the non-increasing row that is nearest to each row, by the sum of squares, and numbers the segments in which it is constant.
+//
+//	input     T
+//	→
+//	output    output_dtype  shape of input
+//	segments  int32         shape of input
+//
+// where
+//
+//	T             float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64
+//	output_dtype  float16, bfloat16, float32, float64
+func IsotonicRegression(s *Scope, input Output, optional ...IsotonicRegressionAttr) (output Output, segments Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("IsotonicRegression", []Arg{One(input)}, attrs)
+	return out(node, 0), out(node, 1)
 }
 
 // Iterator gives an iterator, which MakeIterator puts at the beginning of a dataset.
@@ -12217,6 +12723,43 @@ func MergeV2Checkpoints(s *Scope, checkpointPrefixes Output, destinationPrefix O
 		set(attrs)
 	}
 	return s.Add("MergeV2Checkpoints", []Arg{One(checkpointPrefixes), One(destinationPrefix)}, attrs)
+}
+
+// MfccAttr is an optional argument of [Mfcc].
+type MfccAttr func(opdef.Attrs)
+
+// MfccUpperFrequencyLimit sets the optional attribute upper_frequency_limit; the default is 4000.
+func MfccUpperFrequencyLimit(value float32) MfccAttr {
+	return func(a opdef.Attrs) { a["upper_frequency_limit"] = value }
+}
+
+// MfccLowerFrequencyLimit sets the optional attribute lower_frequency_limit; the default is 20.
+func MfccLowerFrequencyLimit(value float32) MfccAttr {
+	return func(a opdef.Attrs) { a["lower_frequency_limit"] = value }
+}
+
+// MfccFilterbankChannelCount sets the optional attribute filterbank_channel_count; the default is 40.
+func MfccFilterbankChannelCount(value int64) MfccAttr {
+	return func(a opdef.Attrs) { a["filterbank_channel_count"] = value }
+}
+
+// MfccDctCoefficientCount sets the optional attribute dct_coefficient_count; the default is 13.
+func MfccDctCoefficientCount(value int64) MfccAttr {
+	return func(a opdef.Attrs) { a["dct_coefficient_count"] = value }
+}
+
+// Mfcc computes mel-frequency cepstral coefficients, by which speech is recognized, of a squared spectrogram.
+//
+//	spectrogram  float32  [?,?,?]
+//	sampleRate   int32    []
+//	→
+//	output       float32  [?,?,13]
+func Mfcc(s *Scope, spectrogram Output, sampleRate Output, optional ...MfccAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("Mfcc", []Arg{One(spectrogram), One(sampleRate)}, attrs), 0)
 }
 
 // MinAttr is an optional argument of [Min].
@@ -15696,6 +16239,42 @@ func QuantizedRelu6(s *Scope, features Output, minFeatures Output, maxFeatures O
 //	Tshape  int32, int64
 func QuantizedReshape(s *Scope, tensor_ Output, shape Output, inputMin Output, inputMax Output) (output Output, outputMin Output, outputMax Output) {
 	node := s.Add("QuantizedReshape", []Arg{One(tensor_), One(shape), One(inputMin), One(inputMax)}, nil)
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// QuantizedResizeBilinearAttr is an optional argument of [QuantizedResizeBilinear].
+type QuantizedResizeBilinearAttr func(opdef.Attrs)
+
+// QuantizedResizeBilinearAlignCorners sets the optional attribute align_corners; the default is false.
+func QuantizedResizeBilinearAlignCorners(value bool) QuantizedResizeBilinearAttr {
+	return func(a opdef.Attrs) { a["align_corners"] = value }
+}
+
+// QuantizedResizeBilinearHalfPixelCenters sets the optional attribute half_pixel_centers; the default is false.
+func QuantizedResizeBilinearHalfPixelCenters(value bool) QuantizedResizeBilinearAttr {
+	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
+}
+
+// QuantizedResizeBilinear resizes images of integers that stand for numbers of a range; a pixel is interpolated linearly between the four around it.
+//
+//	images         T        [?,?,?,?]
+//	size           int32    [?]
+//	min            float32  []
+//	max            float32  []
+//	→
+//	resizedImages  T        [?,?,?,?]
+//	outMin         float32  []
+//	outMax         float32  []
+//
+// where
+//
+//	T  quint8, qint32, float32
+func QuantizedResizeBilinear(s *Scope, images Output, size Output, min Output, max Output, optional ...QuantizedResizeBilinearAttr) (resizedImages Output, outMin Output, outMax Output) {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("QuantizedResizeBilinear", []Arg{One(images), One(size), One(min), One(max)}, attrs)
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
@@ -20319,6 +20898,117 @@ func ScatterUpdate(s *Scope, ref Output, indices Output, updates Output, optiona
 	return out(s.Add("ScatterUpdate", []Arg{One(ref), One(indices), One(updates)}, attrs), 0)
 }
 
+// SdcaFprint computes a fingerprint of 128 bits of each string, as two numbers.
+//
+//	input   string  [?]
+//	→
+//	output  int64   [?,2]
+func SdcaFprint(s *Scope, input Output) Output {
+	return out(s.Add("SdcaFprint", []Arg{One(input)}, nil), 0)
+}
+
+// SdcaOptimizerAttr is an optional argument of [SdcaOptimizer].
+type SdcaOptimizerAttr func(opdef.Attrs)
+
+// SdcaOptimizerAdaptative sets the optional attribute adaptative; the default is false.
+func SdcaOptimizerAdaptative(value bool) SdcaOptimizerAttr {
+	return func(a opdef.Attrs) { a["adaptative"] = value }
+}
+
+// SdcaOptimizer trains a linear model on a batch by stochastic dual coordinate ascent: gives what its weights change by, and for each example its dual variable, primal loss, dual loss and weight.
+//
+//	sparseExampleIndices   num_sparse_features tensors of int64
+//	sparseFeatureIndices   num_sparse_features tensors of int64
+//	sparseFeatureValues    num_sparse_features_with_values tensors of float32
+//	denseFeatures          num_dense_features tensors of float32
+//	exampleWeights         float32
+//	exampleLabels          float32
+//	sparseIndices          num_sparse_features tensors of int64
+//	sparseWeights          num_sparse_features tensors of float32
+//	denseWeights           num_dense_features tensors of float32
+//	exampleStateData       float32
+//	→
+//	outExampleStateData    float32
+//	outDeltaSparseWeights  num_sparse_features tensors of float32
+//	outDeltaDenseWeights   num_dense_features tensors of float32
+//
+// where
+//
+//	lossType                         one of logistic_loss, squared_loss, hinge_loss, smooth_hinge_loss, poisson_loss
+//	num_sparse_features              int, at least 0
+//	num_sparse_features_with_values  int, at least 0
+//	num_dense_features               int, at least 0
+//	l1                               float
+//	l2                               float
+//	numLossPartitions                int, at least 1
+//	numInnerIterations               int, at least 1
+func SdcaOptimizer(s *Scope, sparseExampleIndices []Output, sparseFeatureIndices []Output, sparseFeatureValues []Output, denseFeatures []Output, exampleWeights Output, exampleLabels Output, sparseIndices []Output, sparseWeights []Output, denseWeights []Output, exampleStateData Output, lossType string, l1 float32, l2 float32, numLossPartitions int64, numInnerIterations int64, optional ...SdcaOptimizerAttr) (outExampleStateData Output, outDeltaSparseWeights []Output, outDeltaDenseWeights []Output) {
+	attrs := opdef.Attrs{"loss_type": lossType, "l1": l1, "l2": l2, "num_loss_partitions": numLossPartitions, "num_inner_iterations": numInnerIterations}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("SdcaOptimizer", []Arg{Many(sparseExampleIndices), Many(sparseFeatureIndices), Many(sparseFeatureValues), Many(denseFeatures), One(exampleWeights), One(exampleLabels), Many(sparseIndices), Many(sparseWeights), Many(denseWeights), One(exampleStateData)}, attrs)
+	return firstOf(outArg(node, "out_example_state_data")), outArg(node, "out_delta_sparse_weights"), outArg(node, "out_delta_dense_weights")
+}
+
+// SdcaOptimizerV2Attr is an optional argument of [SdcaOptimizerV2].
+type SdcaOptimizerV2Attr func(opdef.Attrs)
+
+// SdcaOptimizerV2Adaptive sets the optional attribute adaptive; the default is false.
+func SdcaOptimizerV2Adaptive(value bool) SdcaOptimizerV2Attr {
+	return func(a opdef.Attrs) { a["adaptive"] = value }
+}
+
+// SdcaOptimizerV2 trains a linear model on a batch by stochastic dual coordinate ascent: gives what its weights change by, and for each example its dual variable, primal loss, dual loss and weight.
+//
+//	sparseExampleIndices   num_sparse_features tensors of int64
+//	sparseFeatureIndices   num_sparse_features tensors of int64
+//	sparseFeatureValues    num_sparse_features_with_values tensors of float32
+//	denseFeatures          num_dense_features tensors of float32
+//	exampleWeights         float32
+//	exampleLabels          float32
+//	sparseIndices          num_sparse_features tensors of int64
+//	sparseWeights          num_sparse_features tensors of float32
+//	denseWeights           num_dense_features tensors of float32
+//	exampleStateData       float32
+//	→
+//	outExampleStateData    float32
+//	outDeltaSparseWeights  num_sparse_features tensors of float32
+//	outDeltaDenseWeights   num_dense_features tensors of float32
+//
+// where
+//
+//	lossType                         one of logistic_loss, squared_loss, hinge_loss, smooth_hinge_loss, poisson_loss
+//	num_sparse_features              int, at least 0
+//	num_sparse_features_with_values  int, at least 0
+//	num_dense_features               int, at least 0
+//	l1                               float
+//	l2                               float
+//	numLossPartitions                int, at least 1
+//	numInnerIterations               int, at least 1
+func SdcaOptimizerV2(s *Scope, sparseExampleIndices []Output, sparseFeatureIndices []Output, sparseFeatureValues []Output, denseFeatures []Output, exampleWeights Output, exampleLabels Output, sparseIndices []Output, sparseWeights []Output, denseWeights []Output, exampleStateData Output, lossType string, l1 float32, l2 float32, numLossPartitions int64, numInnerIterations int64, optional ...SdcaOptimizerV2Attr) (outExampleStateData Output, outDeltaSparseWeights []Output, outDeltaDenseWeights []Output) {
+	attrs := opdef.Attrs{"loss_type": lossType, "l1": l1, "l2": l2, "num_loss_partitions": numLossPartitions, "num_inner_iterations": numInnerIterations}
+	for _, set := range optional {
+		set(attrs)
+	}
+	node := s.Add("SdcaOptimizerV2", []Arg{Many(sparseExampleIndices), Many(sparseFeatureIndices), Many(sparseFeatureValues), Many(denseFeatures), One(exampleWeights), One(exampleLabels), Many(sparseIndices), Many(sparseWeights), Many(denseWeights), One(exampleStateData)}, attrs)
+	return firstOf(outArg(node, "out_example_state_data")), outArg(node, "out_delta_sparse_weights"), outArg(node, "out_delta_dense_weights")
+}
+
+// SdcaShrinkL1 moves variables toward zero by l1/l2, and not beyond it.
+//
+//	weights  variable of num_features tensors of float32
+//
+// where
+//
+//	num_features  int, at least 0
+//	l1            float
+//	l2            float
+func SdcaShrinkL1(s *Scope, weights []Output, l1 float32, l2 float32) *graph.Node {
+	attrs := opdef.Attrs{"l1": l1, "l2": l2}
+	return s.Add("SdcaShrinkL1", []Arg{Many(weights)}, attrs)
+}
+
 // SegmentMax: The largest elements of neighbouring rows of data with one segment id; ids are sorted.
 //
 //	data        T         […,?]
@@ -24395,6 +25085,24 @@ func StaticRegexReplace(s *Scope, input Output, pattern string, rewrite string, 
 	return out(s.Add("StaticRegexReplace", []Arg{One(input)}, attrs), 0)
 }
 
+// StochasticCastToInt rounds numbers up or down at random: the nearer an integer is, the more likely it is taken. What the integers cannot hold becomes their least or greatest, and what is no number 0.
+//
+//	input    Tin
+//	key      uint64  [?]
+//	counter  uint64  [?]
+//	alg      int32   []
+//	→
+//	output   tout    shape of input
+//
+// where
+//
+//	Tin   float16, bfloat16, float32, float64
+//	tout  int8, int16, int32
+func StochasticCastToInt(s *Scope, input Output, key Output, counter Output, alg Output, tout tensor.DType) Output {
+	attrs := opdef.Attrs{"Tout": tout}
+	return out(s.Add("StochasticCastToInt", []Arg{One(input), One(key), One(counter), One(alg)}, attrs), 0)
+}
+
 // StopGradient passes its input on and no gradient back.
 //
 //	input   T
@@ -27329,6 +28037,418 @@ func UniformCandidateSampler(s *Scope, trueClasses Output, numTrue int64, numSam
 	}
 	node := s.Add("UniformCandidateSampler", []Arg{One(trueClasses)}, attrs)
 	return out(node, 0), out(node, 1), out(node, 2)
+}
+
+// UniformDequantizeAttr is an optional argument of [UniformDequantize].
+type UniformDequantizeAttr func(opdef.Attrs)
+
+// UniformDequantizeQuantizationAxis sets the optional attribute quantization_axis; the default is -1.
+func UniformDequantizeQuantizationAxis(value int64) UniformDequantizeAttr {
+	return func(a opdef.Attrs) { a["quantization_axis"] = value }
+}
+
+// UniformDequantize returns the numbers that integers stand for which are scale apart, where zero is zero_points.
+//
+//	input       Tin
+//	scales      float32
+//	zeroPoints  int32
+//	→
+//	output      tout
+//
+// where
+//
+//	Tin                 qint8, quint8, qint32
+//	tout                float32
+//	quantizationMinVal  int
+//	quantizationMaxVal  int
+func UniformDequantize(s *Scope, input Output, scales Output, zeroPoints Output, tout tensor.DType, quantizationMinVal int64, quantizationMaxVal int64, optional ...UniformDequantizeAttr) Output {
+	attrs := opdef.Attrs{"Tout": tout, "quantization_min_val": quantizationMinVal, "quantization_max_val": quantizationMaxVal}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("UniformDequantize", []Arg{One(input), One(scales), One(zeroPoints)}, attrs), 0)
+}
+
+// UniformQuantizeAttr is an optional argument of [UniformQuantize].
+type UniformQuantizeAttr func(opdef.Attrs)
+
+// UniformQuantizeQuantizationAxis sets the optional attribute quantization_axis; the default is -1.
+func UniformQuantizeQuantizationAxis(value int64) UniformQuantizeAttr {
+	return func(a opdef.Attrs) { a["quantization_axis"] = value }
+}
+
+// UniformQuantize represents numbers by integers that are scale apart, where zero is zero_points.
+//
+//	input       Tin
+//	scales      float32
+//	zeroPoints  int32
+//	→
+//	output      tout
+//
+// where
+//
+//	Tin                 float32
+//	tout                qint8, quint8, qint32
+//	quantizationMinVal  int
+//	quantizationMaxVal  int
+func UniformQuantize(s *Scope, input Output, scales Output, zeroPoints Output, tout tensor.DType, quantizationMinVal int64, quantizationMaxVal int64, optional ...UniformQuantizeAttr) Output {
+	attrs := opdef.Attrs{"Tout": tout, "quantization_min_val": quantizationMinVal, "quantization_max_val": quantizationMaxVal}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("UniformQuantize", []Arg{One(input), One(scales), One(zeroPoints)}, attrs), 0)
+}
+
+// UniformQuantizedAddAttr is an optional argument of [UniformQuantizedAdd].
+type UniformQuantizedAddAttr func(opdef.Attrs)
+
+// UniformQuantizedAddLhsQuantizationAxis sets the optional attribute lhs_quantization_axis; the default is -1.
+func UniformQuantizedAddLhsQuantizationAxis(value int64) UniformQuantizedAddAttr {
+	return func(a opdef.Attrs) { a["lhs_quantization_axis"] = value }
+}
+
+// UniformQuantizedAddRhsQuantizationAxis sets the optional attribute rhs_quantization_axis; the default is -1.
+func UniformQuantizedAddRhsQuantizationAxis(value int64) UniformQuantizedAddAttr {
+	return func(a opdef.Attrs) { a["rhs_quantization_axis"] = value }
+}
+
+// UniformQuantizedAddOutputQuantizationAxis sets the optional attribute output_quantization_axis; the default is -1.
+func UniformQuantizedAddOutputQuantizationAxis(value int64) UniformQuantizedAddAttr {
+	return func(a opdef.Attrs) { a["output_quantization_axis"] = value }
+}
+
+// UniformQuantizedAdd adds numbers that integers stand for, with broadcasting.
+//
+//	lhs               T
+//	rhs               T
+//	lhsScales         float32
+//	lhsZeroPoints     int32
+//	rhsScales         float32
+//	rhsZeroPoints     int32
+//	outputScales      float32
+//	outputZeroPoints  int32
+//	→
+//	output            T
+//
+// where
+//
+//	lhsQuantizationMinVal     int
+//	lhsQuantizationMaxVal     int
+//	rhsQuantizationMinVal     int
+//	rhsQuantizationMaxVal     int
+//	outputQuantizationMinVal  int
+//	outputQuantizationMaxVal  int
+//	T                         qint32
+func UniformQuantizedAdd(s *Scope, lhs Output, rhs Output, lhsScales Output, lhsZeroPoints Output, rhsScales Output, rhsZeroPoints Output, outputScales Output, outputZeroPoints Output, lhsQuantizationMinVal int64, lhsQuantizationMaxVal int64, rhsQuantizationMinVal int64, rhsQuantizationMaxVal int64, outputQuantizationMinVal int64, outputQuantizationMaxVal int64, optional ...UniformQuantizedAddAttr) Output {
+	attrs := opdef.Attrs{"lhs_quantization_min_val": lhsQuantizationMinVal, "lhs_quantization_max_val": lhsQuantizationMaxVal, "rhs_quantization_min_val": rhsQuantizationMinVal, "rhs_quantization_max_val": rhsQuantizationMaxVal, "output_quantization_min_val": outputQuantizationMinVal, "output_quantization_max_val": outputQuantizationMaxVal}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("UniformQuantizedAdd", []Arg{One(lhs), One(rhs), One(lhsScales), One(lhsZeroPoints), One(rhsScales), One(rhsZeroPoints), One(outputScales), One(outputZeroPoints)}, attrs), 0)
+}
+
+// UniformQuantizedClipByValueAttr is an optional argument of [UniformQuantizedClipByValue].
+type UniformQuantizedClipByValueAttr func(opdef.Attrs)
+
+// UniformQuantizedClipByValueQuantizationAxis sets the optional attribute quantization_axis; the default is -1.
+func UniformQuantizedClipByValueQuantizationAxis(value int64) UniformQuantizedClipByValueAttr {
+	return func(a opdef.Attrs) { a["quantization_axis"] = value }
+}
+
+// UniformQuantizedClipByValue limits integers that stand for numbers.
+//
+//	operand     T
+//	min         T
+//	max         T
+//	scales      float32
+//	zeroPoints  int32
+//	→
+//	output      T
+//
+// where
+//
+//	T                   qint32
+//	quantizationMinVal  int
+//	quantizationMaxVal  int
+func UniformQuantizedClipByValue(s *Scope, operand Output, min Output, max Output, scales Output, zeroPoints Output, quantizationMinVal int64, quantizationMaxVal int64, optional ...UniformQuantizedClipByValueAttr) Output {
+	attrs := opdef.Attrs{"quantization_min_val": quantizationMinVal, "quantization_max_val": quantizationMaxVal}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("UniformQuantizedClipByValue", []Arg{One(operand), One(min), One(max), One(scales), One(zeroPoints)}, attrs), 0)
+}
+
+// UniformQuantizedConvolutionAttr is an optional argument of [UniformQuantizedConvolution].
+type UniformQuantizedConvolutionAttr func(opdef.Attrs)
+
+// UniformQuantizedConvolutionWindowStrides sets the optional attribute window_strides; the default is [].
+func UniformQuantizedConvolutionWindowStrides(value []int64) UniformQuantizedConvolutionAttr {
+	return func(a opdef.Attrs) { a["window_strides"] = value }
+}
+
+// UniformQuantizedConvolutionExplicitPadding sets the optional attribute explicit_padding; the default is [].
+func UniformQuantizedConvolutionExplicitPadding(value []int64) UniformQuantizedConvolutionAttr {
+	return func(a opdef.Attrs) { a["explicit_padding"] = value }
+}
+
+// UniformQuantizedConvolutionLhsDilation sets the optional attribute lhs_dilation; the default is [].
+func UniformQuantizedConvolutionLhsDilation(value []int64) UniformQuantizedConvolutionAttr {
+	return func(a opdef.Attrs) { a["lhs_dilation"] = value }
+}
+
+// UniformQuantizedConvolutionRhsDilation sets the optional attribute rhs_dilation; the default is [].
+func UniformQuantizedConvolutionRhsDilation(value []int64) UniformQuantizedConvolutionAttr {
+	return func(a opdef.Attrs) { a["rhs_dilation"] = value }
+}
+
+// UniformQuantizedConvolutionBatchGroupCount sets the optional attribute batch_group_count; the default is 1.
+func UniformQuantizedConvolutionBatchGroupCount(value int64) UniformQuantizedConvolutionAttr {
+	return func(a opdef.Attrs) { a["batch_group_count"] = value }
+}
+
+// UniformQuantizedConvolutionFeatureGroupCount sets the optional attribute feature_group_count; the default is 1.
+func UniformQuantizedConvolutionFeatureGroupCount(value int64) UniformQuantizedConvolutionAttr {
+	return func(a opdef.Attrs) { a["feature_group_count"] = value }
+}
+
+// UniformQuantizedConvolutionDimensionNumbers sets the optional attribute dimension_numbers; the default is "".
+func UniformQuantizedConvolutionDimensionNumbers(value string) UniformQuantizedConvolutionAttr {
+	return func(a opdef.Attrs) { a["dimension_numbers"] = value }
+}
+
+// UniformQuantizedConvolutionLhsQuantizationAxis sets the optional attribute lhs_quantization_axis; the default is -1.
+func UniformQuantizedConvolutionLhsQuantizationAxis(value int64) UniformQuantizedConvolutionAttr {
+	return func(a opdef.Attrs) { a["lhs_quantization_axis"] = value }
+}
+
+// UniformQuantizedConvolutionRhsQuantizationAxis sets the optional attribute rhs_quantization_axis; the default is -1.
+func UniformQuantizedConvolutionRhsQuantizationAxis(value int64) UniformQuantizedConvolutionAttr {
+	return func(a opdef.Attrs) { a["rhs_quantization_axis"] = value }
+}
+
+// UniformQuantizedConvolutionOutputQuantizationAxis sets the optional attribute output_quantization_axis; the default is -1.
+func UniformQuantizedConvolutionOutputQuantizationAxis(value int64) UniformQuantizedConvolutionAttr {
+	return func(a opdef.Attrs) { a["output_quantization_axis"] = value }
+}
+
+// UniformQuantizedConvolution convolves integers that stand for numbers, in any number of dimensions.
+//
+//	lhs               Tin      […,?,?]
+//	rhs               Tin      […,?,?]
+//	lhsScales         float32  []
+//	lhsZeroPoints     int32    []
+//	rhsScales         float32
+//	rhsZeroPoints     int32
+//	outputScales      float32
+//	outputZeroPoints  int32
+//	→
+//	output            tout
+//
+// where
+//
+//	Tin                       qint8
+//	tout                      qint32
+//	padding                   string
+//	lhsQuantizationMinVal     int
+//	lhsQuantizationMaxVal     int
+//	rhsQuantizationMinVal     int
+//	rhsQuantizationMaxVal     int
+//	outputQuantizationMinVal  int
+//	outputQuantizationMaxVal  int
+func UniformQuantizedConvolution(s *Scope, lhs Output, rhs Output, lhsScales Output, lhsZeroPoints Output, rhsScales Output, rhsZeroPoints Output, outputScales Output, outputZeroPoints Output, tout tensor.DType, padding string, lhsQuantizationMinVal int64, lhsQuantizationMaxVal int64, rhsQuantizationMinVal int64, rhsQuantizationMaxVal int64, outputQuantizationMinVal int64, outputQuantizationMaxVal int64, optional ...UniformQuantizedConvolutionAttr) Output {
+	attrs := opdef.Attrs{"Tout": tout, "padding": padding, "lhs_quantization_min_val": lhsQuantizationMinVal, "lhs_quantization_max_val": lhsQuantizationMaxVal, "rhs_quantization_min_val": rhsQuantizationMinVal, "rhs_quantization_max_val": rhsQuantizationMaxVal, "output_quantization_min_val": outputQuantizationMinVal, "output_quantization_max_val": outputQuantizationMaxVal}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("UniformQuantizedConvolution", []Arg{One(lhs), One(rhs), One(lhsScales), One(lhsZeroPoints), One(rhsScales), One(rhsZeroPoints), One(outputScales), One(outputZeroPoints)}, attrs), 0)
+}
+
+// UniformQuantizedConvolutionHybridAttr is an optional argument of [UniformQuantizedConvolutionHybrid].
+type UniformQuantizedConvolutionHybridAttr func(opdef.Attrs)
+
+// UniformQuantizedConvolutionHybridWindowStrides sets the optional attribute window_strides; the default is [].
+func UniformQuantizedConvolutionHybridWindowStrides(value []int64) UniformQuantizedConvolutionHybridAttr {
+	return func(a opdef.Attrs) { a["window_strides"] = value }
+}
+
+// UniformQuantizedConvolutionHybridExplicitPadding sets the optional attribute explicit_padding; the default is [].
+func UniformQuantizedConvolutionHybridExplicitPadding(value []int64) UniformQuantizedConvolutionHybridAttr {
+	return func(a opdef.Attrs) { a["explicit_padding"] = value }
+}
+
+// UniformQuantizedConvolutionHybridLhsDilation sets the optional attribute lhs_dilation; the default is [].
+func UniformQuantizedConvolutionHybridLhsDilation(value []int64) UniformQuantizedConvolutionHybridAttr {
+	return func(a opdef.Attrs) { a["lhs_dilation"] = value }
+}
+
+// UniformQuantizedConvolutionHybridRhsDilation sets the optional attribute rhs_dilation; the default is [].
+func UniformQuantizedConvolutionHybridRhsDilation(value []int64) UniformQuantizedConvolutionHybridAttr {
+	return func(a opdef.Attrs) { a["rhs_dilation"] = value }
+}
+
+// UniformQuantizedConvolutionHybridBatchGroupCount sets the optional attribute batch_group_count; the default is 1.
+func UniformQuantizedConvolutionHybridBatchGroupCount(value int64) UniformQuantizedConvolutionHybridAttr {
+	return func(a opdef.Attrs) { a["batch_group_count"] = value }
+}
+
+// UniformQuantizedConvolutionHybridFeatureGroupCount sets the optional attribute feature_group_count; the default is 1.
+func UniformQuantizedConvolutionHybridFeatureGroupCount(value int64) UniformQuantizedConvolutionHybridAttr {
+	return func(a opdef.Attrs) { a["feature_group_count"] = value }
+}
+
+// UniformQuantizedConvolutionHybridDimensionNumbers sets the optional attribute dimension_numbers; the default is "".
+func UniformQuantizedConvolutionHybridDimensionNumbers(value string) UniformQuantizedConvolutionHybridAttr {
+	return func(a opdef.Attrs) { a["dimension_numbers"] = value }
+}
+
+// UniformQuantizedConvolutionHybridRhsQuantizationAxis sets the optional attribute rhs_quantization_axis; the default is -1.
+func UniformQuantizedConvolutionHybridRhsQuantizationAxis(value int64) UniformQuantizedConvolutionHybridAttr {
+	return func(a opdef.Attrs) { a["rhs_quantization_axis"] = value }
+}
+
+// UniformQuantizedConvolutionHybrid convolves numbers, which are quantized image by image, with integers that stand for numbers.
+//
+//	lhs            Tlhs  […,?,?]
+//	rhs            Trhs  […,?,?]
+//	rhsScales      float32
+//	rhsZeroPoints  int32
+//	→
+//	output         tout
+//
+// where
+//
+//	Tlhs                   float32
+//	Trhs                   qint8
+//	tout                   float32
+//	padding                string
+//	rhsQuantizationMinVal  int
+//	rhsQuantizationMaxVal  int
+func UniformQuantizedConvolutionHybrid(s *Scope, lhs Output, rhs Output, rhsScales Output, rhsZeroPoints Output, tout tensor.DType, padding string, rhsQuantizationMinVal int64, rhsQuantizationMaxVal int64, optional ...UniformQuantizedConvolutionHybridAttr) Output {
+	attrs := opdef.Attrs{"Tout": tout, "padding": padding, "rhs_quantization_min_val": rhsQuantizationMinVal, "rhs_quantization_max_val": rhsQuantizationMaxVal}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("UniformQuantizedConvolutionHybrid", []Arg{One(lhs), One(rhs), One(rhsScales), One(rhsZeroPoints)}, attrs), 0)
+}
+
+// UniformQuantizedDotAttr is an optional argument of [UniformQuantizedDot].
+type UniformQuantizedDotAttr func(opdef.Attrs)
+
+// UniformQuantizedDotLhsQuantizationAxis sets the optional attribute lhs_quantization_axis; the default is -1.
+func UniformQuantizedDotLhsQuantizationAxis(value int64) UniformQuantizedDotAttr {
+	return func(a opdef.Attrs) { a["lhs_quantization_axis"] = value }
+}
+
+// UniformQuantizedDotRhsQuantizationAxis sets the optional attribute rhs_quantization_axis; the default is -1.
+func UniformQuantizedDotRhsQuantizationAxis(value int64) UniformQuantizedDotAttr {
+	return func(a opdef.Attrs) { a["rhs_quantization_axis"] = value }
+}
+
+// UniformQuantizedDotOutputQuantizationAxis sets the optional attribute output_quantization_axis; the default is -1.
+func UniformQuantizedDotOutputQuantizationAxis(value int64) UniformQuantizedDotAttr {
+	return func(a opdef.Attrs) { a["output_quantization_axis"] = value }
+}
+
+// UniformQuantizedDot multiplies matrices of integers that stand for numbers.
+//
+//	lhs               Tin      [?,?]
+//	rhs               Tin      [?,?]
+//	lhsScales         float32  []
+//	lhsZeroPoints     int32    []
+//	rhsScales         float32
+//	rhsZeroPoints     int32
+//	outputScales      float32
+//	outputZeroPoints  int32
+//	→
+//	output            tout     [?,?]
+//
+// where
+//
+//	Tin                       qint8
+//	tout                      qint32
+//	lhsQuantizationMinVal     int
+//	lhsQuantizationMaxVal     int
+//	rhsQuantizationMinVal     int
+//	rhsQuantizationMaxVal     int
+//	outputQuantizationMinVal  int
+//	outputQuantizationMaxVal  int
+func UniformQuantizedDot(s *Scope, lhs Output, rhs Output, lhsScales Output, lhsZeroPoints Output, rhsScales Output, rhsZeroPoints Output, outputScales Output, outputZeroPoints Output, tout tensor.DType, lhsQuantizationMinVal int64, lhsQuantizationMaxVal int64, rhsQuantizationMinVal int64, rhsQuantizationMaxVal int64, outputQuantizationMinVal int64, outputQuantizationMaxVal int64, optional ...UniformQuantizedDotAttr) Output {
+	attrs := opdef.Attrs{"Tout": tout, "lhs_quantization_min_val": lhsQuantizationMinVal, "lhs_quantization_max_val": lhsQuantizationMaxVal, "rhs_quantization_min_val": rhsQuantizationMinVal, "rhs_quantization_max_val": rhsQuantizationMaxVal, "output_quantization_min_val": outputQuantizationMinVal, "output_quantization_max_val": outputQuantizationMaxVal}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("UniformQuantizedDot", []Arg{One(lhs), One(rhs), One(lhsScales), One(lhsZeroPoints), One(rhsScales), One(rhsZeroPoints), One(outputScales), One(outputZeroPoints)}, attrs), 0)
+}
+
+// UniformQuantizedDotHybridAttr is an optional argument of [UniformQuantizedDotHybrid].
+type UniformQuantizedDotHybridAttr func(opdef.Attrs)
+
+// UniformQuantizedDotHybridRhsQuantizationAxis sets the optional attribute rhs_quantization_axis; the default is -1.
+func UniformQuantizedDotHybridRhsQuantizationAxis(value int64) UniformQuantizedDotHybridAttr {
+	return func(a opdef.Attrs) { a["rhs_quantization_axis"] = value }
+}
+
+// UniformQuantizedDotHybrid multiplies a matrix of numbers, which are quantized row by row, by one of integers that stand for numbers.
+//
+//	lhs            Tlhs  [?,?]
+//	rhs            Trhs  [?,?]
+//	rhsScales      float32
+//	rhsZeroPoints  int32
+//	→
+//	output         tout  [?,?]
+//
+// where
+//
+//	Tlhs                   float32
+//	Trhs                   qint8
+//	tout                   float32
+//	rhsQuantizationMinVal  int
+//	rhsQuantizationMaxVal  int
+func UniformQuantizedDotHybrid(s *Scope, lhs Output, rhs Output, rhsScales Output, rhsZeroPoints Output, tout tensor.DType, rhsQuantizationMinVal int64, rhsQuantizationMaxVal int64, optional ...UniformQuantizedDotHybridAttr) Output {
+	attrs := opdef.Attrs{"Tout": tout, "rhs_quantization_min_val": rhsQuantizationMinVal, "rhs_quantization_max_val": rhsQuantizationMaxVal}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("UniformQuantizedDotHybrid", []Arg{One(lhs), One(rhs), One(rhsScales), One(rhsZeroPoints)}, attrs), 0)
+}
+
+// UniformRequantizeAttr is an optional argument of [UniformRequantize].
+type UniformRequantizeAttr func(opdef.Attrs)
+
+// UniformRequantizeInputQuantizationAxis sets the optional attribute input_quantization_axis; the default is -1.
+func UniformRequantizeInputQuantizationAxis(value int64) UniformRequantizeAttr {
+	return func(a opdef.Attrs) { a["input_quantization_axis"] = value }
+}
+
+// UniformRequantizeOutputQuantizationAxis sets the optional attribute output_quantization_axis; the default is -1.
+func UniformRequantizeOutputQuantizationAxis(value int64) UniformRequantizeAttr {
+	return func(a opdef.Attrs) { a["output_quantization_axis"] = value }
+}
+
+// UniformRequantize represents the numbers that integers stand for by integers of another scale and zero.
+//
+//	input             Tin
+//	inputScales       float32
+//	inputZeroPoints   int32
+//	outputScales      float32
+//	outputZeroPoints  int32
+//	→
+//	output            tout
+//
+// where
+//
+//	Tin                       qint8, qint32
+//	tout                      qint8, qint32
+//	inputQuantizationMinVal   int
+//	inputQuantizationMaxVal   int
+//	outputQuantizationMinVal  int
+//	outputQuantizationMaxVal  int
+func UniformRequantize(s *Scope, input Output, inputScales Output, inputZeroPoints Output, outputScales Output, outputZeroPoints Output, tout tensor.DType, inputQuantizationMinVal int64, inputQuantizationMaxVal int64, outputQuantizationMinVal int64, outputQuantizationMaxVal int64, optional ...UniformRequantizeAttr) Output {
+	attrs := opdef.Attrs{"Tout": tout, "input_quantization_min_val": inputQuantizationMinVal, "input_quantization_max_val": inputQuantizationMaxVal, "output_quantization_min_val": outputQuantizationMinVal, "output_quantization_max_val": outputQuantizationMaxVal}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("UniformRequantize", []Arg{One(input), One(inputScales), One(inputZeroPoints), One(outputScales), One(outputZeroPoints)}, attrs), 0)
 }
 
 // UniqueAttr is an optional argument of [Unique].
