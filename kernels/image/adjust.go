@@ -69,7 +69,7 @@ func adjustContrast(ctx *kernel.Context) error {
 	return nil
 }
 
-// contrastBlock is about how many elements are moved at a time: they stay in the first cache.
+// contrastBlock is about how many elements of the means are repeated: they stay in the first cache.
 const contrastBlock = 1024
 
 func contrast(z, x []float32, channels int, factor float32) {
@@ -79,9 +79,7 @@ func contrast(z, x []float32, channels int, factor float32) {
 	}
 	for len(x) > 0 {
 		n := min(len(x), len(mean))
-		simd.Sub(z[:n], x[:n], mean)
-		simd.MulScalar(z[:n], z[:n], factor)
-		simd.Add(z[:n], z[:n], mean)
+		simd.Lerp(z[:n], mean, x, factor)
 		x, z = x[n:], z[n:]
 	}
 }

@@ -204,38 +204,36 @@ func checkMatMul(indices, values, shape, b *tensor.Tensor) error {
 func multiply[T any](p *product, out, a, b []T, adjA bool, add func(acc []T, v T, b []T, stride int),
 	addAll func(acc, b []T, list []int64, coef []T), conj func(T) T,
 ) error {
+	ix := p.s.ix // rows of two coordinates
 	for i := 0; i < p.s.n; {
-		m, err := p.check(i)
-		if err != nil {
-			return err
+		m := ix[2*i+p.row]
+		if uint64(ix[2*i+p.inner]) >= uint64(p.depth) || uint64(m) >= uint64(p.rows) {
+			return p.outside(i)
 		}
 		row, from := out[int(m)*p.cols:(int(m)+1)*p.cols], i
 		i++
 		if addAll == nil || p.stride != 1 {
-			k, v := p.s.at(from)[p.inner], a[from]
+			k, v := ix[2*from+p.inner], a[from]
 			if adjA {
 				v = conj(v)
 			}
 			add(row, v, b[int(k)*p.step:], p.stride)
 			continue
 		}
-		for i < p.s.n && p.s.at(i)[p.row] == m && uint64(p.s.at(i)[p.inner]) < uint64(p.depth) {
+		for i < p.s.n && ix[2*i+p.row] == m && uint64(ix[2*i+p.inner]) < uint64(p.depth) {
 			i++
 		}
-		addAll(row, b, p.s.ix[2*from+p.inner:], a[from:i])
+		addAll(row, b, ix[2*from+p.inner:], a[from:i])
 	}
 	return nil
 }
 
-// check returns the row of the product that element i of a counts for.
-func (p *product) check(i int) (row int64, err error) {
+// outside returns the error for element i of a, which is not inside.
+func (p *product) outside(i int) error {
 	at := p.s.at(i)
 	m, k := at[p.row], at[p.inner]
 	if uint64(k) >= uint64(p.depth) {
-		return 0, status.InvalidArgumentf("k (%d) from index[%d,%d] out of bounds (>=%d)", k, i, p.inner, p.depth)
+		return status.InvalidArgumentf("k (%d) from index[%d,%d] out of bounds (>=%d)", k, i, p.inner, p.depth)
 	}
-	if uint64(m) >= uint64(p.rows) {
-		return 0, status.InvalidArgumentf("m (%d) from index[%d,%d] out of bounds (>=%d)", m, i, p.row, p.rows)
-	}
-	return m, nil
+	return status.InvalidArgumentf("m (%d) from index[%d,%d] out of bounds (>=%d)", m, i, p.row, p.rows)
 }
