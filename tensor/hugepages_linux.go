@@ -19,7 +19,8 @@ const (
 // may not care is of no interest.
 //
 // A buffer that is smaller than a huge page shares one with its neighbours, which have touched some of its memory already:
-// there, the kernel has to put the huge page together.
+// there, the kernel has to put the huge page together. It must not do so by itself later, when most of the page may have been
+// given back.
 func adviseHuge(mem []byte) {
 	if len(mem) < minHuge {
 		return
@@ -30,9 +31,10 @@ func adviseHuge(mem []byte) {
 		madvise((start+hugePage-1)&^(hugePage-1), end&^(hugePage-1), unix.MADV_HUGEPAGE)
 		return
 	}
-	start, end = start&^(hugePage-1), (end+hugePage-1)&^(hugePage-1)
-	madvise(start, end, unix.MADV_HUGEPAGE)
-	madvise(start, end, unix.MADV_COLLAPSE)
+	for at := start; at < end; at = (at + hugePage) &^ (hugePage - 1) {
+		mem[at-start] = 0 // what has no page at all stays as it is
+	}
+	madvise(start&^(hugePage-1), (end+hugePage-1)&^(hugePage-1), unix.MADV_COLLAPSE)
 }
 
 func madvise(start, end uintptr, advice int) {
