@@ -82,6 +82,7 @@ func autoShard(n *node, ctx *kernel.Context, r *run) error {
 
 func (s *sharder) by(policy shardPolicy, t *tensor.Tensor) (tensor.Tensor, error) {
 	switch policy {
+	case shardAuto:
 	case shardOff:
 		return t.Retain(), nil
 	case shardFiles:

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,9 +17,7 @@ import (
 func (b *bench) autoShard(d tensor.Tensor, workers, index int64, attrs opdef.Attrs) (tensor.Tensor, error) {
 	b.Helper()
 	all := b.attrs()
-	for name, v := range attrs {
-		all[name] = v
-	}
+	maps.Copy(all, attrs)
 	out, err := b.run("shard", "AutoShardDataset", all, d, num(workers), num(index))
 	if err != nil {
 		return tensor.Tensor{}, err
@@ -132,9 +131,7 @@ func TestShardsOfFiles(t *testing.T) {
 		Ret: map[string]string{"y": "z:handle:0"},
 	})
 	with := func(more opdef.Attrs) opdef.Attrs {
-		for name, v := range text {
-			more[name] = v
-		}
+		maps.Copy(more, text)
 		return more
 	}
 	files := p.add("files", "TensorSliceDataset", opdef.Attrs{"Toutput_types": text["output_types"], "output_shapes": text["output_shapes"]}, p.constant("names", tensor.Vector(names...)))

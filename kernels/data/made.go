@@ -16,7 +16,7 @@ type made struct {
 }
 
 // makeFrom returns the variant of the dataset that a node makes of its inputs.
-func makeFrom(n *node, build maker, ctx *kernel.Context) (tensor.Tensor, error) { //nolint:revive // ctx is the node's, not a context
+func makeFrom(n *node, build maker, ctx *kernel.Context) (tensor.Tensor, error) {
 	d, err := build(n, ctx)
 	if err != nil {
 		return tensor.Tensor{}, err

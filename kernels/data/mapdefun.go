@@ -32,7 +32,7 @@ func mapDefunShape(c *opdef.ShapeContext) error {
 	if len(shapes) != len(c.Out) {
 		return status.InvalidArgumentf("`output_shapes` must be the same length as `output_types` (%d vs. %d)", len(shapes), len(c.Out))
 	}
-	rows := int64(tensor.UnknownDim)
+	rows := tensor.UnknownDim
 	lo, hi := c.ArgInputs("arguments")
 	for i, in := range c.In[lo:hi] {
 		if in.RankKnown() && in.Rank() == 0 {

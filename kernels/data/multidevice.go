@@ -152,7 +152,7 @@ func (n *node) initMultiDevice(ctx *kernel.Context) error {
 }
 
 // begin goes to the beginning of a dataset and returns the number of the new incarnation.
-func (m *MultiDeviceIterator) begin(ctx *kernel.Context, d dataset, most int64) (int64, error) { //nolint:revive // ctx is the node's, not a context
+func (m *MultiDeviceIterator) begin(ctx *kernel.Context, d dataset, most int64) (int64, error) {
 	life, cancel := context.WithCancel(context.Background())
 	at := &deals{
 		life: life, cancel: cancel, ends: &ending{}, most: most,
