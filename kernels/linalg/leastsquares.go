@@ -29,15 +29,17 @@ func init() {
 func newLeastSquares[T tensor.Elem, S scalar](e element[T, S]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		return kernel.Func(func(ctx *kernel.Context) error {
-			if r := ctx.Input(2); r.Rank() != 0 {
-				return status.InvalidArgumentf("l2_regularizer must be scalar, got shape %v", r.Shape())
-			}
-			penalty := tensor.Values[float64](ctx.Input(2))[0]
-			if !(penalty >= 0) {
-				return status.InvalidArgumentf("l2_regularizer must be >= 0.")
-			}
+			r := ctx.Input(2)
 			outs := func(_ *kernel.Construction, in []size) ([][]int64, error) { return rectangular(in) }
 			return runStack(ctx, c, e, 2, family[S]{outs, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
+				// Where there are no matrices, nothing is asked of the regularizer.
+				if r.Rank() != 0 {
+					return nil, status.InvalidArgumentf("l2_regularizer must be scalar, got shape %v", r.Shape())
+				}
+				penalty := tensor.Value[float64](r)
+				if !(penalty >= 0) {
+					return nil, status.InvalidArgumentf("l2_regularizer must be >= 0.")
+				}
 				x, err := leastSquares(in[0], in[1], penalty, c.Attrs.Bool("fast"))
 				return [][]S{x.a}, err
 			}})

@@ -70,8 +70,8 @@ func tridiagonalMatMulShape(c *opdef.ShapeContext) error {
 
 func tridiagonalSolve[S scalar]() family[S] {
 	outs := func(c *kernel.Construction, in []size) ([][]int64, error) {
-		if c.Attrs.Bool("perturb_singular") {
-			return nil, status.Errorf(status.Unimplemented, "perturb_singular not implemented on CPU.")
+		if c.Attrs.Bool("perturb_singular") && !c.Attrs.Bool("partial_pivoting") {
+			return nil, status.InvalidArgumentf("Setting perturb_singular requires also setting partial_pivoting.")
 		}
 		if in[0].rows != 3 {
 			return nil, status.InvalidArgumentf("Expected diagonals to be provided as a matrix with 3 rows, got %d rows.", in[0].rows)
@@ -83,7 +83,9 @@ func tridiagonalSolve[S scalar]() family[S] {
 	}
 	return family[S]{outs, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
 		super, main, sub := in[0].row(0), in[0].row(1), in[0].row(2)
-		if !eliminate(super, main, sub, in[1], c.Attrs.Bool("partial_pivoting")) {
+		if c.Attrs.Bool("perturb_singular") {
+			perturbingFor[S](c.Attrs.Type("T")).solve(super, main, sub, in[1])
+		} else if !eliminate(super, main, sub, in[1], c.Attrs.Bool("partial_pivoting")) {
 			in[1].fill(math.NaN())
 		}
 		return [][]S{in[1].a}, nil
