@@ -122,7 +122,7 @@ func reversedAxes(axes []int64, rank int) ([]bool, error) {
 
 func reverseV2(ctx *kernel.Context) error {
 	in, axes := ctx.Input(0), ctx.Input(1)
-	if in.Rank() == 0 {
+	if in.Rank() == 0 || in.NumElements() == 0 { // as in TensorFlow, whatever the axes are
 		return ctx.PassInput(0, 0)
 	}
 	if axes.Rank() != 1 {

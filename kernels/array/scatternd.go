@@ -86,7 +86,7 @@ func init() {
 			},
 			Shape: tensorScatterShape,
 		},
-		Kernels: kernel.ForTypes("T", newScatter(elementwise.Add, rows.CheckUpdates), append([]tensor.DType{tensor.Bool}, dtypes.Numbers...)...),
+		Kernels: kernel.ForTypes("T", newScatter(elementwise.Add, rows.CheckUpdates, true), append([]tensor.DType{tensor.Bool}, dtypes.Numbers...)...),
 	})
 }
 
@@ -166,10 +166,11 @@ func checkScatterNd(indices, updates *tensor.Tensor, shape tensor.Shape) error {
 	return rows.CheckUpdates(indices, updates, shape)
 }
 
-func newTensorScatter(op elementwise.Op) kernel.New { return newScatter(op, checkTensorScatter) }
+func newTensorScatter(op elementwise.Op) kernel.New { return newScatter(op, checkTensorScatter, false) }
 
-// newScatter returns the kernel of an operation that updates its first input; check looks at the shapes.
-func newScatter(op elementwise.Op, check func(indices, updates *tensor.Tensor, shape tensor.Shape) error) kernel.New {
+// newScatter returns the kernel of an operation that updates its first input; check looks at the shapes. With listed, indices
+// that are a vector name a slice each.
+func newScatter(op elementwise.Op, check func(indices, updates *tensor.Tensor, shape tensor.Shape) error, listed bool) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		skip, err := rows.SkipsBad(c.Attrs)
 		if err != nil {
@@ -177,6 +178,13 @@ func newScatter(op elementwise.Op, check func(indices, updates *tensor.Tensor, s
 		}
 		return kernel.Func(func(ctx *kernel.Context) error {
 			in, indices, updates := ctx.Input(0), ctx.Input(1), ctx.Input(2)
+			if listed && indices.Rank() == 1 {
+				column, err := indices.WithShape(tensor.Shape{int64(indices.NumElements()), 1})
+				if err != nil {
+					return err
+				}
+				indices = &column
+			}
 			if err := check(indices, updates, in.Shape()); err != nil {
 				return err
 			}

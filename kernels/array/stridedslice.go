@@ -125,6 +125,9 @@ func newTensorStridedSliceUpdate(c *kernel.Construction) (kernel.Kernel, error) 
 		if err != nil {
 			return err
 		}
+		if spec.Shape().NumElements() == 0 { // as in TensorFlow, whatever the value is
+			return ctx.PassInput(0, 0)
+		}
 		out, err := owned(in)
 		if err != nil {
 			return err

@@ -132,7 +132,13 @@ func (c *combined) detect(boxes, scores []float32) []detection {
 		at := func(i int) []float32 { return boxes[(i*c.variants+min(class, c.variants-1))*4:][:4] }
 		s := &suppression{
 			limit: c.perClass, threshold: c.threshold, least: c.least, rounded: asFloat,
-			similarity: func(i, j int) float32 { return overlap(at(i), at(j)) },
+			similarity: func(i, j int) float32 {
+				similar := overlap(at(i), at(j))
+				if similar != similar {
+					return 0 // nothing is passed over for it
+				}
+				return similar
+			},
 		}
 		for i := range c.n {
 			s.scores = append(s.scores, scores[i*c.classes+class])

@@ -77,6 +77,11 @@ func (s *suppression) lower(c *candidate, selected []int32) bool {
 			if similar > s.threshold {
 				return false
 			}
+			if similar != similar { // what is not within the threshold has no score
+				if c.score = s.rounded(c.score * 0); c.score <= s.least {
+					break
+				}
+			}
 			continue
 		}
 		scale := s.rounded(-0.5 / s.sigma)
@@ -93,16 +98,31 @@ func (s *suppression) lower(c *candidate, selected []int32) bool {
 // overlap returns the area that two boxes share, as a part of the area that they cover together. A box has two opposite
 // corners, y and x each.
 func overlap(a, b []float32) float32 {
-	top, bottom := min(a[0], a[2]), max(a[0], a[2])
-	left, right := min(a[1], a[3]), max(a[1], a[3])
-	top2, bottom2 := min(b[0], b[2]), max(b[0], b[2])
-	left2, right2 := min(b[1], b[3]), max(b[1], b[3])
+	top, bottom := minOf(a[0], a[2]), maxOf(a[0], a[2])
+	left, right := minOf(a[1], a[3]), maxOf(a[1], a[3])
+	top2, bottom2 := minOf(b[0], b[2]), maxOf(b[0], b[2])
+	left2, right2 := minOf(b[1], b[3]), maxOf(b[1], b[3])
 	area, area2 := (bottom-top)*(right-left), (bottom2-top2)*(right2-left2)
 	if area <= 0 || area2 <= 0 {
 		return 0
 	}
-	both := max(min(bottom, bottom2)-max(top, top2), 0) * max(min(right, right2)-max(left, left2), 0)
+	both := maxOf(minOf(bottom, bottom2)-maxOf(top, top2), 0) * maxOf(minOf(right, right2)-maxOf(left, left2), 0)
 	return both / (area + area2 - both)
+}
+
+// minOf and maxOf are C++'s min and max: of a number and NaN, what comes first.
+func minOf(a, b float32) float32 {
+	if b < a {
+		return b
+	}
+	return a
+}
+
+func maxOf(a, b float32) float32 {
+	if a < b {
+		return b
+	}
+	return a
 }
 
 func asHalf(v float32) float32  { return tensor.HalfOf(v).Float32() }

@@ -113,10 +113,12 @@ func sparseBincountShape(c *opdef.ShapeContext) error {
 	dense, known := shapes.Ints(c, 2)
 	switch {
 	case !known || size == shapes.Unknown:
+	case len(dense) == 1:
+		c.Out[0] = shapes.Of(size)
 	case len(dense) == 2:
 		c.Out[0] = shapes.Of(dense[0], size)
 	default:
-		c.Out[0] = shapes.Of(size)
+		return status.InvalidArgumentf("Input must be less than rank 2")
 	}
 	return nil
 }
@@ -234,15 +236,15 @@ func (k *counter) sparse(ctx *kernel.Context) error {
 	if err := checkSparse(indices, values, denseShape); err != nil {
 		return err
 	}
-	shape, matrix := tensor.Shape{size}, denseShape.NumElements() == 2
+	shape, matrix := tensor.Shape{size}, denseShape.NumElements() > 1
 	if matrix {
 		shape = tensor.Shape{ints.Values(denseShape)[0], size}
 	}
 	if err := shape.Check(); err != nil {
 		return err
 	}
-	if weights.NumElements() > 0 && weights.NumElements() != values.NumElements() {
-		return status.InvalidArgumentf("Input indices and weights must have the same size.")
+	if err := k.checkWeights(weights, values, matrix); err != nil {
+		return err
 	}
 	out, err := ctx.AllocateZeros(0, shape)
 	if err != nil {
@@ -254,12 +256,23 @@ func (k *counter) sparse(ctx *kernel.Context) error {
 		row := int64(0)
 		if matrix {
 			row = places[i*indices.Dim(1)]
+		} else if v < 0 { // which rows leave aside
+			return status.InvalidArgumentf("Input arr must be non-negative!")
 		}
 		if v >= 0 && v < size {
 			add(int(row*size+v), i)
 		}
 	}
 	return nil
+}
+
+// checkWeights checks that there is a weight for each value, where weights are used and given. In rows there may be more.
+func (k *counter) checkWeights(weights, values *tensor.Tensor, inRows bool) error {
+	n, want := weights.NumElements(), values.NumElements()
+	if k.binary || n == 0 || n == want || inRows && n > want {
+		return nil
+	}
+	return status.InvalidArgumentf("Input indices and weights must have the same size.")
 }
 
 func (k *counter) ragged(ctx *kernel.Context) error {
@@ -276,8 +289,9 @@ func (k *counter) ragged(ctx *kernel.Context) error {
 		return status.InvalidArgumentf("Splits must start with 0, not with %d", splits[0])
 	case splits[len(splits)-1] != n:
 		return status.InvalidArgumentf("Splits must end with the number of values, got %d instead of %d", splits[len(splits)-1], n)
-	case weights.NumElements() > 0 && int64(weights.NumElements()) != n:
-		return status.InvalidArgumentf("Input indices and weights must have the same size.")
+	}
+	if err := k.checkWeights(weights, values, true); err != nil {
+		return err
 	}
 	out, err := ctx.AllocateZeros(0, tensor.Shape{int64(len(splits) - 1), size})
 	if err != nil {

@@ -83,7 +83,7 @@ func newMaxGrad[T tensor.Elem](compute poolGradFunc[T]) kernel.New {
 		if err == nil {
 			err = p.flatDepth("MaxPoolingGrad")
 		}
-		if err == nil {
+		if err == nil && p.padding == paddingExplicit { // others leave explicit paddings aside
 			err = p.checkPadding()
 		}
 		if err != nil {

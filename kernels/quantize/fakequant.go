@@ -213,13 +213,19 @@ func (f fakeQuant) gradient(ctx *kernel.Context, ranges []span) error {
 	}
 	below, above := make([]float64, len(ranges)), make([]float64, len(ranges))
 	for i, v := range x {
-		switch c := i % len(ranges); {
-		case ranges[c].empty:
-		case v < ranges[c].lo:
-			below[c] += float64(g[i])
-		case v > ranges[c].hi:
-			above[c] += float64(g[i])
+		c := i % len(ranges)
+		if ranges[c].empty {
+			continue
 		}
+		isBelow, isAbove := 0.0, 0.0 // by which a gradient that is not finite is NaN
+		switch {
+		case v < ranges[c].lo:
+			isBelow = 1
+		case v > ranges[c].hi:
+			isAbove = 1
+		}
+		below[c] += float64(g[i]) * isBelow
+		above[c] += float64(g[i]) * isAbove
 	}
 	for i, sums := range [][]float64{below, above} {
 		out, err := ctx.Allocate(1+i, ctx.Input(2).Shape())

@@ -251,7 +251,8 @@ func limits[T simd.Float](ctx *kernel.Context, r *roundTrip, depth int, x []T, i
 func (r *roundTrip) checkLimits(ctx *kernel.Context, depth int) error {
 	for i, name := range []string{"input_min", "input_max"} {
 		t := ctx.Input(1 + i)
-		if (r.version == 2 || r.axis == -1) && t.Rank() != 0 {
+		isScalar := t.Rank() == 0 || r.version == 3 && t.NumElements() == 1
+		if (r.version == 2 || r.axis == -1) && !isScalar {
 			return status.InvalidArgumentf("%s must be a scalar.", name)
 		}
 		if r.axis == -1 {

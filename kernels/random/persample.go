@@ -82,11 +82,13 @@ func (o *origin) allocateFor(ctx *kernel.Context, params tensor.Shape) (out *ten
 	if o.args == 1 {
 		shape = slices.Concat(shape, params)
 	}
+	if !slices.Contains(shape, 0) {
+		if err := checkEnd(shape, params); err != nil {
+			return nil, 0, err
+		}
+	}
 	if out, err = ctx.Allocate(0, shape); err != nil || out.NumElements() == 0 {
 		return out, 0, err
-	}
-	if err := checkEnd(shape, params); err != nil {
-		return nil, 0, err
 	}
 	return out, out.NumElements() / int(params.NumElements()), nil
 }
