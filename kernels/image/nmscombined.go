@@ -2,6 +2,7 @@ package image
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/weft-ml/weft/internal/shapes"
@@ -134,7 +135,7 @@ func (c *combined) detect(boxes, scores []float32) []detection {
 			limit: c.perClass, threshold: c.threshold, least: c.least, rounded: asFloat,
 			similarity: func(i, j int) float32 {
 				similar := overlap(at(i), at(j))
-				if similar != similar {
+				if math.IsNaN(float64(similar)) {
 					return 0 // nothing is passed over for it
 				}
 				return similar

@@ -77,7 +77,7 @@ func (s *suppression) lower(c *candidate, selected []int32) bool {
 			if similar > s.threshold {
 				return false
 			}
-			if similar != similar { // what is not within the threshold has no score
+			if math.IsNaN(float64(similar)) { // what is not within the threshold has no score
 				if c.score = s.rounded(c.score * 0); c.score <= s.least {
 					break
 				}
