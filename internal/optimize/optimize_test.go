@@ -39,6 +39,8 @@ func testOps(t testing.TB) graphtext.Ops {
 		Less(x: T, y: T) -> (z: bool) [T: type]
 		VariableV2() -> (ref: Ref(dtype)) [shape: shape; dtype: type] stateful
 		Assign(ref: Ref(T), value: T) -> (output_ref: Ref(T)) [T: type]
+		VarHandleOp() -> (resource: resource) [shape: shape; dtype: type] stateful
+		ReadVariableOp(resource: resource) -> (value: dtype) [dtype: type] stateful
 		RandomUniform(shape: T) -> (output: dtype) [T: type; dtype: type; seed: int = 0] stateful
 		Call(args: Tin) -> (output: Tout) [Tin: list(type) >= 0; Tout: list(type) >= 0; f: func]
 		TestInput() -> (a: float, b: float)

@@ -2,6 +2,7 @@ package optimize
 
 import (
 	"math"
+	"slices"
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/tensor"
@@ -14,14 +15,15 @@ var shapeOps = map[string]func(n *graph.Node, shapes []tensor.PartialShape) ([]t
 }
 
 // foldShapes replaces nodes that compute a shape which is known by constants. The node whose shape it is still has to run
-// first, as it would if the data edge were there: it may be on the way of a dead branch.
+// first, as it would if the data edge were there: it may be on the way of a dead branch. The shape of a reference is
+// looked at when the step runs, since a variable without a value is an error.
 func foldShapes(g *graph.Graph, o *Options) error {
 	if o.Shape == nil {
 		return nil
 	}
 	for n := range g.Nodes() {
 		compute := shapeOps[n.Op.Name]
-		if compute == nil || len(n.OutEdges()) == 0 || !complete(n) {
+		if compute == nil || len(n.OutEdges()) == 0 || !complete(n) || takesReference(n) {
 			continue
 		}
 		shapes := make([]tensor.PartialShape, n.NumInputs())
@@ -37,6 +39,10 @@ func foldShapes(g *graph.Graph, o *Options) error {
 		}
 	}
 	return nil
+}
+
+func takesReference(n *graph.Node) bool {
+	return slices.ContainsFunc(n.Inputs(), func(in graph.Output) bool { return in.DType().IsRef() })
 }
 
 func replaceShape(g *graph.Graph, n *graph.Node, values []tensor.Tensor) error {

@@ -25,12 +25,19 @@ func dropUnused(g *graph.Graph, _ *Options) error {
 	return nil
 }
 
+// reads of variables have a state, but change none.
+var reads = map[string]bool{"ReadVariableOp": true, "_ReadVariablesOp": true, "ResourceGather": true, "ResourceGatherNd": true}
+
 // checks are there for the errors that they report.
 var checks = map[string]bool{"CheckNumerics": true, "CheckNumericsV2": true}
 
-// unused reports whether a node can become a NoOp. A node without out-edges is a target.
+// unused reports whether a node can become a NoOp. A node without out-edges is a target. An Identity of a reference reports
+// that a variable has no value.
 func unused(n *graph.Node) bool {
-	if len(n.OutEdges()) == 0 || !foldable(n) || checks[n.Op.Name] || !complete(n) {
+	if len(n.OutEdges()) == 0 || !foldable(n) && !reads[n.Op.Name] || checks[n.Op.Name] || !complete(n) {
+		return false
+	}
+	if n.Op.Name == "Identity" && takesReference(n) {
 		return false
 	}
 	for _, e := range n.OutEdges() {
