@@ -11,6 +11,7 @@ import (
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/testcluster"
 	"github.com/weft-ml/weft/kernel"
+	_ "github.com/weft-ml/weft/kernels/data"
 	_ "github.com/weft-ml/weft/kernels/function"
 	_ "github.com/weft-ml/weft/kernels/math"
 	"github.com/weft-ml/weft/status"
@@ -238,4 +239,28 @@ func TestEndlessRemoteCalls(t *testing.T) {
 		`+remoteCall("y", "/job:ps", "one", "Ping"))
 	_, err := s.Run(t.Context(), nil, []string{"y"})
 	expect(t, err, status.ResourceExhausted, "calls of functions on other tasks are under way")
+}
+
+// TestIteratorGoesOnInOtherGraphs checks that graphs of a session share an iterator although a function makes its dataset.
+func TestIteratorGoesOnInOtherGraphs(t *testing.T) {
+	const next = "%s = IteratorGetNext(it) output_types=[float] output_shapes=[shape[]]\n"
+	graph := `
+func Numbers() -> (d: variant) {
+  numbers = Const() value=float[3]{1, 2, 3}
+  d = TensorSliceDataset(numbers:output:0) Toutput_types=[float] output_shapes=[shape[]]
+  return d=d:handle:0
+}
+it = OneShotIterator() dataset_factory=@Numbers output_types=[float] output_shapes=[shape[]]
+` + fmt.Sprintf(next, "a") + fmt.Sprintf(next, "b")
+	s := openFunctions(t, functionCluster(t), false, graph)
+	for i, fetch := range []string{"a:0", "b:0", "c:0"} {
+		if fetch == "c:0" {
+			if err := s.Extend(t.Context(), graph+fmt.Sprintf(next, "c"), 3); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := s.Run(t.Context(), nil, []string{fetch}); err != nil || got[0] != float32(i+1) {
+			t.Errorf("%s: %v, %v; want %d", fetch, got, err, i+1)
+		}
+	}
 }

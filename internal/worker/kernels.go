@@ -104,10 +104,10 @@ func takesFunctions(a opdef.Attr) bool { return strings.Contains(a.Kind, "func")
 func isOpaque(t tensor.DType) bool { return t == tensor.Resource || t == tensor.Variant || t.IsRef() }
 
 // isShared reports whether the kernel of a node belongs to the session: it has state, and does not depend on the functions
-// of its graph.
+// of its graph. A OneShotIterator does, but only to begin: what it has reached holds for all graphs.
 func isShared(n *graph.Node, lib *graph.Library) bool {
 	if _, call := lib.Lookup(n.Op.Name); call || !n.Op.Stateful {
 		return false
 	}
-	return !slices.ContainsFunc(n.Op.Attrs, takesFunctions)
+	return n.Op.Name == "OneShotIterator" || !slices.ContainsFunc(n.Op.Attrs, takesFunctions)
 }
