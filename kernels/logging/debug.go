@@ -2,6 +2,7 @@ package logging
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -99,11 +100,13 @@ func newCopy(c *kernel.Construction) (kernel.Kernel, error) {
 // debugger returns the constructor of a kernel that computes with f.
 func debugger(f kernel.Func) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
-		for _, address := range c.Attrs.Strings("debug_urls") {
-			if _, ok := c.Attrs["tfdbg_run_id"]; ok && !strings.HasPrefix(address, "file://") {
-				return nil, status.Internalf("Unsupported debug URL schema in: %s", address)
-			}
-			return nil, status.Unimplementedf("%s sends nothing to a debugger at %s", c.Op.Name, address)
+		addresses := c.Attrs.Strings("debug_urls")
+		_, toFilesOnly := c.Attrs["tfdbg_run_id"]
+		if i := slices.IndexFunc(addresses, func(s string) bool { return !strings.HasPrefix(s, "file://") }); i >= 0 && toFilesOnly {
+			return nil, status.Internalf("Unsupported debug URL schema in: %s", addresses[i])
+		}
+		if len(addresses) > 0 {
+			return nil, status.Unimplementedf("%s sends nothing to a debugger at %s", c.Op.Name, addresses[0])
 		}
 		if name, ok := c.Attrs["tensor_name"].(string); ok {
 			_, slot, found := strings.Cut(name, ":")

@@ -375,6 +375,7 @@ func standardValue(f protoField) protoreflect.Value {
 		return protoreflect.ValueOfInt32(int32(f.Enum().Values().Get(0).Number()))
 	case protoreflect.MessageKind, protoreflect.GroupKind:
 		return protoreflect.ValueOfString("")
+	default:
 	}
 	v := f.Default()
 	if b, ok := v.Interface().([]byte); ok {
@@ -433,6 +434,7 @@ func signedValue(k protoreflect.Kind) func(raw uint64, packed bool) int64 {
 		}
 	case protoreflect.EnumKind, protoreflect.Sfixed32Kind:
 		return func(raw uint64, _ bool) int64 { return int64(int32(raw)) }
+	default:
+		return func(raw uint64, _ bool) int64 { return int64(raw) }
 	}
-	return func(raw uint64, _ bool) int64 { return int64(raw) }
 }

@@ -200,6 +200,7 @@ func intWriter[T int32 | int64 | uint32 | uint64](k protoreflect.Kind, x []T) fu
 		return func(b []byte, at int) []byte { return protowire.AppendVarint(b, uint64(int64(int32(x[at])))) }
 	case protoreflect.Uint32Kind:
 		return func(b []byte, at int) []byte { return protowire.AppendVarint(b, uint64(uint32(x[at]))) }
+	default:
+		return func(b []byte, at int) []byte { return protowire.AppendVarint(b, uint64(x[at])) }
 	}
-	return func(b []byte, at int) []byte { return protowire.AppendVarint(b, uint64(x[at])) }
 }

@@ -109,8 +109,9 @@ func memoryName(k protoreflect.Kind) string {
 		return "string"
 	case protoreflect.GroupKind:
 		return "message"
+	default:
+		return k.String()
 	}
-	return k.String()
 }
 
 // wireOf returns the wire type of single values of a kind.
@@ -124,6 +125,7 @@ func wireOf(k protoreflect.Kind) int {
 		return wireBytes
 	case protoreflect.GroupKind:
 		return wireGroup
+	default:
+		return wireVarint
 	}
-	return wireVarint
 }

@@ -1,6 +1,8 @@
 package quantize
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -225,9 +227,9 @@ func product(sizes []int) int {
 // offset returns where the element of the given number, in dimensions of the given sizes, is with the given steps.
 func offset(i int, sizes, steps []int) int {
 	at := 0
-	for d := len(sizes) - 1; d >= 0; d-- {
-		at += i % sizes[d] * steps[d]
-		i /= sizes[d]
+	for d, size := range slices.Backward(sizes) {
+		at += i % size * steps[d]
+		i /= size
 	}
 	return at
 }
@@ -235,9 +237,9 @@ func offset(i int, sizes, steps []int) int {
 // source returns where an output reads for a tap of the kernel, or -1 where there is no element.
 func (s *sweep) source(place, tap int, outSizes, windowSizes, steps []int) int {
 	at := 0
-	for d := len(outSizes) - 1; d >= 0; d-- {
-		p := int64(place%outSizes[d])*s.strides[d] + int64(tap%windowSizes[d])*s.kernelDilations[d] - s.pads[2*d]
-		place, tap = place/outSizes[d], tap/windowSizes[d]
+	for d, size := range slices.Backward(outSizes) {
+		p := int64(place%size)*s.strides[d] + int64(tap%windowSizes[d])*s.kernelDilations[d] - s.pads[2*d]
+		place, tap = place/size, tap/windowSizes[d]
 		if p < 0 || p%s.dilations[d] != 0 || p/s.dilations[d] >= s.lhs[s.in[2+d]] {
 			return -1
 		}
