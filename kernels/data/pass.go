@@ -16,7 +16,6 @@ func init() {
 		{"OptimizeDataset", "Gives a dataset that may be rewritten.", []string{"optimizations: string"}, append(typed(), configs)},
 		{"OptimizeDatasetV2", "Gives a dataset that may be rewritten.",
 			[]string{"optimizations_enabled: string", "optimizations_disabled: string", "optimizations_default: string"}, append(typed(), configs)},
-		{"RewriteDataset", "Gives a dataset that may be rewritten.", []string{"rewrite_name: string"}, typed()},
 		{"LatencyStatsDataset", "Gives a dataset whose latencies may be recorded.", []string{"tag: string"}, typed()},
 		{"BytesProducedStatsDataset", "Gives a dataset whose sizes may be recorded.", []string{"tag: string"}, typed()},
 		{"NonSerializableDataset", "Gives a dataset whose iterators need not be saved.", nil, typed()},

@@ -241,3 +241,30 @@ func constantNode(name string, v int64) graph.NodeDef {
 func rangeNode(name string, in ...string) graph.NodeDef {
 	return graph.NodeDef{Name: name, Op: "RangeDataset", Inputs: in, Attrs: numbersSpec(nil)}
 }
+
+// TestReplicatedSources rewrites a dataset, which is written down as if it had been made so.
+func TestReplicatedSources(t *testing.T) {
+	p := &program{}
+	taken := p.add("taken", "TakeDataset", numbersSpec(nil), p.count("numbers", 5), p.constant("n", num(3)))
+	d := p.add("rewritten", "RewriteDataset", numbersSpec(nil), taken, p.constant("name", tensor.Scalar("replicate_on_split")))
+	text, err := p.run(t, p.add("text", "DatasetToGraphV2", nil, d), tensor.String)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &pb.GraphDef{}
+	if err := proto.Unmarshal([]byte(tensor.Value[string](&text)), g); err != nil {
+		t.Fatal(err)
+	}
+	var ops []string
+	for _, n := range g.GetNode() {
+		if n.GetOp() != "Const" {
+			ops = append(ops, n.GetOp())
+		}
+		if n.GetOp() == "RangeDataset" && !n.GetAttr()["replicate_on_split"].GetB() {
+			t.Errorf("the source is %v", n)
+		}
+	}
+	if got := strings.Join(ops, " "); got != "RangeDataset TakeDataset _Retval" {
+		t.Errorf("operations %s", got)
+	}
+}

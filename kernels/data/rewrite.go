@@ -1,0 +1,48 @@
+package data
+
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "RewriteDataset", Doc: "Gives a dataset that may be rewritten.",
+			In: []string{"input_dataset: variant", "rewrite_name: string"}, Out: []string{"handle: variant"}, Attrs: typed(), Shape: opdef.ScalarShape,
+		},
+		Kernels: kernel.Any(waiting(func(n *node, ctx *kernel.Context, r *run) error {
+			if _, err := datasetOf(ctx.Input(0)); err != nil {
+				return err
+			}
+			name, err := scalar[string](n, ctx, "rewrite_name")
+			if err != nil {
+				return err
+			}
+			out := ctx.Input(0).Retain()
+			if name == replicateOnSplit && madeOf(&out) != nil {
+				out.Release()
+				out, err = n.replicated(r, ctx.Input(0))
+			}
+			if err == nil {
+				ctx.SetOutput(0, out)
+			}
+			return err
+		})),
+	})
+}
+
+// replicateOnSplit is the name of a rewriting, and of the attribute that it sets: every shard has all elements of the source.
+const replicateOnSplit = "replicate_on_split"
+
+// replicated returns a dataset with the attribute set at all its sources that have it.
+func (n *node) replicated(r *run, t *tensor.Tensor) (tensor.Tensor, error) {
+	m := madeOf(t)
+	if op := m.op(); op != "RangeDataset" && op != "TensorSliceDataset" {
+		return m.rewrite(r, func(in *tensor.Tensor) (tensor.Tensor, error) { return n.replicated(r, in) })
+	}
+	attrs := m.n.Attrs.Clone()
+	attrs[replicateOnSplit] = true
+	return n.another(r, m.op(), attrs, m.inputs.retain()...)
+}
