@@ -1,4 +1,5 @@
 """Datasets have the elements and the cardinality that TensorFlow gives them."""
+import glob
 import os
 import tempfile
 
@@ -176,3 +177,18 @@ class Elements(ClusterTest):
                 written = self.elements(writer, lambda: words().cache(path))
                 self.assertTrue(os.path.exists(path + ".index"))
                 self.assertEqual(self.elements(reader, lambda: words().skip(99).cache(path))[1], written[1])
+
+    def test_snapshots_go_both_ways(self):
+        """What one writes the other reads: it finds the folder, which is named after the pipeline, and begins no other."""
+        ours, own = self.cluster.target(), ""
+        for writer, reader in ((ours, own), (own, ours)):
+            for compression in (None, "SNAPPY"):
+                with self.subTest(writer=writer, compression=compression), tempfile.TemporaryDirectory() as folder:
+                    def make():
+                        d = numbers(6).map(lambda x: (x, tf.strings.as_string(x + 1)))
+                        return d.snapshot(folder, compression=compression)
+                    written = self.elements(writer, make)[1]
+                    self.assertEqual(len(written), 7)
+                    runs = glob.glob(folder + "/*/*")
+                    self.assertEqual(sorted(self.elements(reader, make)[1][:-1]), sorted(written[:-1]))
+                    self.assertEqual(sorted(glob.glob(folder + "/*/*")), sorted(runs))
