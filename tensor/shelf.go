@@ -26,8 +26,8 @@ func (s *shelf) take(size int) *Buffer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, list := range []*[]*Buffer{&s.fresh, &s.old} {
-		for i := len(*list) - 1; i >= 0; i-- {
-			if b := (*list)[i]; len(b.mem) >= size {
+		for i, b := range slices.Backward(*list) {
+			if len(b.mem) >= size {
 				*list = slices.Delete(*list, i, i+1)
 				return b
 			}
