@@ -193,7 +193,7 @@ DIFFERENCES = [
     (r"^DepthwiseConv2dNative", r"ok / INVALID_ARGUMENT", "TensorFlow's kernel takes any number of dilations that are 1",
      lambda c, *_: len(c.attrs["dilations"].list.i) != 4),
     (r"^(Avg|Max)Pool", r"INVALID_ARGUMENT / UNIMPLEMENTED", "of two mistakes the other one is found first",
-     says("tensor_in_shape must have 2 spatial dimensions|ksize must be a positive int32 value")),
+     says("tensor_in_shape must have 2 spatial dimensions|ksize must be a positive int32 value|ksize field must have non-negative dimensions")),
     (r"^ImmutableConst$", r"NOT_FOUND / INVALID_ARGUMENT", "a file name with a NUL in it: TensorFlow's ends there",
      lambda c, *_: b"\0" in c.attrs["memory_region_name"].s),
     (r"^Unicode(Decode(WithOffsets)?|Encode|Transcode)$", r"(ok / other|ok / INVALID_ARGUMENT)", "ICU's tables of these encodings have more characters",
