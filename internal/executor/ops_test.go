@@ -152,7 +152,11 @@ func assignAdd(c *kernel.Context) error {
 	v, add := c.InputRef(0), tensor.Value[int64](c.Input(1))
 	c.SetOutputRef(0, v)
 	return v.Update(func(t *tensor.Tensor) error {
-		tensor.Values[int64](kernel.Writable(t))[0] += add
+		own, err := kernel.Writable(t)
+		if err != nil {
+			return err
+		}
+		tensor.Values[int64](own)[0] += add
 		return nil
 	})
 }
