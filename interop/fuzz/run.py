@@ -38,6 +38,10 @@ class Weft:
     def outcomes(self, some):
         """Returns "ok" and the results, or the name of a code and the text, for each case."""
         out = self.together(some)
+        if len(some) > 1:  # one that takes long, or all memory, holds up the others
+            for i, (kind, _) in enumerate(out):
+                if kind == "DEADLINE_EXCEEDED":
+                    out[i] = self.outcomes([some[i]])[0]
         if all(kind != "UNAVAILABLE" for kind, _ in out) or not self.ended():
             return out
         if len(some) == 1:
