@@ -162,6 +162,10 @@ func TestNormalizations(t *testing.T) {
 		{"LRN", []input{f32(1, 2, 2, 8)}, one(func(s *op.Scope, x op.Output) op.Output {
 			return op.LRN(s, x, op.LRNDepthRadius(2), op.LRNAlpha(0.5))
 		})},
+		{"IsotonicRegression", []input{in(2, 5)}, one(func(s *op.Scope, x op.Output) op.Output {
+			y, _ := op.IsotonicRegression(s, x, op.IsotonicRegressionOutputDtype(tensor.Float64))
+			return y
+		})},
 		{"BatchNormWithGlobalNormalization", []input{f32(2, 2, 2, 3), f32(3), positive, f32(3), positive}, all(func(s *op.Scope, x []op.Output) op.Output {
 			return op.BatchNormWithGlobalNormalization(s, x[0], x[1], x[2], x[3], x[4], 0.01, true)
 		})},
