@@ -77,6 +77,7 @@ func newPool[T tensor.Elem](spatial int, compute poolFunc[T]) kernel.New {
 func newPoolV2[T tensor.Elem](compute poolFunc[T]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		a, padding := axesOf(c.Attrs, 2), c.Attrs.String("padding")
+		byFours := c.Attrs.String("data_format") == "NCHW_VECT_C" // with a dimension of four channels at the end
 		return kernel.Func(func(ctx *kernel.Context) error {
 			ksize := ints.Values(ctx.Input(1))
 			if err := checkSizes(ksize, func(int64) string { return "Sliding window ksize must be positive." }); err != nil {
@@ -85,6 +86,9 @@ func newPoolV2[T tensor.Elem](compute poolFunc[T]) kernel.New {
 			p, err := newPooling(a, ksize, ints.Values(ctx.Input(2)), padding, nil, "stride")
 			if err != nil {
 				return err
+			}
+			if rank := ctx.Input(0).Rank(); byFours && rank == a.rank() {
+				return status.InvalidArgumentf("tensor_in_shape must have 2 spatial dimensions. %d %d", rank, a.spatial)
 			}
 			return runPool(ctx, &p, compute)
 		}), nil
