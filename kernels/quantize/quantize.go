@@ -1,9 +1,9 @@
 package quantize
 
 import (
-	"github.com/weft-ml/weft/internal/quantized"
 	"math"
 
+	"github.com/weft-ml/weft/internal/quantized"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
