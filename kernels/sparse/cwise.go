@@ -84,7 +84,7 @@ func cwise(ctx *kernel.Context, op elementwise.Op) error {
 	}
 	defer other.Release()
 	gather(&other, dense, from)
-	if op == elementwise.Div && hasZero(&other) {
+	if op == elementwise.Div && elementwise.HasZero(&other) {
 		return status.InvalidArgumentf("SparseDenseCwiseDiv cannot divide by zero,but input dense tensor contains zero ")
 	}
 	out, err := ctx.Allocate(0, values.Shape())
@@ -94,30 +94,4 @@ func cwise(ctx *kernel.Context, op elementwise.Op) error {
 	gather(out, values, longs(s.n))
 	elementwise.Accumulate(op, out, &other)
 	return nil
-}
-
-// hasZero reports whether an element of a numeric tensor is zero, of either sign.
-func hasZero(t *tensor.Tensor) bool {
-	size, part := t.DType().Size(), t.DType().Size()
-	if t.DType().IsComplex() {
-		part /= 2
-	}
-	positive := byte(0x7f) // the bits of a part's last byte without the sign
-	if t.DType().IsInteger() {
-		positive = 0xff
-	}
-	mem := t.Bytes()
-	for at := 0; at < len(mem); at += size {
-		var set byte
-		for i, b := range mem[at : at+size] {
-			if i%part == part-1 {
-				b &= positive
-			}
-			set |= b
-		}
-		if set == 0 {
-			return true
-		}
-	}
-	return false
 }

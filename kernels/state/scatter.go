@@ -91,10 +91,10 @@ func newScatter(op elementwise.Op) kernel.New {
 			if err := checkScatter(t, indices, updates, byRef); err != nil {
 				return err
 			}
-			if op == elementwise.Div && !byRef && hasZero(updates) {
-				return status.InvalidArgumentf("updates must not contain 0")
-			}
-			if op == elementwise.Div && updates.DType().IsInteger() && hasZero(updates) {
+			if op == elementwise.Div && updates.DType().IsInteger() && elementwise.HasZero(updates) {
+				if !byRef {
+					return status.InvalidArgumentf("updates must not contain 0")
+				}
 				return status.InvalidArgumentf("Integer division by zero")
 			}
 			list, bad, err := rows.Read(indices, t.Dim(0))
@@ -136,23 +136,4 @@ func checkScatter(t, indices, updates *tensor.Tensor, byRef bool) error {
 			"updates.shape %v, indices.shape %v, params.shape %v", updates.Shape(), indices.Shape(), t.Shape())
 	}
 	return nil
-}
-
-// hasZero reports whether an element of an integer tensor is zero.
-func hasZero(t *tensor.Tensor) bool {
-	size := t.DType().Size()
-	if !t.DType().IsInteger() {
-		return false
-	}
-	mem := t.Bytes()
-next:
-	for i := 0; i < len(mem); i += size {
-		for _, b := range mem[i : i+size] {
-			if b != 0 {
-				continue next
-			}
-		}
-		return true
-	}
-	return false
 }
