@@ -231,17 +231,9 @@ func convolutionShape(c *opdef.ShapeContext) error {
 			return err
 		}
 	}
-	first := 2
-	if len(c.In) > 4 {
-		if err := checkRanksAtMost(c, 2, 0, 0); err != nil {
-			return err
-		}
-		first = 4
-	}
-	for i := first; i < len(c.In); i++ {
-		if err := checkRanksAtMost(c, i, 1); err != nil {
-			return err
-		}
+	first, err := quantizations(c)
+	if err != nil {
+		return err
 	}
 	rank := max(c.In[0].Rank(), c.In[1].Rank())
 	switch {

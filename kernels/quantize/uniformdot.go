@@ -36,17 +36,10 @@ func dotShape(c *opdef.ShapeContext) error {
 	if err := shapes.CheckRanks(c, 0, 2, 2); err != nil {
 		return err
 	}
-	lhs, rhs, first := c.In[0], c.In[1], 2
-	if len(c.In) > 4 { // the first matrix is quantized as one
-		if err := checkRanksAtMost(c, 2, 0, 0); err != nil {
-			return err
-		}
-		first = 4
-	}
-	for i := first; i < len(c.In); i++ {
-		if err := checkRanksAtMost(c, i, 1); err != nil {
-			return err
-		}
+	lhs, rhs := c.In[0], c.In[1]
+	first, err := quantizations(c)
+	if err != nil {
+		return err
 	}
 	if _, err := opdef.MergeDims(lhs.Dim(1), rhs.Dim(0)); err != nil {
 		return err
@@ -58,6 +51,24 @@ func dotShape(c *opdef.ShapeContext) error {
 	}
 	c.Out[0] = shapes.Of(lhs.Dim(0), rhs.Dim(1))
 	return nil
+}
+
+// quantizations checks the ranks of the scales and zeros behind two factors, and returns where those begin that may be of
+// channels. The first factor has none in a hybrid operation, and else is quantized as one.
+func quantizations(c *opdef.ShapeContext) (first int, err error) {
+	first = 2
+	if len(c.In) > 4 {
+		if err := checkRanksAtMost(c, 2, 0, 0); err != nil {
+			return 0, err
+		}
+		first = 4
+	}
+	for i := first; i < len(c.In); i++ {
+		if err := checkRanksAtMost(c, i, 1); err != nil {
+			return 0, err
+		}
+	}
+	return first, nil
 }
 
 func checkRanksAtMost(c *opdef.ShapeContext, first int, ranks ...int) error {
