@@ -30,23 +30,29 @@ func constantValue(t *tensor.Tensor) (*pb.TensorProto, error) {
 	if err != nil || t.NumElements() != 1 || len(p.GetTensorContent()) == 0 {
 		return p, err
 	}
-	content := p.TensorContent
-	p.TensorContent = nil
-	switch t.DType() {
-	case tensor.Int64:
-		p.Int64Val = tensor.Values[int64](t)
-	case tensor.Int32:
-		p.IntVal = tensor.Values[int32](t)
-	case tensor.Bool:
-		p.BoolVal = tensor.Values[bool](t)
-	case tensor.Float32:
-		p.FloatVal = tensor.Values[float32](t)
-	case tensor.Float64:
-		p.DoubleVal = tensor.Values[float64](t)
-	default:
-		p.TensorContent = content
+	if setFirst(p, t) {
+		p.TensorContent = nil
 	}
 	return p, nil
+}
+
+// setFirst puts the first element of a tensor into the field of its type. It reports false for the less usual types.
+func setFirst(p *pb.TensorProto, t *tensor.Tensor) bool {
+	switch t.DType() {
+	case tensor.Int64:
+		p.Int64Val = tensor.Values[int64](t)[:1]
+	case tensor.Int32:
+		p.IntVal = tensor.Values[int32](t)[:1]
+	case tensor.Bool:
+		p.BoolVal = tensor.Values[bool](t)[:1]
+	case tensor.Float32:
+		p.FloatVal = tensor.Values[float32](t)[:1]
+	case tensor.Float64:
+		p.DoubleVal = tensor.Values[float64](t)[:1]
+	default:
+		return false
+	}
+	return true
 }
 
 // foldedValue returns the bytes that TensorFlow has for a constant of a function once it has optimized the graph: one value, or
@@ -83,22 +89,14 @@ func foldedValue(t *tensor.Tensor) (*pb.TensorProto, bool) {
 		p.DcomplexVal = []float64{real(v), imag(v)}
 		return p, true
 	}
-	if zero {
+	if zero || setFirst(p, t) {
 		return p, true
 	}
 	switch t.DType() {
-	case tensor.Float32:
-		p.FloatVal = tensor.Values[float32](t)[:1]
-	case tensor.Float64:
-		p.DoubleVal = tensor.Values[float64](t)[:1]
-	case tensor.Int64:
-		p.Int64Val = tensor.Values[int64](t)[:1]
 	case tensor.Uint64:
 		p.Uint64Val = tensor.Values[uint64](t)[:1]
 	case tensor.Uint32:
 		p.Uint32Val = tensor.Values[uint32](t)[:1]
-	case tensor.Int32:
-		p.IntVal = tensor.Values[int32](t)[:1]
 	case tensor.Int16:
 		p.IntVal = []int32{int32(tensor.Values[int16](t)[0])}
 	case tensor.Int8:
@@ -109,8 +107,6 @@ func foldedValue(t *tensor.Tensor) (*pb.TensorProto, bool) {
 		p.IntVal = []int32{int32(tensor.Values[uint8](t)[0])}
 	case tensor.Float16, tensor.BFloat16:
 		p.HalfVal = []int32{int32(b[0]) | int32(b[1])<<8}
-	case tensor.Bool:
-		p.BoolVal = []bool{true}
 	default:
 		return nil, false
 	}
