@@ -30,6 +30,8 @@ type relay struct {
 	known    map[string]*answer // guarded by mu; by kind of call
 }
 
+const beginning = 256 // bytes of each frame that are looked at for a handle, which is near the beginning of a message
+
 // call is one that the client has begun and not yet sent all of.
 type call struct {
 	headers []byte // not passed on yet, with what followed
@@ -104,7 +106,7 @@ func (r *relay) take(f *frame, blocks *hpack.Decoder) error {
 			return nil // to be decided when its message comes
 		}
 	case f.kind == data && c != nil && c.headers != nil:
-		c.begin = append(c.begin, f.payload()...)
+		c.begin = append(c.begin, f.payload()[:min(len(f.payload()), beginning)]...)
 		if session(c.begin) == "" && !f.ends() { // to be decided with what follows
 			c.headers = append(c.headers, f.bytes...)
 			return nil
