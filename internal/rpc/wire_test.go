@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"testing"
@@ -130,6 +131,12 @@ func pairsOf(ts []tensor.Tensor) []pair {
 			&message.RecvTensorResponse{SendStartMicros: 1 << 50, Transport: transport},
 			&pb.RecvTensorResponse{SendStartMicros: 1 << 50, TransportOptions: transport},
 		},
+	}
+	for _, transport := range []*anypb.Any{{}, {TypeUrl: "t"}, {Value: bytes.Repeat([]byte{1, 2, 3}, inlineContent)}} {
+		out = append(out, pair{
+			&message.RecvTensorResponse{Transport: transport, RequireAck: true},
+			&pb.RecvTensorResponse{TransportOptions: transport, RequireAck: true},
+		})
 	}
 	for i, p := range protosOf(ts) {
 		out = append(out, pair{

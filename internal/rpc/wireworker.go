@@ -97,7 +97,7 @@ func (w *writer) recvTensorRequest(m *message.RecvTensorRequest) {
 	w.integer(1, m.StepID)
 	w.text(2, m.Key)
 	if m.Transport != nil {
-		w.message(6, m.Transport)
+		w.anyMessage(6, m.Transport)
 	}
 	w.integer(7, m.RequestID)
 }
@@ -110,7 +110,7 @@ func (d *decoder) recvTensorRequest(m *message.RecvTensorRequest) {
 		case 2<<3 | lengthDelimited:
 			m.Key = d.text()
 		case 6<<3 | lengthDelimited:
-			m.Transport = nested(&d.reader, m.Transport)
+			m.Transport = d.anyMessage(m.Transport)
 		case 7<<3 | varint:
 			m.RequestID = d.int64()
 		default:
@@ -132,7 +132,7 @@ func (w *writer) recvTensorResponse(m *message.RecvTensorResponse) {
 	w.bool(2, m.Dead)
 	w.integer(3, m.SendStartMicros)
 	if m.Transport != nil {
-		w.message(4, m.Transport)
+		w.anyMessage(4, m.Transport)
 	}
 	w.bool(5, m.RequireAck)
 	if t.DType().Size() > 0 || m.Transport == nil && !t.Initialized() {
@@ -154,7 +154,7 @@ func (d *decoder) recvTensorResponse(m *message.RecvTensorResponse) {
 		case 3<<3 | varint:
 			m.SendStartMicros = d.int64()
 		case 4<<3 | lengthDelimited:
-			m.Transport = nested(&d.reader, m.Transport)
+			m.Transport = d.anyMessage(m.Transport)
 		case 5<<3 | varint:
 			m.RequireAck = d.bool()
 		default:

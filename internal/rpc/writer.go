@@ -208,13 +208,19 @@ func (w *writer) namedTensors(field int, ts []message.NamedTensor) {
 func (w *writer) content(e *encodedTensor) {
 	w.tail = append(w.tail, e.head...)
 	w.head = e.head
-	if len(e.content) <= inlineContent {
-		w.tail = append(w.tail, e.content...)
+	w.bytes(e.content, e.shared)
+}
+
+// bytes writes bytes that stay as they are as long as the tensor does, whose memory they are, or else until the message is
+// sent.
+func (w *writer) bytes(b []byte, of *tensor.Tensor) {
+	if len(b) <= inlineContent {
+		w.tail = append(w.tail, b...)
 		return
 	}
 	w.flush()
-	w.out.data = append(w.out.data, e.content)
-	if e.shared != nil {
-		w.out.held = append(w.out.held, e.shared.Retain())
+	w.out.data = append(w.out.data, b)
+	if of != nil {
+		w.out.held = append(w.out.held, of.Retain())
 	}
 }

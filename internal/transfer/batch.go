@@ -62,18 +62,36 @@ func (l *Lender) Pack(values []rendezvous.Value, resp *message.RecvTensorRespons
 
 // appendValue appends a value as a message of its own.
 func appendValue(b []byte, v *rendezvous.Value) []byte {
-	m := protowire.AppendVarint(protowire.AppendTag(make([]byte, 0, 32+len(v.Tensor.Bytes())), 1, protowire.VarintType), uint64(v.Index))
+	b = protowire.AppendTag(b, 8, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(valueSize(v)))
+	b = protowire.AppendVarint(protowire.AppendTag(b, 1, protowire.VarintType), uint64(v.Index))
 	if v.Dead {
-		m = protowire.AppendVarint(protowire.AppendTag(m, 2, protowire.VarintType), 1)
+		b = protowire.AppendVarint(protowire.AppendTag(b, 2, protowire.VarintType), 1)
 	}
 	if v.Tensor.Initialized() {
-		m = protowire.AppendVarint(protowire.AppendTag(m, 3, protowire.VarintType), uint64(v.Tensor.DType()))
+		b = protowire.AppendVarint(protowire.AppendTag(b, 3, protowire.VarintType), uint64(v.Tensor.DType()))
 		for _, d := range v.Tensor.Shape() {
-			m = protowire.AppendVarint(protowire.AppendTag(m, 4, protowire.VarintType), uint64(d))
+			b = protowire.AppendVarint(protowire.AppendTag(b, 4, protowire.VarintType), uint64(d))
 		}
-		m = protowire.AppendBytes(protowire.AppendTag(m, 5, protowire.BytesType), v.Tensor.Bytes())
+		b = protowire.AppendBytes(protowire.AppendTag(b, 5, protowire.BytesType), v.Tensor.Bytes())
 	}
-	return protowire.AppendBytes(protowire.AppendTag(b, 8, protowire.BytesType), m)
+	return b
+}
+
+// valueSize returns the size of the message that appendValue writes. The keys of its fields are of one byte.
+func valueSize(v *rendezvous.Value) int {
+	n := 1 + protowire.SizeVarint(uint64(v.Index))
+	if v.Dead {
+		n += 2
+	}
+	if v.Tensor.Initialized() {
+		n += 1 + protowire.SizeVarint(uint64(v.Tensor.DType()))
+		for _, d := range v.Tensor.Shape() {
+			n += 1 + protowire.SizeVarint(uint64(d))
+		}
+		n += 1 + protowire.SizeBytes(len(v.Tensor.Bytes()))
+	}
+	return n
 }
 
 // decodeValue reads what appendValue has written. The tensor is a copy.

@@ -45,7 +45,11 @@ type reply struct {
 var errMalformed = errors.New("malformed transport options")
 
 func (o *offer) encode() *anypb.Any {
-	b := appendFixed(nil, 1, o.channel)
+	size := 2 * (1 + 8)
+	for _, key := range o.also {
+		size += 1 + protowire.SizeBytes(len(key))
+	}
+	b := appendFixed(make([]byte, 0, size+2), 1, o.channel)
 	b = appendFixed(b, 2, o.redeem)
 	b = appendBool(b, 3, o.greets)
 	for _, key := range o.also {
@@ -55,7 +59,11 @@ func (o *offer) encode() *anypb.Any {
 }
 
 func (r *reply) encode() *anypb.Any {
-	var b []byte
+	size := 64 + len(r.socket) + len(r.secret) + 11*len(r.shape) + 11*len(r.alone)
+	for i := range r.values {
+		size += 1 + protowire.SizeBytes(valueSize(&r.values[i]))
+	}
+	b := make([]byte, 0, size)
 	if r.socket != "" {
 		b = protowire.AppendString(protowire.AppendTag(b, 1, protowire.BytesType), r.socket)
 		b = protowire.AppendBytes(protowire.AppendTag(b, 2, protowire.BytesType), r.secret)
