@@ -11,7 +11,7 @@ type panel struct {
 	at         int // place in the packed filter
 }
 
-// setPanels cuts the output channels into panels, of which the widest tiles take four vectors where the width of the
+// setPanels cuts the output channels into panels, of which wide tiles take some where the width of the
 // output suits them, and makes room for their filters.
 func (c *correlation[T]) setPanels() {
 	k, lanes := c.kern, c.kern.Lanes
@@ -23,8 +23,8 @@ func (c *correlation[T]) setPanels() {
 		for col := 0; col < c.outC; {
 			p := panel{group: g, col: g*c.outC + col, at: at, rows: k.Rows}
 			cols := min(k.Width(), c.outC-col)
-			if wide && c.outC-col >= 4*lanes {
-				cols, p.rows = 4*lanes, k.WideRows
+			if wide && c.outC-col >= k.WideVecs*lanes {
+				cols, p.rows = k.WideVecs*lanes, k.WideRows
 			}
 			p.vecs, p.last = k.VecsFor(cols)
 			c.panels = append(c.panels, p)

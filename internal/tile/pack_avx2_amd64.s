@@ -56,6 +56,36 @@ row:
 	VZEROUPPER
 	RET
 
+// func packRows3x32AVX2(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
+// Requires: AVX, CMOV
+TEXT ·packRows3x32AVX2(SB), NOSPLIT, $0-48
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    dstRow+16(FP), DX
+	MOVQ    srcRow+24(FP), BX
+	MOVQ    rows+32(FP), R11
+	MOVQ    last+40(FP), CX
+	MOVQ    $0x00000008, AX
+	CMPQ    CX, AX
+	CMOVQLT CX, AX
+	NEGQ    AX
+	LEAQ    vectors32<>+32(SB), R13
+	VMOVUPS (R13)(AX*4), Y15
+
+row:
+	VMOVUPS    (SI), Y0
+	VMOVUPS    32(SI), Y1
+	VMASKMOVPS 64(SI), Y15, Y2
+	VMOVUPS    Y0, (DI)
+	VMOVUPS    Y1, 32(DI)
+	VMOVUPS    Y2, 64(DI)
+	ADDQ       BX, SI
+	ADDQ       DX, DI
+	DECQ       R11
+	JNZ        row
+	VZEROUPPER
+	RET
+
 // func packRows4x32AVX2(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, CMOV
 TEXT ·packRows4x32AVX2(SB), NOSPLIT, $0-48
@@ -266,6 +296,36 @@ row:
 	VMASKMOVPD 32(SI), Y15, Y1
 	VMOVUPS    Y0, (DI)
 	VMOVUPS    Y1, 32(DI)
+	ADDQ       BX, SI
+	ADDQ       DX, DI
+	DECQ       R11
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func packRows3x64AVX2(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
+// Requires: AVX, CMOV
+TEXT ·packRows3x64AVX2(SB), NOSPLIT, $0-48
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    dstRow+16(FP), DX
+	MOVQ    srcRow+24(FP), BX
+	MOVQ    rows+32(FP), R11
+	MOVQ    last+40(FP), CX
+	MOVQ    $0x00000004, AX
+	CMPQ    CX, AX
+	CMOVQLT CX, AX
+	NEGQ    AX
+	LEAQ    vectors64<>+32(SB), R13
+	VMOVUPS (R13)(AX*8), Y15
+
+row:
+	VMOVUPS    (SI), Y0
+	VMOVUPS    32(SI), Y1
+	VMASKMOVPD 64(SI), Y15, Y2
+	VMOVUPS    Y0, (DI)
+	VMOVUPS    Y1, 32(DI)
+	VMOVUPS    Y2, 64(DI)
 	ADDQ       BX, SI
 	ADDQ       DX, DI
 	DECQ       R11

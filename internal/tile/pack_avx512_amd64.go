@@ -12,6 +12,11 @@ func packRows1x32AVX512(dst *float32, src *float32, dstRow int, srcRow int, rows
 //go:noescape
 func packRows2x32AVX512(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
 
+// packRows3x32AVX512: copies rows of 3 vectors, the last with last elements and zeros behind; dstRow and srcRow are in bytes.
+//
+//go:noescape
+func packRows3x32AVX512(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
+
 // packRows4x32AVX512: copies rows of 4 vectors, the last with last elements and zeros behind; dstRow and srcRow are in bytes.
 //
 //go:noescape
@@ -31,6 +36,11 @@ func packRows1x64AVX512(dst *float64, src *float64, dstRow int, srcRow int, rows
 //
 //go:noescape
 func packRows2x64AVX512(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
+
+// packRows3x64AVX512: copies rows of 3 vectors, the last with last elements and zeros behind; dstRow and srcRow are in bytes.
+//
+//go:noescape
+func packRows3x64AVX512(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
 
 // packRows4x64AVX512: copies rows of 4 vectors, the last with last elements and zeros behind; dstRow and srcRow are in bytes.
 //

@@ -56,6 +56,36 @@ row:
 	VZEROUPPER
 	RET
 
+// func packRows3x32AVX512(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·packRows3x32AVX512(SB), NOSPLIT, $0-48
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    dstRow+16(FP), DX
+	MOVQ    srcRow+24(FP), BX
+	MOVQ    rows+32(FP), R11
+	MOVQ    last+40(FP), CX
+	MOVQ    $0x00000010, AX
+	CMPQ    CX, AX
+	CMOVQLT CX, AX
+	MOVQ    $-1, R13
+	BZHIQ   AX, R13, AX
+	KMOVW   AX, K1
+
+row:
+	VMOVUPS   (SI), Z0
+	VMOVUPS   64(SI), Z1
+	VMOVUPS.Z 128(SI), K1, Z2
+	VMOVUPS   Z0, (DI)
+	VMOVUPS   Z1, 64(DI)
+	VMOVUPS   Z2, 128(DI)
+	ADDQ      BX, SI
+	ADDQ      DX, DI
+	DECQ      R11
+	JNZ       row
+	VZEROUPPER
+	RET
+
 // func packRows4x32AVX512(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·packRows4x32AVX512(SB), NOSPLIT, $0-48
@@ -378,6 +408,36 @@ row:
 	VMOVUPD.Z 64(SI), K1, Z1
 	VMOVUPS   Z0, (DI)
 	VMOVUPS   Z1, 64(DI)
+	ADDQ      BX, SI
+	ADDQ      DX, DI
+	DECQ      R11
+	JNZ       row
+	VZEROUPPER
+	RET
+
+// func packRows3x64AVX512(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·packRows3x64AVX512(SB), NOSPLIT, $0-48
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    dstRow+16(FP), DX
+	MOVQ    srcRow+24(FP), BX
+	MOVQ    rows+32(FP), R11
+	MOVQ    last+40(FP), CX
+	MOVQ    $0x00000008, AX
+	CMPQ    CX, AX
+	CMOVQLT CX, AX
+	MOVQ    $-1, R13
+	BZHIQ   AX, R13, AX
+	KMOVW   AX, K1
+
+row:
+	VMOVUPS   (SI), Z0
+	VMOVUPS   64(SI), Z1
+	VMOVUPD.Z 128(SI), K1, Z2
+	VMOVUPS   Z0, (DI)
+	VMOVUPS   Z1, 64(DI)
+	VMOVUPS   Z2, 128(DI)
 	ADDQ      BX, SI
 	ADDQ      DX, DI
 	DECQ      R11

@@ -38,14 +38,14 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z1
+	VBROADCASTSS (AX), Z2
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x6e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc5
+	BYTE         $0xc1
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -67,24 +67,32 @@ inner:
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
+	VMOVUPS.Z    (BX), K1, Z1
+	VADDPS       Z1, Z0, Z0
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
+	VMOVUPS.Z (BX), K1, Z1
+	VADDPS    Z1, Z0, Z0
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
+	VXORPS Z1, Z1, Z1
+	VMAXPS Z0, Z1, Z0
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -138,21 +146,21 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z2
+	VBROADCASTSS (AX), Z3
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x66
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xc2
+	VBROADCASTSS (AX)(R8*1), Z4
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x5e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xcd
+	BYTE         $0xca
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -174,31 +182,41 @@ inner:
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
+	VMOVUPS.Z    (BX), K1, Z2
+	VADDPS       Z2, Z0, Z0
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    (BX), K1, Z2
+	VADDPS       Z2, Z1, Z1
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
+	VMOVUPS.Z (BX), K1, Z2
+	VADDPS    Z2, Z0, Z0
+	VADDPS    Z2, Z1, Z1
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
+	VXORPS Z2, Z2, Z2
+	VMAXPS Z0, Z2, Z0
+	VMAXPS Z1, Z2, Z1
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -255,28 +273,28 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z3
+	VBROADCASTSS (AX), Z4
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x5e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xc3
+	VBROADCASTSS (AX)(R8*1), Z5
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x56
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R8*2), Z4
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x5e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xd5
+	BYTE         $0xd3
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -298,38 +316,50 @@ inner:
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
+	VMOVUPS.Z    (BX), K1, Z3
+	VADDPS       Z3, Z0, Z0
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    (BX), K1, Z3
+	VADDPS       Z3, Z1, Z1
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
+	VMOVUPS.Z    (BX), K1, Z3
+	VADDPS       Z3, Z2, Z2
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
+	VMOVUPS.Z (BX), K1, Z3
+	VADDPS    Z3, Z0, Z0
+	VADDPS    Z3, Z1, Z1
+	VADDPS    Z3, Z2, Z2
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
+	VXORPS Z3, Z3, Z3
+	VMAXPS Z0, Z3, Z0
+	VMAXPS Z1, Z3, Z1
+	VMAXPS Z2, Z3, Z2
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z2, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -390,35 +420,35 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z4
+	VBROADCASTSS (AX), Z5
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x56
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xc4
+	VBROADCASTSS (AX)(R8*1), Z6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x4e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xcc
+	VBROADCASTSS (AX)(R8*2), Z5
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x56
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xd4
+	VBROADCASTSS (AX)(R9*1), Z6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x4e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xdd
+	BYTE         $0xdc
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -440,38 +470,40 @@ inner:
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
+	VMOVUPS.Z    (BX), K1, Z4
+	VADDPS       Z4, Z0, Z0
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    (BX), K1, Z4
+	VADDPS       Z4, Z1, Z1
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
+	VMOVUPS.Z    (BX), K1, Z4
+	VADDPS       Z4, Z2, Z2
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    (BX), K1, Z4
+	VADDPS       Z4, Z3, Z3
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
+	VMOVUPS.Z (BX), K1, Z4
+	VADDPS    Z4, Z0, Z0
+	VADDPS    Z4, Z1, Z1
+	VADDPS    Z4, Z2, Z2
+	VADDPS    Z4, Z3, Z3
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
+	VXORPS Z4, Z4, Z4
+	VMAXPS Z0, Z4, Z0
+	VMAXPS Z1, Z4, Z1
+	VMAXPS Z2, Z4, Z2
+	VMAXPS Z3, Z4, Z3
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -479,6 +511,18 @@ noRelu:
 	VMOVUPS Z2, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z3, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -542,40 +586,40 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z5
+	VBROADCASTSS (AX), Z6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x4e
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z31
+	VBROADCASTSS (AX)(R8*1), Z7
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x46
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z30
+	VBROADCASTSS (AX)(R8*2), Z6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x4e
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xd5
-	VBROADCASTSS (AX)(R9*1), Z31
+	VBROADCASTSS (AX)(R9*1), Z7
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x46
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*4), Z30
+	VBROADCASTSS (AX)(R8*4), Z6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x4e
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xe5
 	ADDQ         DX, AX
@@ -599,43 +643,45 @@ inner:
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
+	VMOVUPS.Z    (BX), K1, Z5
+	VADDPS       Z5, Z0, Z0
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    (BX), K1, Z5
+	VADDPS       Z5, Z1, Z1
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
+	VMOVUPS.Z    (BX), K1, Z5
+	VADDPS       Z5, Z2, Z2
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    (BX), K1, Z5
+	VADDPS       Z5, Z3, Z3
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
+	VMOVUPS.Z    (BX), K1, Z5
+	VADDPS       Z5, Z4, Z4
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
+	VMOVUPS.Z (BX), K1, Z5
+	VADDPS    Z5, Z0, Z0
+	VADDPS    Z5, Z1, Z1
+	VADDPS    Z5, Z2, Z2
+	VADDPS    Z5, Z3, Z3
+	VADDPS    Z5, Z4, Z4
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
+	VXORPS Z5, Z5, Z5
+	VMAXPS Z0, Z5, Z0
+	VMAXPS Z1, Z5, Z1
+	VMAXPS Z2, Z5, Z2
+	VMAXPS Z3, Z5, Z3
+	VMAXPS Z4, Z5, Z4
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -645,6 +691,20 @@ noRelu:
 	VMOVUPS Z3, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z4, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -712,49 +772,49 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z6
+	VBROADCASTSS (AX), Z7
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x46
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xc6
+	VBROADCASTSS (AX)(R8*1), Z8
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xce
+	VBROADCASTSS (AX)(R8*2), Z7
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x46
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xd6
+	VBROADCASTSS (AX)(R9*1), Z8
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0xde
+	VBROADCASTSS (AX)(R8*4), Z7
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x46
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xe5
-	VBROADCASTSS (AX)(R10*1), Z31
+	BYTE         $0xe6
+	VBROADCASTSS (AX)(R10*1), Z8
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xed
+	BYTE         $0xee
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -776,48 +836,50 @@ inner:
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
+	VMOVUPS.Z    (BX), K1, Z6
+	VADDPS       Z6, Z0, Z0
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    (BX), K1, Z6
+	VADDPS       Z6, Z1, Z1
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
+	VMOVUPS.Z    (BX), K1, Z6
+	VADDPS       Z6, Z2, Z2
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    (BX), K1, Z6
+	VADDPS       Z6, Z3, Z3
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
+	VMOVUPS.Z    (BX), K1, Z6
+	VADDPS       Z6, Z4, Z4
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    (BX), K1, Z6
+	VADDPS       Z6, Z5, Z5
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
+	VMOVUPS.Z (BX), K1, Z6
+	VADDPS    Z6, Z0, Z0
+	VADDPS    Z6, Z1, Z1
+	VADDPS    Z6, Z2, Z2
+	VADDPS    Z6, Z3, Z3
+	VADDPS    Z6, Z4, Z4
+	VADDPS    Z6, Z5, Z5
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
+	VXORPS Z6, Z6, Z6
+	VMAXPS Z0, Z6, Z0
+	VMAXPS Z1, Z6, Z1
+	VMAXPS Z2, Z6, Z2
+	VMAXPS Z3, Z6, Z3
+	VMAXPS Z4, Z6, Z4
+	VMAXPS Z5, Z6, Z5
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -829,6 +891,22 @@ noRelu:
 	VMOVUPS Z4, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z5, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -899,56 +977,56 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z7
+	VBROADCASTSS (AX), Z8
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xc7
+	VBROADCASTSS (AX)(R8*1), Z9
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x36
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xcf
+	VBROADCASTSS (AX)(R8*2), Z8
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xd7
+	VBROADCASTSS (AX)(R9*1), Z9
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x36
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0xdf
+	VBROADCASTSS (AX)(R8*4), Z8
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xe5
-	VBROADCASTSS (AX)(R10*1), Z31
+	BYTE         $0xe7
+	VBROADCASTSS (AX)(R10*1), Z9
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x36
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*2), Z30
+	BYTE         $0xef
+	VBROADCASTSS (AX)(R9*2), Z8
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xf5
+	BYTE         $0xf7
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -970,53 +1048,55 @@ inner:
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
+	VMOVUPS.Z    (BX), K1, Z7
+	VADDPS       Z7, Z0, Z0
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    (BX), K1, Z7
+	VADDPS       Z7, Z1, Z1
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
+	VMOVUPS.Z    (BX), K1, Z7
+	VADDPS       Z7, Z2, Z2
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    (BX), K1, Z7
+	VADDPS       Z7, Z3, Z3
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
+	VMOVUPS.Z    (BX), K1, Z7
+	VADDPS       Z7, Z4, Z4
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    (BX), K1, Z7
+	VADDPS       Z7, Z5, Z5
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
+	VMOVUPS.Z    (BX), K1, Z7
+	VADDPS       Z7, Z6, Z6
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
+	VMOVUPS.Z (BX), K1, Z7
+	VADDPS    Z7, Z0, Z0
+	VADDPS    Z7, Z1, Z1
+	VADDPS    Z7, Z2, Z2
+	VADDPS    Z7, Z3, Z3
+	VADDPS    Z7, Z4, Z4
+	VADDPS    Z7, Z5, Z5
+	VADDPS    Z7, Z6, Z6
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
+	VXORPS Z7, Z7, Z7
+	VMAXPS Z0, Z7, Z0
+	VMAXPS Z1, Z7, Z1
+	VMAXPS Z2, Z7, Z2
+	VMAXPS Z3, Z7, Z3
+	VMAXPS Z4, Z7, Z4
+	VMAXPS Z5, Z7, Z5
+	VMAXPS Z6, Z7, Z6
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -1030,6 +1110,24 @@ noRelu:
 	VMOVUPS Z5, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z6, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -1104,63 +1202,63 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z8
+	VBROADCASTSS (AX), Z9
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x36
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xc0
+	VBROADCASTSS (AX)(R8*1), Z10
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xc8
+	VBROADCASTSS (AX)(R8*2), Z9
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x36
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xd0
+	VBROADCASTSS (AX)(R9*1), Z10
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0xd8
+	VBROADCASTSS (AX)(R8*4), Z9
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x36
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xe5
-	VBROADCASTSS (AX)(R10*1), Z31
+	BYTE         $0xe0
+	VBROADCASTSS (AX)(R10*1), Z10
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*2), Z30
+	BYTE         $0xe8
+	VBROADCASTSS (AX)(R9*2), Z9
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x36
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xf5
-	VBROADCASTSS (AX)(R11*1), Z31
+	BYTE         $0xf0
+	VBROADCASTSS (AX)(R11*1), Z10
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xfd
+	BYTE         $0xf8
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -1182,58 +1280,60 @@ inner:
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
+	VMOVUPS.Z    (BX), K1, Z8
+	VADDPS       Z8, Z0, Z0
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    (BX), K1, Z8
+	VADDPS       Z8, Z1, Z1
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
+	VMOVUPS.Z    (BX), K1, Z8
+	VADDPS       Z8, Z2, Z2
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    (BX), K1, Z8
+	VADDPS       Z8, Z3, Z3
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
+	VMOVUPS.Z    (BX), K1, Z8
+	VADDPS       Z8, Z4, Z4
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    (BX), K1, Z8
+	VADDPS       Z8, Z5, Z5
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
+	VMOVUPS.Z    (BX), K1, Z8
+	VADDPS       Z8, Z6, Z6
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    (BX), K1, Z8
+	VADDPS       Z8, Z7, Z7
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
-	VADDPS    Z29, Z7, Z7
+	VMOVUPS.Z (BX), K1, Z8
+	VADDPS    Z8, Z0, Z0
+	VADDPS    Z8, Z1, Z1
+	VADDPS    Z8, Z2, Z2
+	VADDPS    Z8, Z3, Z3
+	VADDPS    Z8, Z4, Z4
+	VADDPS    Z8, Z5, Z5
+	VADDPS    Z8, Z6, Z6
+	VADDPS    Z8, Z7, Z7
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
+	VXORPS Z8, Z8, Z8
+	VMAXPS Z0, Z8, Z0
+	VMAXPS Z1, Z8, Z1
+	VMAXPS Z2, Z8, Z2
+	VMAXPS Z3, Z8, Z3
+	VMAXPS Z4, Z8, Z4
+	VMAXPS Z5, Z8, Z5
+	VMAXPS Z6, Z8, Z6
+	VMAXPS Z7, Z8, Z7
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -1249,6 +1349,26 @@ noRelu:
 	VMOVUPS Z6, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z7, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -1326,70 +1446,70 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z9
+	VBROADCASTSS (AX), Z10
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xc1
+	VBROADCASTSS (AX)(R8*1), Z11
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xc9
+	VBROADCASTSS (AX)(R8*2), Z10
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xd1
+	VBROADCASTSS (AX)(R9*1), Z11
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0xd9
+	VBROADCASTSS (AX)(R8*4), Z10
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xe5
-	VBROADCASTSS (AX)(R10*1), Z31
+	BYTE         $0xe1
+	VBROADCASTSS (AX)(R10*1), Z11
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*2), Z30
+	BYTE         $0xe9
+	VBROADCASTSS (AX)(R9*2), Z10
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xf5
-	VBROADCASTSS (AX)(R11*1), Z31
+	BYTE         $0xf1
+	VBROADCASTSS (AX)(R11*1), Z11
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z30
+	BYTE         $0xf9
+	VBROADCASTSS (AX)(R8*8), Z10
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc5
+	BYTE         $0x2e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc1
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -1411,63 +1531,65 @@ inner:
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
+	VMOVUPS.Z    (BX), K1, Z9
+	VADDPS       Z9, Z0, Z0
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    (BX), K1, Z9
+	VADDPS       Z9, Z1, Z1
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
+	VMOVUPS.Z    (BX), K1, Z9
+	VADDPS       Z9, Z2, Z2
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    (BX), K1, Z9
+	VADDPS       Z9, Z3, Z3
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
+	VMOVUPS.Z    (BX), K1, Z9
+	VADDPS       Z9, Z4, Z4
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    (BX), K1, Z9
+	VADDPS       Z9, Z5, Z5
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
+	VMOVUPS.Z    (BX), K1, Z9
+	VADDPS       Z9, Z6, Z6
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    (BX), K1, Z9
+	VADDPS       Z9, Z7, Z7
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z8, Z8
+	VMOVUPS.Z    (BX), K1, Z9
+	VADDPS       Z9, Z8, Z8
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z29, Z8, Z8
+	VMOVUPS.Z (BX), K1, Z9
+	VADDPS    Z9, Z0, Z0
+	VADDPS    Z9, Z1, Z1
+	VADDPS    Z9, Z2, Z2
+	VADDPS    Z9, Z3, Z3
+	VADDPS    Z9, Z4, Z4
+	VADDPS    Z9, Z5, Z5
+	VADDPS    Z9, Z6, Z6
+	VADDPS    Z9, Z7, Z7
+	VADDPS    Z9, Z8, Z8
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
+	VXORPS Z9, Z9, Z9
+	VMAXPS Z0, Z9, Z0
+	VMAXPS Z1, Z9, Z1
+	VMAXPS Z2, Z9, Z2
+	VMAXPS Z3, Z9, Z3
+	VMAXPS Z4, Z9, Z4
+	VMAXPS Z5, Z9, Z5
+	VMAXPS Z6, Z9, Z6
+	VMAXPS Z7, Z9, Z7
+	VMAXPS Z8, Z9, Z8
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -1485,6 +1607,28 @@ noRelu:
 	VMOVUPS Z7, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z8, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -1566,77 +1710,77 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z10
+	VBROADCASTSS (AX), Z11
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xc2
+	VBROADCASTSS (AX)(R8*1), Z12
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xca
+	VBROADCASTSS (AX)(R8*2), Z11
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xd2
+	VBROADCASTSS (AX)(R9*1), Z12
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0xda
+	VBROADCASTSS (AX)(R8*4), Z11
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xe5
-	VBROADCASTSS (AX)(R10*1), Z31
+	BYTE         $0xe2
+	VBROADCASTSS (AX)(R10*1), Z12
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*2), Z30
+	BYTE         $0xea
+	VBROADCASTSS (AX)(R9*2), Z11
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xf5
-	VBROADCASTSS (AX)(R11*1), Z31
+	BYTE         $0xf2
+	VBROADCASTSS (AX)(R11*1), Z12
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z30
+	BYTE         $0xfa
+	VBROADCASTSS (AX)(R8*8), Z11
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R12*1), Z31
+	BYTE         $0x26
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc2
+	VBROADCASTSS (AX)(R12*1), Z12
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
-	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xca
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -1658,68 +1802,70 @@ inner:
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
+	VMOVUPS.Z    (BX), K1, Z10
+	VADDPS       Z10, Z0, Z0
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    (BX), K1, Z10
+	VADDPS       Z10, Z1, Z1
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
+	VMOVUPS.Z    (BX), K1, Z10
+	VADDPS       Z10, Z2, Z2
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    (BX), K1, Z10
+	VADDPS       Z10, Z3, Z3
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
+	VMOVUPS.Z    (BX), K1, Z10
+	VADDPS       Z10, Z4, Z4
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    (BX), K1, Z10
+	VADDPS       Z10, Z5, Z5
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
+	VMOVUPS.Z    (BX), K1, Z10
+	VADDPS       Z10, Z6, Z6
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    (BX), K1, Z10
+	VADDPS       Z10, Z7, Z7
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z8, Z8
+	VMOVUPS.Z    (BX), K1, Z10
+	VADDPS       Z10, Z8, Z8
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    (BX), K1, Z10
+	VADDPS       Z10, Z9, Z9
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z29, Z8, Z8
-	VADDPS    Z29, Z9, Z9
+	VMOVUPS.Z (BX), K1, Z10
+	VADDPS    Z10, Z0, Z0
+	VADDPS    Z10, Z1, Z1
+	VADDPS    Z10, Z2, Z2
+	VADDPS    Z10, Z3, Z3
+	VADDPS    Z10, Z4, Z4
+	VADDPS    Z10, Z5, Z5
+	VADDPS    Z10, Z6, Z6
+	VADDPS    Z10, Z7, Z7
+	VADDPS    Z10, Z8, Z8
+	VADDPS    Z10, Z9, Z9
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
+	VXORPS Z10, Z10, Z10
+	VMAXPS Z0, Z10, Z0
+	VMAXPS Z1, Z10, Z1
+	VMAXPS Z2, Z10, Z2
+	VMAXPS Z3, Z10, Z3
+	VMAXPS Z4, Z10, Z4
+	VMAXPS Z5, Z10, Z5
+	VMAXPS Z6, Z10, Z6
+	VMAXPS Z7, Z10, Z7
+	VMAXPS Z8, Z10, Z8
+	VMAXPS Z9, Z10, Z9
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -1739,6 +1885,30 @@ noRelu:
 	VMOVUPS Z8, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z9, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -1823,84 +1993,84 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z11
+	VBROADCASTSS (AX), Z12
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xc3
+	VBROADCASTSS (AX)(R8*1), Z13
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R8*2), Z12
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xd3
+	VBROADCASTSS (AX)(R9*1), Z13
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0xdb
+	VBROADCASTSS (AX)(R8*4), Z12
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xe5
-	VBROADCASTSS (AX)(R10*1), Z31
+	BYTE         $0xe3
+	VBROADCASTSS (AX)(R10*1), Z13
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*2), Z30
+	BYTE         $0xeb
+	VBROADCASTSS (AX)(R9*2), Z12
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xf5
-	VBROADCASTSS (AX)(R11*1), Z31
+	BYTE         $0xf3
+	VBROADCASTSS (AX)(R11*1), Z13
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z30
+	BYTE         $0xfb
+	VBROADCASTSS (AX)(R8*8), Z12
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R12*1), Z31
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc3
+	VBROADCASTSS (AX)(R12*1), Z13
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
-	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*2), Z30
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R10*2), Z12
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd5
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd3
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -1922,73 +2092,75 @@ inner:
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
+	VMOVUPS.Z    (BX), K1, Z11
+	VADDPS       Z11, Z0, Z0
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    (BX), K1, Z11
+	VADDPS       Z11, Z1, Z1
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
+	VMOVUPS.Z    (BX), K1, Z11
+	VADDPS       Z11, Z2, Z2
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    (BX), K1, Z11
+	VADDPS       Z11, Z3, Z3
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
+	VMOVUPS.Z    (BX), K1, Z11
+	VADDPS       Z11, Z4, Z4
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    (BX), K1, Z11
+	VADDPS       Z11, Z5, Z5
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
+	VMOVUPS.Z    (BX), K1, Z11
+	VADDPS       Z11, Z6, Z6
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    (BX), K1, Z11
+	VADDPS       Z11, Z7, Z7
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z8, Z8
+	VMOVUPS.Z    (BX), K1, Z11
+	VADDPS       Z11, Z8, Z8
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    (BX), K1, Z11
+	VADDPS       Z11, Z9, Z9
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z10, Z10
+	VMOVUPS.Z    (BX), K1, Z11
+	VADDPS       Z11, Z10, Z10
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z29, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z29, Z10, Z10
+	VMOVUPS.Z (BX), K1, Z11
+	VADDPS    Z11, Z0, Z0
+	VADDPS    Z11, Z1, Z1
+	VADDPS    Z11, Z2, Z2
+	VADDPS    Z11, Z3, Z3
+	VADDPS    Z11, Z4, Z4
+	VADDPS    Z11, Z5, Z5
+	VADDPS    Z11, Z6, Z6
+	VADDPS    Z11, Z7, Z7
+	VADDPS    Z11, Z8, Z8
+	VADDPS    Z11, Z9, Z9
+	VADDPS    Z11, Z10, Z10
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
+	VXORPS Z11, Z11, Z11
+	VMAXPS Z0, Z11, Z0
+	VMAXPS Z1, Z11, Z1
+	VMAXPS Z2, Z11, Z2
+	VMAXPS Z3, Z11, Z3
+	VMAXPS Z4, Z11, Z4
+	VMAXPS Z5, Z11, Z5
+	VMAXPS Z6, Z11, Z6
+	VMAXPS Z7, Z11, Z7
+	VMAXPS Z8, Z11, Z8
+	VMAXPS Z9, Z11, Z9
+	VMAXPS Z10, Z11, Z10
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -2010,6 +2182,32 @@ noRelu:
 	VMOVUPS Z9, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z10, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -2098,91 +2296,91 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z12
+	VBROADCASTSS (AX), Z13
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (AX)(R8*1), Z14
+	BYTE         $0x62
+	BYTE         $0xd2
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xcc
+	VBROADCASTSS (AX)(R8*2), Z13
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xd4
+	VBROADCASTSS (AX)(R9*1), Z14
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xdc
+	VBROADCASTSS (AX)(R8*4), Z13
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0xe4
+	VBROADCASTSS (AX)(R10*1), Z14
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xe5
-	VBROADCASTSS (AX)(R10*1), Z31
+	BYTE         $0xec
+	VBROADCASTSS (AX)(R9*2), Z13
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*2), Z30
+	BYTE         $0xf4
+	VBROADCASTSS (AX)(R11*1), Z14
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xf5
-	VBROADCASTSS (AX)(R11*1), Z31
+	BYTE         $0xfc
+	VBROADCASTSS (AX)(R8*8), Z13
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z30
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (AX)(R12*1), Z14
 	BYTE         $0x62
-	BYTE         $0x12
+	BYTE         $0x52
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R12*1), Z31
+	BYTE         $0xcc
+	VBROADCASTSS (AX)(R10*2), Z13
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
-	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*2), Z30
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd4
+	VBROADCASTSS (AX)(R13*1), Z14
 	BYTE         $0x62
-	BYTE         $0x12
+	BYTE         $0x52
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R13*1), Z31
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdd
+	BYTE         $0xdc
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2204,78 +2402,80 @@ inner:
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
+	VMOVUPS.Z    (BX), K1, Z12
+	VADDPS       Z12, Z0, Z0
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    (BX), K1, Z12
+	VADDPS       Z12, Z1, Z1
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
+	VMOVUPS.Z    (BX), K1, Z12
+	VADDPS       Z12, Z2, Z2
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    (BX), K1, Z12
+	VADDPS       Z12, Z3, Z3
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
+	VMOVUPS.Z    (BX), K1, Z12
+	VADDPS       Z12, Z4, Z4
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    (BX), K1, Z12
+	VADDPS       Z12, Z5, Z5
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
+	VMOVUPS.Z    (BX), K1, Z12
+	VADDPS       Z12, Z6, Z6
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    (BX), K1, Z12
+	VADDPS       Z12, Z7, Z7
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z8, Z8
+	VMOVUPS.Z    (BX), K1, Z12
+	VADDPS       Z12, Z8, Z8
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    (BX), K1, Z12
+	VADDPS       Z12, Z9, Z9
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z10, Z10
+	VMOVUPS.Z    (BX), K1, Z12
+	VADDPS       Z12, Z10, Z10
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    (BX), K1, Z12
+	VADDPS       Z12, Z11, Z11
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z29, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z29, Z10, Z10
-	VADDPS    Z29, Z11, Z11
+	VMOVUPS.Z (BX), K1, Z12
+	VADDPS    Z12, Z0, Z0
+	VADDPS    Z12, Z1, Z1
+	VADDPS    Z12, Z2, Z2
+	VADDPS    Z12, Z3, Z3
+	VADDPS    Z12, Z4, Z4
+	VADDPS    Z12, Z5, Z5
+	VADDPS    Z12, Z6, Z6
+	VADDPS    Z12, Z7, Z7
+	VADDPS    Z12, Z8, Z8
+	VADDPS    Z12, Z9, Z9
+	VADDPS    Z12, Z10, Z10
+	VADDPS    Z12, Z11, Z11
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
+	VXORPS Z12, Z12, Z12
+	VMAXPS Z0, Z12, Z0
+	VMAXPS Z1, Z12, Z1
+	VMAXPS Z2, Z12, Z2
+	VMAXPS Z3, Z12, Z3
+	VMAXPS Z4, Z12, Z4
+	VMAXPS Z5, Z12, Z5
+	VMAXPS Z6, Z12, Z6
+	VMAXPS Z7, Z12, Z7
+	VMAXPS Z8, Z12, Z8
+	VMAXPS Z9, Z12, Z9
+	VMAXPS Z10, Z12, Z10
+	VMAXPS Z11, Z12, Z11
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -2299,6 +2499,34 @@ noRelu:
 	VMOVUPS Z10, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z11, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z11, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -2390,96 +2618,96 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z13
+	VBROADCASTSS (AX), Z14
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z31
+	VBROADCASTSS (AX)(R8*1), Z15
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z30
+	VBROADCASTSS (AX)(R8*2), Z14
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xd5
-	VBROADCASTSS (AX)(R9*1), Z31
+	VBROADCASTSS (AX)(R9*1), Z15
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*4), Z30
+	VBROADCASTSS (AX)(R8*4), Z14
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xe5
-	VBROADCASTSS (AX)(R10*1), Z31
+	VBROADCASTSS (AX)(R10*1), Z15
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*2), Z30
+	VBROADCASTSS (AX)(R9*2), Z14
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xf5
-	VBROADCASTSS (AX)(R11*1), Z31
+	VBROADCASTSS (AX)(R11*1), Z15
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z30
+	VBROADCASTSS (AX)(R8*8), Z14
 	BYTE         $0x62
-	BYTE         $0x12
+	BYTE         $0x52
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xc5
-	VBROADCASTSS (AX)(R12*1), Z31
+	VBROADCASTSS (AX)(R12*1), Z15
 	BYTE         $0x62
-	BYTE         $0x12
+	BYTE         $0x52
 	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*2), Z30
+	VBROADCASTSS (AX)(R10*2), Z14
 	BYTE         $0x62
-	BYTE         $0x12
+	BYTE         $0x52
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xd5
-	VBROADCASTSS (AX)(R13*1), Z31
+	VBROADCASTSS (AX)(R13*1), Z15
 	BYTE         $0x62
-	BYTE         $0x12
+	BYTE         $0x52
 	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xdd
-	VBROADCASTSS (AX)(R9*4), Z30
+	VBROADCASTSS (AX)(R9*4), Z14
 	BYTE         $0x62
-	BYTE         $0x12
+	BYTE         $0x52
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xe5
 	ADDQ         DX, AX
@@ -2503,83 +2731,85 @@ inner:
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
+	VMOVUPS.Z    (BX), K1, Z13
+	VADDPS       Z13, Z0, Z0
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    (BX), K1, Z13
+	VADDPS       Z13, Z1, Z1
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
+	VMOVUPS.Z    (BX), K1, Z13
+	VADDPS       Z13, Z2, Z2
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    (BX), K1, Z13
+	VADDPS       Z13, Z3, Z3
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
+	VMOVUPS.Z    (BX), K1, Z13
+	VADDPS       Z13, Z4, Z4
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    (BX), K1, Z13
+	VADDPS       Z13, Z5, Z5
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
+	VMOVUPS.Z    (BX), K1, Z13
+	VADDPS       Z13, Z6, Z6
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    (BX), K1, Z13
+	VADDPS       Z13, Z7, Z7
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z8, Z8
+	VMOVUPS.Z    (BX), K1, Z13
+	VADDPS       Z13, Z8, Z8
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    (BX), K1, Z13
+	VADDPS       Z13, Z9, Z9
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z10, Z10
+	VMOVUPS.Z    (BX), K1, Z13
+	VADDPS       Z13, Z10, Z10
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    (BX), K1, Z13
+	VADDPS       Z13, Z11, Z11
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z12, Z12
+	VMOVUPS.Z    (BX), K1, Z13
+	VADDPS       Z13, Z12, Z12
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z29, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z29, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z29, Z12, Z12
+	VMOVUPS.Z (BX), K1, Z13
+	VADDPS    Z13, Z0, Z0
+	VADDPS    Z13, Z1, Z1
+	VADDPS    Z13, Z2, Z2
+	VADDPS    Z13, Z3, Z3
+	VADDPS    Z13, Z4, Z4
+	VADDPS    Z13, Z5, Z5
+	VADDPS    Z13, Z6, Z6
+	VADDPS    Z13, Z7, Z7
+	VADDPS    Z13, Z8, Z8
+	VADDPS    Z13, Z9, Z9
+	VADDPS    Z13, Z10, Z10
+	VADDPS    Z13, Z11, Z11
+	VADDPS    Z13, Z12, Z12
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
+	VXORPS Z13, Z13, Z13
+	VMAXPS Z0, Z13, Z0
+	VMAXPS Z1, Z13, Z1
+	VMAXPS Z2, Z13, Z2
+	VMAXPS Z3, Z13, Z3
+	VMAXPS Z4, Z13, Z4
+	VMAXPS Z5, Z13, Z5
+	VMAXPS Z6, Z13, Z6
+	VMAXPS Z7, Z13, Z7
+	VMAXPS Z8, Z13, Z8
+	VMAXPS Z9, Z13, Z9
+	VMAXPS Z10, Z13, Z10
+	VMAXPS Z11, Z13, Z11
+	VMAXPS Z12, Z13, Z12
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -2605,6 +2835,36 @@ noRelu:
 	VMOVUPS Z11, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z12, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z11, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -2700,105 +2960,105 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z14
+	VBROADCASTSS (AX), Z15
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z31
-	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc6
+	VBROADCASTSS (AX)(R8*1), Z16
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x7e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xce
+	VBROADCASTSS (AX)(R8*2), Z15
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R9*1), Z31
-	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (AX)(R9*1), Z16
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x7e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0xde
+	VBROADCASTSS (AX)(R8*4), Z15
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe5
-	VBROADCASTSS (AX)(R10*1), Z31
-	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe6
+	VBROADCASTSS (AX)(R10*1), Z16
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x7e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*2), Z30
+	BYTE         $0xee
+	VBROADCASTSS (AX)(R9*2), Z15
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf5
-	VBROADCASTSS (AX)(R11*1), Z31
-	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS (AX)(R11*1), Z16
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x7e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z30
+	BYTE         $0xfe
+	VBROADCASTSS (AX)(R8*8), Z15
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R12*1), Z31
-	BYTE         $0x62
-	BYTE         $0x12
 	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc6
+	VBROADCASTSS (AX)(R12*1), Z16
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x7e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*2), Z30
+	BYTE         $0xce
+	VBROADCASTSS (AX)(R10*2), Z15
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R13*1), Z31
-	BYTE         $0x62
-	BYTE         $0x12
 	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (AX)(R13*1), Z16
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x7e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R9*4), Z30
+	BYTE         $0xde
+	VBROADCASTSS (AX)(R9*4), Z15
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe5
-	VBROADCASTSS (AX)(R15*1), Z31
-	BYTE         $0x62
-	BYTE         $0x12
 	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe6
+	VBROADCASTSS (AX)(R15*1), Z16
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x7e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
+	BYTE         $0xee
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2820,88 +3080,90 @@ inner:
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z14, Z0, Z0
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z14, Z1, Z1
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z14, Z2, Z2
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z14, Z3, Z3
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z14, Z4, Z4
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z14, Z5, Z5
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z14, Z6, Z6
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z14, Z7, Z7
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z8, Z8
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z14, Z8, Z8
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z14, Z9, Z9
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z10, Z10
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z14, Z10, Z10
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z14, Z11, Z11
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z12, Z12
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z14, Z12, Z12
 	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z14, Z13, Z13
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z29, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z29, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z29, Z12, Z12
-	VADDPS    Z29, Z13, Z13
+	VMOVUPS.Z (BX), K1, Z14
+	VADDPS    Z14, Z0, Z0
+	VADDPS    Z14, Z1, Z1
+	VADDPS    Z14, Z2, Z2
+	VADDPS    Z14, Z3, Z3
+	VADDPS    Z14, Z4, Z4
+	VADDPS    Z14, Z5, Z5
+	VADDPS    Z14, Z6, Z6
+	VADDPS    Z14, Z7, Z7
+	VADDPS    Z14, Z8, Z8
+	VADDPS    Z14, Z9, Z9
+	VADDPS    Z14, Z10, Z10
+	VADDPS    Z14, Z11, Z11
+	VADDPS    Z14, Z12, Z12
+	VADDPS    Z14, Z13, Z13
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
+	VXORPS Z14, Z14, Z14
+	VMAXPS Z0, Z14, Z0
+	VMAXPS Z1, Z14, Z1
+	VMAXPS Z2, Z14, Z2
+	VMAXPS Z3, Z14, Z3
+	VMAXPS Z4, Z14, Z4
+	VMAXPS Z5, Z14, Z5
+	VMAXPS Z6, Z14, Z6
+	VMAXPS Z7, Z14, Z7
+	VMAXPS Z8, Z14, Z8
+	VMAXPS Z9, Z14, Z9
+	VMAXPS Z10, Z14, Z10
+	VMAXPS Z11, Z14, Z11
+	VMAXPS Z12, Z14, Z12
+	VMAXPS Z13, Z14, Z13
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -2929,6 +3191,38 @@ noRelu:
 	VMOVUPS Z12, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z13, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z11, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z13, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -2981,21 +3275,21 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z2
+	VMOVUPS      64(BX), Z3
+	VBROADCASTSS (AX), Z4
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x5e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc2
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x5e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xcd
+	BYTE         $0xcb
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3018,28 +3312,37 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z2
+	VADDPS       Z2, Z1, Z1
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
+	VMOVUPS   (BX), Z2
+	VMOVUPS.Z 64(BX), K1, Z3
+	VADDPS    Z2, Z0, Z0
+	VADDPS    Z3, Z1, Z1
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
+	VXORPS Z2, Z2, Z2
+	VMAXPS Z0, Z2, Z0
+	VMAXPS Z1, Z2, Z1
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -3097,32 +3400,32 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z4
+	VMOVUPS      64(BX), Z5
+	VBROADCASTSS (AX), Z6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x4e
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xc4
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x4e
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z31
+	VBROADCASTSS (AX)(R8*1), Z7
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x46
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xd4
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x46
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xdd
 	ADDQ         DX, AX
@@ -3147,39 +3450,51 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z4
+	VADDPS       Z4, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z4
+	VADDPS       Z4, Z3, Z3
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
+	VMOVUPS   (BX), Z4
+	VMOVUPS.Z 64(BX), K1, Z5
+	VADDPS    Z4, Z0, Z0
+	VADDPS    Z5, Z1, Z1
+	VADDPS    Z4, Z2, Z2
+	VADDPS    Z5, Z3, Z3
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
+	VXORPS Z4, Z4, Z4
+	VMAXPS Z0, Z4, Z0
+	VMAXPS Z1, Z4, Z1
+	VMAXPS Z2, Z4, Z2
+	VMAXPS Z3, Z4, Z3
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
 	VMOVUPS Z2, (AX)
 	VMOVUPS Z3, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -3242,47 +3557,47 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z6
+	VMOVUPS      64(BX), Z7
+	VBROADCASTSS (AX), Z8
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xcf
+	VBROADCASTSS (AX)(R8*1), Z9
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x36
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x36
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xdf
+	VBROADCASTSS (AX)(R8*2), Z8
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xed
+	BYTE         $0xef
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3305,42 +3620,44 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z6
+	VADDPS       Z6, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z6
+	VADDPS       Z6, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z6
+	VADDPS       Z6, Z5, Z5
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
+	VMOVUPS   (BX), Z6
+	VMOVUPS.Z 64(BX), K1, Z7
+	VADDPS    Z6, Z0, Z0
+	VADDPS    Z7, Z1, Z1
+	VADDPS    Z6, Z2, Z2
+	VADDPS    Z7, Z3, Z3
+	VADDPS    Z6, Z4, Z4
+	VADDPS    Z7, Z5, Z5
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
+	VXORPS Z6, Z6, Z6
+	VMAXPS Z0, Z6, Z0
+	VMAXPS Z1, Z6, Z1
+	VMAXPS Z2, Z6, Z2
+	VMAXPS Z3, Z6, Z3
+	VMAXPS Z4, Z6, Z4
+	VMAXPS Z5, Z6, Z5
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -3349,6 +3666,19 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z4, (AX)
 	VMOVUPS Z5, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -3417,60 +3747,60 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z8
+	VMOVUPS      64(BX), Z9
+	VBROADCASTSS (AX), Z10
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc0
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xc9
+	VBROADCASTSS (AX)(R8*1), Z11
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd0
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xd9
+	VBROADCASTSS (AX)(R8*2), Z10
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe0
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xe9
+	VBROADCASTSS (AX)(R9*1), Z11
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xf4
+	BYTE         $0xf0
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xfd
+	BYTE         $0xf9
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3493,50 +3823,52 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z8
+	VADDPS       Z8, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z8
+	VADDPS       Z8, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z8
+	VADDPS       Z8, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z8
+	VADDPS       Z8, Z7, Z7
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
+	VMOVUPS   (BX), Z8
+	VMOVUPS.Z 64(BX), K1, Z9
+	VADDPS    Z8, Z0, Z0
+	VADDPS    Z9, Z1, Z1
+	VADDPS    Z8, Z2, Z2
+	VADDPS    Z9, Z3, Z3
+	VADDPS    Z8, Z4, Z4
+	VADDPS    Z9, Z5, Z5
+	VADDPS    Z8, Z6, Z6
+	VADDPS    Z9, Z7, Z7
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
+	VXORPS Z8, Z8, Z8
+	VMAXPS Z0, Z8, Z0
+	VMAXPS Z1, Z8, Z1
+	VMAXPS Z2, Z8, Z2
+	VMAXPS Z3, Z8, Z3
+	VMAXPS Z4, Z8, Z4
+	VMAXPS Z5, Z8, Z5
+	VMAXPS Z6, Z8, Z6
+	VMAXPS Z7, Z8, Z7
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -3548,6 +3880,22 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z6, (AX)
 	VMOVUPS Z7, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -3621,73 +3969,73 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z10
+	VMOVUPS      64(BX), Z11
+	VBROADCASTSS (AX), Z12
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc2
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R8*1), Z13
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd2
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xdb
+	VBROADCASTSS (AX)(R8*2), Z12
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe2
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xeb
+	VBROADCASTSS (AX)(R9*1), Z13
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xf4
+	BYTE         $0xf2
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0xfb
+	VBROADCASTSS (AX)(R8*4), Z12
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc2
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcb
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3710,58 +4058,60 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z10
+	VADDPS       Z10, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z10
+	VADDPS       Z10, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z10
+	VADDPS       Z10, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z10
+	VADDPS       Z10, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z10
+	VADDPS       Z10, Z9, Z9
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
+	VMOVUPS   (BX), Z10
+	VMOVUPS.Z 64(BX), K1, Z11
+	VADDPS    Z10, Z0, Z0
+	VADDPS    Z11, Z1, Z1
+	VADDPS    Z10, Z2, Z2
+	VADDPS    Z11, Z3, Z3
+	VADDPS    Z10, Z4, Z4
+	VADDPS    Z11, Z5, Z5
+	VADDPS    Z10, Z6, Z6
+	VADDPS    Z11, Z7, Z7
+	VADDPS    Z10, Z8, Z8
+	VADDPS    Z11, Z9, Z9
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
+	VXORPS Z10, Z10, Z10
+	VMAXPS Z0, Z10, Z0
+	VMAXPS Z1, Z10, Z1
+	VMAXPS Z2, Z10, Z2
+	VMAXPS Z3, Z10, Z3
+	VMAXPS Z4, Z10, Z4
+	VMAXPS Z5, Z10, Z5
+	VMAXPS Z6, Z10, Z6
+	VMAXPS Z7, Z10, Z7
+	VMAXPS Z8, Z10, Z8
+	VMAXPS Z9, Z10, Z9
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -3776,6 +4126,25 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z8, (AX)
 	VMOVUPS Z9, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -3855,84 +4224,84 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VBROADCASTSS (AX), Z14
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xc4
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z31
+	VBROADCASTSS (AX)(R8*1), Z15
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xd4
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z30
+	VBROADCASTSS (AX)(R8*2), Z14
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xe4
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z31
+	VBROADCASTSS (AX)(R9*1), Z15
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xf4
 	BYTE         $0x62
-	BYTE         $0x92
+	BYTE         $0xd2
 	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*4), Z30
+	VBROADCASTSS (AX)(R8*4), Z14
 	BYTE         $0x62
-	BYTE         $0x12
+	BYTE         $0x52
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xc4
 	BYTE         $0x62
-	BYTE         $0x12
+	BYTE         $0x52
 	BYTE         $0x0e
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*1), Z31
+	VBROADCASTSS (AX)(R10*1), Z15
 	BYTE         $0x62
-	BYTE         $0x12
+	BYTE         $0x52
 	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xd4
 	BYTE         $0x62
-	BYTE         $0x12
+	BYTE         $0x52
 	BYTE         $0x06
-	BYTE         $0x40
+	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xdd
 	ADDQ         DX, AX
@@ -3957,66 +4326,68 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z12
+	VADDPS       Z12, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z12
+	VADDPS       Z12, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z12
+	VADDPS       Z12, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z12
+	VADDPS       Z12, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z12
+	VADDPS       Z12, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z12
+	VADDPS       Z12, Z11, Z11
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
+	VMOVUPS   (BX), Z12
+	VMOVUPS.Z 64(BX), K1, Z13
+	VADDPS    Z12, Z0, Z0
+	VADDPS    Z13, Z1, Z1
+	VADDPS    Z12, Z2, Z2
+	VADDPS    Z13, Z3, Z3
+	VADDPS    Z12, Z4, Z4
+	VADDPS    Z13, Z5, Z5
+	VADDPS    Z12, Z6, Z6
+	VADDPS    Z13, Z7, Z7
+	VADDPS    Z12, Z8, Z8
+	VADDPS    Z13, Z9, Z9
+	VADDPS    Z12, Z10, Z10
+	VADDPS    Z13, Z11, Z11
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
+	VXORPS Z12, Z12, Z12
+	VMAXPS Z0, Z12, Z0
+	VMAXPS Z1, Z12, Z1
+	VMAXPS Z2, Z12, Z2
+	VMAXPS Z3, Z12, Z3
+	VMAXPS Z4, Z12, Z4
+	VMAXPS Z5, Z12, Z5
+	VMAXPS Z6, Z12, Z6
+	VMAXPS Z7, Z12, Z7
+	VMAXPS Z8, Z12, Z8
+	VMAXPS Z9, Z12, Z9
+	VMAXPS Z10, Z12, Z10
+	VMAXPS Z11, Z12, Z11
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -4034,6 +4405,28 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z10, (AX)
 	VMOVUPS Z11, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -4118,99 +4511,99 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z14
+	VMOVUPS      64(BX), Z15
+	VBROADCASTSS (AX), Z16
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xd2
+	BYTE         $0x7e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xd2
+	BYTE         $0x7e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xcf
+	VBROADCASTSS (AX)(R8*1), Z17
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xd2
+	BYTE         $0x76
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xd2
+	BYTE         $0x76
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xdf
+	VBROADCASTSS (AX)(R8*2), Z16
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xd2
+	BYTE         $0x7e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xd2
+	BYTE         $0x7e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xef
+	VBROADCASTSS (AX)(R9*1), Z17
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xd2
+	BYTE         $0x76
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xf4
+	BYTE         $0xf6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xd2
+	BYTE         $0x76
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0xff
+	VBROADCASTSS (AX)(R8*4), Z16
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x52
+	BYTE         $0x7e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc6
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x52
+	BYTE         $0x7e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*1), Z31
+	BYTE         $0xcf
+	VBROADCASTSS (AX)(R10*1), Z17
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x52
+	BYTE         $0x76
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd6
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x52
+	BYTE         $0x76
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R9*2), Z30
+	BYTE         $0xdf
+	VBROADCASTSS (AX)(R9*2), Z16
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x52
+	BYTE         $0x7e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe6
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x52
+	BYTE         $0x7e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
+	BYTE         $0xef
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4233,74 +4626,76 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z14
+	VADDPS       Z14, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z14
+	VADDPS       Z14, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z14
+	VADDPS       Z14, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z14
+	VADDPS       Z14, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z14
+	VADDPS       Z14, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z14
+	VADDPS       Z14, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z14
+	VADDPS       Z14, Z13, Z13
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z28, Z12, Z12
-	VADDPS    Z29, Z13, Z13
+	VMOVUPS   (BX), Z14
+	VMOVUPS.Z 64(BX), K1, Z15
+	VADDPS    Z14, Z0, Z0
+	VADDPS    Z15, Z1, Z1
+	VADDPS    Z14, Z2, Z2
+	VADDPS    Z15, Z3, Z3
+	VADDPS    Z14, Z4, Z4
+	VADDPS    Z15, Z5, Z5
+	VADDPS    Z14, Z6, Z6
+	VADDPS    Z15, Z7, Z7
+	VADDPS    Z14, Z8, Z8
+	VADDPS    Z15, Z9, Z9
+	VADDPS    Z14, Z10, Z10
+	VADDPS    Z15, Z11, Z11
+	VADDPS    Z14, Z12, Z12
+	VADDPS    Z15, Z13, Z13
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
+	VXORPS Z14, Z14, Z14
+	VMAXPS Z0, Z14, Z0
+	VMAXPS Z1, Z14, Z1
+	VMAXPS Z2, Z14, Z2
+	VMAXPS Z3, Z14, Z3
+	VMAXPS Z4, Z14, Z4
+	VMAXPS Z5, Z14, Z5
+	VMAXPS Z6, Z14, Z6
+	VMAXPS Z7, Z14, Z7
+	VMAXPS Z8, Z14, Z8
+	VMAXPS Z9, Z14, Z9
+	VMAXPS Z10, Z14, Z10
+	VMAXPS Z11, Z14, Z11
+	VMAXPS Z12, Z14, Z12
+	VMAXPS Z13, Z14, Z13
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -4321,6 +4716,31 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z12, (AX)
 	VMOVUPS Z13, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -4411,112 +4831,112 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z16
+	VMOVUPS      64(BX), Z17
+	VBROADCASTSS (AX), Z18
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x6e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc0
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x6e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xc9
+	VBROADCASTSS (AX)(R8*1), Z19
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x66
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd0
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x66
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xd9
+	VBROADCASTSS (AX)(R8*2), Z18
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x6e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe0
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x6e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xe9
+	VBROADCASTSS (AX)(R9*1), Z19
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x66
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xf4
+	BYTE         $0xf0
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x66
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0xf9
+	VBROADCASTSS (AX)(R8*4), Z18
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x6e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc0
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x6e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*1), Z31
+	BYTE         $0xc9
+	VBROADCASTSS (AX)(R10*1), Z19
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x66
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd0
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x66
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R9*2), Z30
+	BYTE         $0xd9
+	VBROADCASTSS (AX)(R9*2), Z18
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x6e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe0
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x6e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R11*1), Z31
+	BYTE         $0xe9
+	VBROADCASTSS (AX)(R11*1), Z19
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x66
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xf4
+	BYTE         $0xf0
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x66
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xfd
+	BYTE         $0xf9
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4539,82 +4959,84 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z13, Z13
 	ADDQ         SI, BX
 	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z15, Z15
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z28, Z12, Z12
-	VADDPS    Z29, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
+	VMOVUPS   (BX), Z16
+	VMOVUPS.Z 64(BX), K1, Z17
+	VADDPS    Z16, Z0, Z0
+	VADDPS    Z17, Z1, Z1
+	VADDPS    Z16, Z2, Z2
+	VADDPS    Z17, Z3, Z3
+	VADDPS    Z16, Z4, Z4
+	VADDPS    Z17, Z5, Z5
+	VADDPS    Z16, Z6, Z6
+	VADDPS    Z17, Z7, Z7
+	VADDPS    Z16, Z8, Z8
+	VADDPS    Z17, Z9, Z9
+	VADDPS    Z16, Z10, Z10
+	VADDPS    Z17, Z11, Z11
+	VADDPS    Z16, Z12, Z12
+	VADDPS    Z17, Z13, Z13
+	VADDPS    Z16, Z14, Z14
+	VADDPS    Z17, Z15, Z15
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
+	VXORPS Z16, Z16, Z16
+	VMAXPS Z0, Z16, Z0
+	VMAXPS Z1, Z16, Z1
+	VMAXPS Z2, Z16, Z2
+	VMAXPS Z3, Z16, Z3
+	VMAXPS Z4, Z16, Z4
+	VMAXPS Z5, Z16, Z5
+	VMAXPS Z6, Z16, Z6
+	VMAXPS Z7, Z16, Z7
+	VMAXPS Z8, Z16, Z8
+	VMAXPS Z9, Z16, Z9
+	VMAXPS Z10, Z16, Z10
+	VMAXPS Z11, Z16, Z11
+	VMAXPS Z12, Z16, Z12
+	VMAXPS Z13, Z16, Z13
+	VMAXPS Z14, Z16, Z14
+	VMAXPS Z15, Z16, Z15
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -4638,6 +5060,34 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z14, (AX)
 	VMOVUPS Z15, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -4733,125 +5183,125 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z18
+	VMOVUPS      64(BX), Z19
+	VBROADCASTSS (AX), Z20
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x5e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc2
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x5e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R8*1), Z21
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x56
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd2
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x56
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xdb
+	VBROADCASTSS (AX)(R8*2), Z20
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x5e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe2
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x5e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xeb
+	VBROADCASTSS (AX)(R9*1), Z21
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x56
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xf4
+	BYTE         $0xf2
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x56
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0xfb
+	VBROADCASTSS (AX)(R8*4), Z20
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x5e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc2
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x5e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*1), Z31
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R10*1), Z21
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x56
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd2
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x56
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R9*2), Z30
+	BYTE         $0xdb
+	VBROADCASTSS (AX)(R9*2), Z20
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x5e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe2
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x5e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R11*1), Z31
+	BYTE         $0xeb
+	VBROADCASTSS (AX)(R11*1), Z21
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x56
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xf4
+	BYTE         $0xf2
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x56
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z30
+	BYTE         $0xfb
+	VBROADCASTSS (AX)(R8*8), Z20
 	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0xa2
+	BYTE         $0x5e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc2
 	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0xa2
+	BYTE         $0x5e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
+	BYTE         $0xcb
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4874,90 +5324,92 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z13, Z13
 	ADDQ         SI, BX
 	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z15, Z15
 	ADDQ         SI, BX
 	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z17, Z17
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z17, Z17
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z28, Z12, Z12
-	VADDPS    Z29, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
-	VADDPS    Z28, Z16, Z16
-	VADDPS    Z29, Z17, Z17
+	VMOVUPS   (BX), Z18
+	VMOVUPS.Z 64(BX), K1, Z19
+	VADDPS    Z18, Z0, Z0
+	VADDPS    Z19, Z1, Z1
+	VADDPS    Z18, Z2, Z2
+	VADDPS    Z19, Z3, Z3
+	VADDPS    Z18, Z4, Z4
+	VADDPS    Z19, Z5, Z5
+	VADDPS    Z18, Z6, Z6
+	VADDPS    Z19, Z7, Z7
+	VADDPS    Z18, Z8, Z8
+	VADDPS    Z19, Z9, Z9
+	VADDPS    Z18, Z10, Z10
+	VADDPS    Z19, Z11, Z11
+	VADDPS    Z18, Z12, Z12
+	VADDPS    Z19, Z13, Z13
+	VADDPS    Z18, Z14, Z14
+	VADDPS    Z19, Z15, Z15
+	VADDPS    Z18, Z16, Z16
+	VADDPS    Z19, Z17, Z17
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
-	VMAXPS Z16, Z30, Z16
-	VMAXPS Z17, Z30, Z17
+	VXORPS Z18, Z18, Z18
+	VMAXPS Z0, Z18, Z0
+	VMAXPS Z1, Z18, Z1
+	VMAXPS Z2, Z18, Z2
+	VMAXPS Z3, Z18, Z3
+	VMAXPS Z4, Z18, Z4
+	VMAXPS Z5, Z18, Z5
+	VMAXPS Z6, Z18, Z6
+	VMAXPS Z7, Z18, Z7
+	VMAXPS Z8, Z18, Z8
+	VMAXPS Z9, Z18, Z9
+	VMAXPS Z10, Z18, Z10
+	VMAXPS Z11, Z18, Z11
+	VMAXPS Z12, Z18, Z12
+	VMAXPS Z13, Z18, Z13
+	VMAXPS Z14, Z18, Z14
+	VMAXPS Z15, Z18, Z15
+	VMAXPS Z16, Z18, Z16
+	VMAXPS Z17, Z18, Z17
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -4984,6 +5436,37 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z16, (AX)
 	VMOVUPS Z17, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -5085,135 +5568,135 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z20
+	VMOVUPS      64(BX), Z21
+	VBROADCASTSS (AX), Z22
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x4e
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xc4
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x4e
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z31
+	VBROADCASTSS (AX)(R8*1), Z23
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x46
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xd4
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x46
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z30
+	VBROADCASTSS (AX)(R8*2), Z22
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x4e
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xe4
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x4e
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z31
+	VBROADCASTSS (AX)(R9*1), Z23
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x46
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xf4
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x46
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*4), Z30
+	VBROADCASTSS (AX)(R8*4), Z22
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x4e
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xc4
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x4e
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*1), Z31
+	VBROADCASTSS (AX)(R10*1), Z23
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x46
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xd4
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x46
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xdd
-	VBROADCASTSS (AX)(R9*2), Z30
+	VBROADCASTSS (AX)(R9*2), Z22
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x4e
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xe4
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x4e
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xed
-	VBROADCASTSS (AX)(R11*1), Z31
+	VBROADCASTSS (AX)(R11*1), Z23
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x46
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xf4
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x46
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z30
+	VBROADCASTSS (AX)(R8*8), Z22
 	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0xa2
+	BYTE         $0x4e
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xc4
 	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0xa2
+	BYTE         $0x4e
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xcd
-	VBROADCASTSS (AX)(R12*1), Z31
+	VBROADCASTSS (AX)(R12*1), Z23
 	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x06
+	BYTE         $0xa2
+	BYTE         $0x46
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xd4
 	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x06
+	BYTE         $0xa2
+	BYTE         $0x46
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xdd
@@ -5239,98 +5722,100 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z13, Z13
 	ADDQ         SI, BX
 	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z15, Z15
 	ADDQ         SI, BX
 	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z17, Z17
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z17, Z17
 	ADDQ         SI, BX
 	VADDPS       (BX), Z18, Z18
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z19, Z19
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z19, Z19
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z28, Z12, Z12
-	VADDPS    Z29, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
-	VADDPS    Z28, Z16, Z16
-	VADDPS    Z29, Z17, Z17
-	VADDPS    Z28, Z18, Z18
-	VADDPS    Z29, Z19, Z19
+	VMOVUPS   (BX), Z20
+	VMOVUPS.Z 64(BX), K1, Z21
+	VADDPS    Z20, Z0, Z0
+	VADDPS    Z21, Z1, Z1
+	VADDPS    Z20, Z2, Z2
+	VADDPS    Z21, Z3, Z3
+	VADDPS    Z20, Z4, Z4
+	VADDPS    Z21, Z5, Z5
+	VADDPS    Z20, Z6, Z6
+	VADDPS    Z21, Z7, Z7
+	VADDPS    Z20, Z8, Z8
+	VADDPS    Z21, Z9, Z9
+	VADDPS    Z20, Z10, Z10
+	VADDPS    Z21, Z11, Z11
+	VADDPS    Z20, Z12, Z12
+	VADDPS    Z21, Z13, Z13
+	VADDPS    Z20, Z14, Z14
+	VADDPS    Z21, Z15, Z15
+	VADDPS    Z20, Z16, Z16
+	VADDPS    Z21, Z17, Z17
+	VADDPS    Z20, Z18, Z18
+	VADDPS    Z21, Z19, Z19
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
-	VMAXPS Z16, Z30, Z16
-	VMAXPS Z17, Z30, Z17
-	VMAXPS Z18, Z30, Z18
-	VMAXPS Z19, Z30, Z19
+	VXORPS Z20, Z20, Z20
+	VMAXPS Z0, Z20, Z0
+	VMAXPS Z1, Z20, Z1
+	VMAXPS Z2, Z20, Z2
+	VMAXPS Z3, Z20, Z3
+	VMAXPS Z4, Z20, Z4
+	VMAXPS Z5, Z20, Z5
+	VMAXPS Z6, Z20, Z6
+	VMAXPS Z7, Z20, Z7
+	VMAXPS Z8, Z20, Z8
+	VMAXPS Z9, Z20, Z9
+	VMAXPS Z10, Z20, Z10
+	VMAXPS Z11, Z20, Z11
+	VMAXPS Z12, Z20, Z12
+	VMAXPS Z13, Z20, Z13
+	VMAXPS Z14, Z20, Z14
+	VMAXPS Z15, Z20, Z15
+	VMAXPS Z16, Z20, Z16
+	VMAXPS Z17, Z20, Z17
+	VMAXPS Z18, Z20, Z18
+	VMAXPS Z19, Z20, Z19
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -5360,6 +5845,40 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z18, (AX)
 	VMOVUPS Z19, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -5466,151 +5985,151 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z22
+	VMOVUPS      64(BX), Z23
+	VBROADCASTSS (AX), Z24
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x3e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x3e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xcf
+	VBROADCASTSS (AX)(R8*1), Z25
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x36
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x36
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xdf
+	VBROADCASTSS (AX)(R8*2), Z24
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x3e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0xb2
+	BYTE         $0x3e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xef
+	VBROADCASTSS (AX)(R9*1), Z25
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x36
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xf4
+	BYTE         $0xf6
 	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0xb2
+	BYTE         $0x36
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0xff
+	VBROADCASTSS (AX)(R8*4), Z24
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x3e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc6
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x3e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*1), Z31
+	BYTE         $0xcf
+	VBROADCASTSS (AX)(R10*1), Z25
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x36
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd6
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x36
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R9*2), Z30
+	BYTE         $0xdf
+	VBROADCASTSS (AX)(R9*2), Z24
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x3e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe6
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x32
+	BYTE         $0x3e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R11*1), Z31
+	BYTE         $0xef
+	VBROADCASTSS (AX)(R11*1), Z25
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x36
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xf4
+	BYTE         $0xf6
 	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x32
+	BYTE         $0x36
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z30
+	BYTE         $0xff
+	VBROADCASTSS (AX)(R8*8), Z24
 	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0xa2
+	BYTE         $0x3e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc6
 	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0xa2
+	BYTE         $0x3e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R12*1), Z31
+	BYTE         $0xcf
+	VBROADCASTSS (AX)(R12*1), Z25
 	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x06
+	BYTE         $0xa2
+	BYTE         $0x36
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd6
 	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x06
+	BYTE         $0xa2
+	BYTE         $0x36
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R10*2), Z30
+	BYTE         $0xdf
+	VBROADCASTSS (AX)(R10*2), Z24
 	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0xa2
+	BYTE         $0x3e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe6
 	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0xa2
+	BYTE         $0x3e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
+	BYTE         $0xef
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -5633,106 +6152,108 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z13, Z13
 	ADDQ         SI, BX
 	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z15, Z15
 	ADDQ         SI, BX
 	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z17, Z17
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z17, Z17
 	ADDQ         SI, BX
 	VADDPS       (BX), Z18, Z18
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z19, Z19
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z19, Z19
 	ADDQ         SI, BX
 	VADDPS       (BX), Z20, Z20
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z21, Z21
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z21, Z21
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z28, Z12, Z12
-	VADDPS    Z29, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
-	VADDPS    Z28, Z16, Z16
-	VADDPS    Z29, Z17, Z17
-	VADDPS    Z28, Z18, Z18
-	VADDPS    Z29, Z19, Z19
-	VADDPS    Z28, Z20, Z20
-	VADDPS    Z29, Z21, Z21
+	VMOVUPS   (BX), Z22
+	VMOVUPS.Z 64(BX), K1, Z23
+	VADDPS    Z22, Z0, Z0
+	VADDPS    Z23, Z1, Z1
+	VADDPS    Z22, Z2, Z2
+	VADDPS    Z23, Z3, Z3
+	VADDPS    Z22, Z4, Z4
+	VADDPS    Z23, Z5, Z5
+	VADDPS    Z22, Z6, Z6
+	VADDPS    Z23, Z7, Z7
+	VADDPS    Z22, Z8, Z8
+	VADDPS    Z23, Z9, Z9
+	VADDPS    Z22, Z10, Z10
+	VADDPS    Z23, Z11, Z11
+	VADDPS    Z22, Z12, Z12
+	VADDPS    Z23, Z13, Z13
+	VADDPS    Z22, Z14, Z14
+	VADDPS    Z23, Z15, Z15
+	VADDPS    Z22, Z16, Z16
+	VADDPS    Z23, Z17, Z17
+	VADDPS    Z22, Z18, Z18
+	VADDPS    Z23, Z19, Z19
+	VADDPS    Z22, Z20, Z20
+	VADDPS    Z23, Z21, Z21
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
-	VMAXPS Z16, Z30, Z16
-	VMAXPS Z17, Z30, Z17
-	VMAXPS Z18, Z30, Z18
-	VMAXPS Z19, Z30, Z19
-	VMAXPS Z20, Z30, Z20
-	VMAXPS Z21, Z30, Z21
+	VXORPS Z22, Z22, Z22
+	VMAXPS Z0, Z22, Z0
+	VMAXPS Z1, Z22, Z1
+	VMAXPS Z2, Z22, Z2
+	VMAXPS Z3, Z22, Z3
+	VMAXPS Z4, Z22, Z4
+	VMAXPS Z5, Z22, Z5
+	VMAXPS Z6, Z22, Z6
+	VMAXPS Z7, Z22, Z7
+	VMAXPS Z8, Z22, Z8
+	VMAXPS Z9, Z22, Z9
+	VMAXPS Z10, Z22, Z10
+	VMAXPS Z11, Z22, Z11
+	VMAXPS Z12, Z22, Z12
+	VMAXPS Z13, Z22, Z13
+	VMAXPS Z14, Z22, Z14
+	VMAXPS Z15, Z22, Z15
+	VMAXPS Z16, Z22, Z16
+	VMAXPS Z17, Z22, Z17
+	VMAXPS Z18, Z22, Z18
+	VMAXPS Z19, Z22, Z19
+	VMAXPS Z20, Z22, Z20
+	VMAXPS Z21, Z22, Z21
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -5765,6 +6286,43 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z20, (AX)
 	VMOVUPS Z21, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -5877,164 +6435,164 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z24
+	VMOVUPS      64(BX), Z25
+	VBROADCASTSS (AX), Z26
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0x2e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc0
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0x2e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xc9
+	VBROADCASTSS (AX)(R8*1), Z27
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0x26
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd0
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0x26
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xd9
+	VBROADCASTSS (AX)(R8*2), Z26
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0x2e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe0
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0x2e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xe9
+	VBROADCASTSS (AX)(R9*1), Z27
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0x26
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xf4
+	BYTE         $0xf0
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0x26
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0xf9
+	VBROADCASTSS (AX)(R8*4), Z26
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x2e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc0
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x2e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*1), Z31
+	BYTE         $0xc9
+	VBROADCASTSS (AX)(R10*1), Z27
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x26
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd0
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x26
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R9*2), Z30
+	BYTE         $0xd9
+	VBROADCASTSS (AX)(R9*2), Z26
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x2e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe0
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x2e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R11*1), Z31
+	BYTE         $0xe9
+	VBROADCASTSS (AX)(R11*1), Z27
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x26
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xf4
+	BYTE         $0xf0
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x26
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z30
+	BYTE         $0xf9
+	VBROADCASTSS (AX)(R8*8), Z26
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0x2e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc0
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0x2e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R12*1), Z31
+	BYTE         $0xc9
+	VBROADCASTSS (AX)(R12*1), Z27
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x06
+	BYTE         $0x26
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd0
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x06
+	BYTE         $0x26
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R10*2), Z30
+	BYTE         $0xd9
+	VBROADCASTSS (AX)(R10*2), Z26
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0x2e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe0
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0x2e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R13*1), Z31
+	BYTE         $0xe9
+	VBROADCASTSS (AX)(R13*1), Z27
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x06
+	BYTE         $0x26
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xf4
+	BYTE         $0xf0
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x06
+	BYTE         $0x26
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xfd
+	BYTE         $0xf9
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -6057,114 +6615,116 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z13, Z13
 	ADDQ         SI, BX
 	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z15, Z15
 	ADDQ         SI, BX
 	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z17, Z17
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z17, Z17
 	ADDQ         SI, BX
 	VADDPS       (BX), Z18, Z18
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z19, Z19
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z19, Z19
 	ADDQ         SI, BX
 	VADDPS       (BX), Z20, Z20
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z21, Z21
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z21, Z21
 	ADDQ         SI, BX
 	VADDPS       (BX), Z22, Z22
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z23, Z23
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z23, Z23
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z28, Z12, Z12
-	VADDPS    Z29, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
-	VADDPS    Z28, Z16, Z16
-	VADDPS    Z29, Z17, Z17
-	VADDPS    Z28, Z18, Z18
-	VADDPS    Z29, Z19, Z19
-	VADDPS    Z28, Z20, Z20
-	VADDPS    Z29, Z21, Z21
-	VADDPS    Z28, Z22, Z22
-	VADDPS    Z29, Z23, Z23
+	VMOVUPS   (BX), Z24
+	VMOVUPS.Z 64(BX), K1, Z25
+	VADDPS    Z24, Z0, Z0
+	VADDPS    Z25, Z1, Z1
+	VADDPS    Z24, Z2, Z2
+	VADDPS    Z25, Z3, Z3
+	VADDPS    Z24, Z4, Z4
+	VADDPS    Z25, Z5, Z5
+	VADDPS    Z24, Z6, Z6
+	VADDPS    Z25, Z7, Z7
+	VADDPS    Z24, Z8, Z8
+	VADDPS    Z25, Z9, Z9
+	VADDPS    Z24, Z10, Z10
+	VADDPS    Z25, Z11, Z11
+	VADDPS    Z24, Z12, Z12
+	VADDPS    Z25, Z13, Z13
+	VADDPS    Z24, Z14, Z14
+	VADDPS    Z25, Z15, Z15
+	VADDPS    Z24, Z16, Z16
+	VADDPS    Z25, Z17, Z17
+	VADDPS    Z24, Z18, Z18
+	VADDPS    Z25, Z19, Z19
+	VADDPS    Z24, Z20, Z20
+	VADDPS    Z25, Z21, Z21
+	VADDPS    Z24, Z22, Z22
+	VADDPS    Z25, Z23, Z23
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
-	VMAXPS Z16, Z30, Z16
-	VMAXPS Z17, Z30, Z17
-	VMAXPS Z18, Z30, Z18
-	VMAXPS Z19, Z30, Z19
-	VMAXPS Z20, Z30, Z20
-	VMAXPS Z21, Z30, Z21
-	VMAXPS Z22, Z30, Z22
-	VMAXPS Z23, Z30, Z23
+	VXORPS Z24, Z24, Z24
+	VMAXPS Z0, Z24, Z0
+	VMAXPS Z1, Z24, Z1
+	VMAXPS Z2, Z24, Z2
+	VMAXPS Z3, Z24, Z3
+	VMAXPS Z4, Z24, Z4
+	VMAXPS Z5, Z24, Z5
+	VMAXPS Z6, Z24, Z6
+	VMAXPS Z7, Z24, Z7
+	VMAXPS Z8, Z24, Z8
+	VMAXPS Z9, Z24, Z9
+	VMAXPS Z10, Z24, Z10
+	VMAXPS Z11, Z24, Z11
+	VMAXPS Z12, Z24, Z12
+	VMAXPS Z13, Z24, Z13
+	VMAXPS Z14, Z24, Z14
+	VMAXPS Z15, Z24, Z15
+	VMAXPS Z16, Z24, Z16
+	VMAXPS Z17, Z24, Z17
+	VMAXPS Z18, Z24, Z18
+	VMAXPS Z19, Z24, Z19
+	VMAXPS Z20, Z24, Z20
+	VMAXPS Z21, Z24, Z21
+	VMAXPS Z22, Z24, Z22
+	VMAXPS Z23, Z24, Z23
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -6200,6 +6760,46 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z22, (AX)
 	VMOVUPS Z23, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z22, (AX)
+	VMOVUPS Z23, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -6317,177 +6917,177 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VBROADCASTSS (AX), Z28
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0x1e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc2
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0x1e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R8*1), Z29
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0x16
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd2
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0x16
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0xdb
+	VBROADCASTSS (AX)(R8*2), Z28
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0x1e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe2
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x0e
+	BYTE         $0x1e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0xeb
+	VBROADCASTSS (AX)(R9*1), Z29
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0x16
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xf4
+	BYTE         $0xf2
 	BYTE         $0x62
 	BYTE         $0x92
-	BYTE         $0x06
+	BYTE         $0x16
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0xfb
+	VBROADCASTSS (AX)(R8*4), Z28
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x1e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc2
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x1e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*1), Z31
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R10*1), Z29
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x16
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd2
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x16
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R9*2), Z30
+	BYTE         $0xdb
+	VBROADCASTSS (AX)(R9*2), Z28
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x1e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe2
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x0e
+	BYTE         $0x1e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R11*1), Z31
+	BYTE         $0xeb
+	VBROADCASTSS (AX)(R11*1), Z29
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x16
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xf4
+	BYTE         $0xf2
 	BYTE         $0x62
 	BYTE         $0x12
-	BYTE         $0x06
+	BYTE         $0x16
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z30
+	BYTE         $0xfb
+	VBROADCASTSS (AX)(R8*8), Z28
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0x1e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc2
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0x1e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R12*1), Z31
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R12*1), Z29
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x06
+	BYTE         $0x16
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xd4
+	BYTE         $0xd2
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x06
+	BYTE         $0x16
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R10*2), Z30
+	BYTE         $0xdb
+	VBROADCASTSS (AX)(R10*2), Z28
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0x1e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xe4
+	BYTE         $0xe2
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x0e
+	BYTE         $0x1e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R13*1), Z31
+	BYTE         $0xeb
+	VBROADCASTSS (AX)(R13*1), Z29
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x06
+	BYTE         $0x16
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xf4
+	BYTE         $0xf2
 	BYTE         $0x62
 	BYTE         $0x82
-	BYTE         $0x06
+	BYTE         $0x16
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R9*4), Z30
+	BYTE         $0xfb
+	VBROADCASTSS (AX)(R9*4), Z28
 	BYTE         $0x62
 	BYTE         $0x02
-	BYTE         $0x0e
+	BYTE         $0x1e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xc4
+	BYTE         $0xc2
 	BYTE         $0x62
 	BYTE         $0x02
-	BYTE         $0x0e
+	BYTE         $0x1e
 	BYTE         $0x40
 	BYTE         $0x52
-	BYTE         $0xcd
+	BYTE         $0xcb
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -6510,122 +7110,124 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z13, Z13
 	ADDQ         SI, BX
 	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z15, Z15
 	ADDQ         SI, BX
 	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z17, Z17
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z17, Z17
 	ADDQ         SI, BX
 	VADDPS       (BX), Z18, Z18
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z19, Z19
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z19, Z19
 	ADDQ         SI, BX
 	VADDPS       (BX), Z20, Z20
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z21, Z21
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z21, Z21
 	ADDQ         SI, BX
 	VADDPS       (BX), Z22, Z22
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z23, Z23
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z23, Z23
 	ADDQ         SI, BX
 	VADDPS       (BX), Z24, Z24
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z25, Z25
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z25, Z25
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z28, Z12, Z12
-	VADDPS    Z29, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
-	VADDPS    Z28, Z16, Z16
-	VADDPS    Z29, Z17, Z17
-	VADDPS    Z28, Z18, Z18
-	VADDPS    Z29, Z19, Z19
-	VADDPS    Z28, Z20, Z20
-	VADDPS    Z29, Z21, Z21
-	VADDPS    Z28, Z22, Z22
-	VADDPS    Z29, Z23, Z23
-	VADDPS    Z28, Z24, Z24
-	VADDPS    Z29, Z25, Z25
+	VMOVUPS   (BX), Z26
+	VMOVUPS.Z 64(BX), K1, Z27
+	VADDPS    Z26, Z0, Z0
+	VADDPS    Z27, Z1, Z1
+	VADDPS    Z26, Z2, Z2
+	VADDPS    Z27, Z3, Z3
+	VADDPS    Z26, Z4, Z4
+	VADDPS    Z27, Z5, Z5
+	VADDPS    Z26, Z6, Z6
+	VADDPS    Z27, Z7, Z7
+	VADDPS    Z26, Z8, Z8
+	VADDPS    Z27, Z9, Z9
+	VADDPS    Z26, Z10, Z10
+	VADDPS    Z27, Z11, Z11
+	VADDPS    Z26, Z12, Z12
+	VADDPS    Z27, Z13, Z13
+	VADDPS    Z26, Z14, Z14
+	VADDPS    Z27, Z15, Z15
+	VADDPS    Z26, Z16, Z16
+	VADDPS    Z27, Z17, Z17
+	VADDPS    Z26, Z18, Z18
+	VADDPS    Z27, Z19, Z19
+	VADDPS    Z26, Z20, Z20
+	VADDPS    Z27, Z21, Z21
+	VADDPS    Z26, Z22, Z22
+	VADDPS    Z27, Z23, Z23
+	VADDPS    Z26, Z24, Z24
+	VADDPS    Z27, Z25, Z25
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
-	VMAXPS Z16, Z30, Z16
-	VMAXPS Z17, Z30, Z17
-	VMAXPS Z18, Z30, Z18
-	VMAXPS Z19, Z30, Z19
-	VMAXPS Z20, Z30, Z20
-	VMAXPS Z21, Z30, Z21
-	VMAXPS Z22, Z30, Z22
-	VMAXPS Z23, Z30, Z23
-	VMAXPS Z24, Z30, Z24
-	VMAXPS Z25, Z30, Z25
+	VXORPS Z26, Z26, Z26
+	VMAXPS Z0, Z26, Z0
+	VMAXPS Z1, Z26, Z1
+	VMAXPS Z2, Z26, Z2
+	VMAXPS Z3, Z26, Z3
+	VMAXPS Z4, Z26, Z4
+	VMAXPS Z5, Z26, Z5
+	VMAXPS Z6, Z26, Z6
+	VMAXPS Z7, Z26, Z7
+	VMAXPS Z8, Z26, Z8
+	VMAXPS Z9, Z26, Z9
+	VMAXPS Z10, Z26, Z10
+	VMAXPS Z11, Z26, Z11
+	VMAXPS Z12, Z26, Z12
+	VMAXPS Z13, Z26, Z13
+	VMAXPS Z14, Z26, Z14
+	VMAXPS Z15, Z26, Z15
+	VMAXPS Z16, Z26, Z16
+	VMAXPS Z17, Z26, Z17
+	VMAXPS Z18, Z26, Z18
+	VMAXPS Z19, Z26, Z19
+	VMAXPS Z20, Z26, Z20
+	VMAXPS Z21, Z26, Z21
+	VMAXPS Z22, Z26, Z22
+	VMAXPS Z23, Z26, Z23
+	VMAXPS Z24, Z26, Z24
+	VMAXPS Z25, Z26, Z25
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -6664,6 +7266,49 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z24, (AX)
 	VMOVUPS Z25, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z22, (AX)
+	VMOVUPS Z23, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z24, (AX)
+	VMOVUPS Z25, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -6993,60 +7638,60 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z13, Z13
 	ADDQ         SI, BX
 	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z15, Z15
 	ADDQ         SI, BX
 	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z17, Z17
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z17, Z17
 	ADDQ         SI, BX
 	VADDPS       (BX), Z18, Z18
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z19, Z19
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z19, Z19
 	ADDQ         SI, BX
 	VADDPS       (BX), Z20, Z20
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z21, Z21
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z21, Z21
 	ADDQ         SI, BX
 	VADDPS       (BX), Z22, Z22
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z23, Z23
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z23, Z23
 	ADDQ         SI, BX
 	VADDPS       (BX), Z24, Z24
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z25, Z25
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z25, Z25
 	ADDQ         SI, BX
 	VADDPS       (BX), Z26, Z26
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z27, Z27
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z27, Z27
 
 noAdd:
 	TESTQ     $0x00000002, DX
@@ -7086,37 +7731,39 @@ noAdd:
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
-	VMAXPS Z16, Z30, Z16
-	VMAXPS Z17, Z30, Z17
-	VMAXPS Z18, Z30, Z18
-	VMAXPS Z19, Z30, Z19
-	VMAXPS Z20, Z30, Z20
-	VMAXPS Z21, Z30, Z21
-	VMAXPS Z22, Z30, Z22
-	VMAXPS Z23, Z30, Z23
-	VMAXPS Z24, Z30, Z24
-	VMAXPS Z25, Z30, Z25
-	VMAXPS Z26, Z30, Z26
-	VMAXPS Z27, Z30, Z27
+	VXORPS Z28, Z28, Z28
+	VMAXPS Z0, Z28, Z0
+	VMAXPS Z1, Z28, Z1
+	VMAXPS Z2, Z28, Z2
+	VMAXPS Z3, Z28, Z3
+	VMAXPS Z4, Z28, Z4
+	VMAXPS Z5, Z28, Z5
+	VMAXPS Z6, Z28, Z6
+	VMAXPS Z7, Z28, Z7
+	VMAXPS Z8, Z28, Z8
+	VMAXPS Z9, Z28, Z9
+	VMAXPS Z10, Z28, Z10
+	VMAXPS Z11, Z28, Z11
+	VMAXPS Z12, Z28, Z12
+	VMAXPS Z13, Z28, Z13
+	VMAXPS Z14, Z28, Z14
+	VMAXPS Z15, Z28, Z15
+	VMAXPS Z16, Z28, Z16
+	VMAXPS Z17, Z28, Z17
+	VMAXPS Z18, Z28, Z18
+	VMAXPS Z19, Z28, Z19
+	VMAXPS Z20, Z28, Z20
+	VMAXPS Z21, Z28, Z21
+	VMAXPS Z22, Z28, Z22
+	VMAXPS Z23, Z28, Z23
+	VMAXPS Z24, Z28, Z24
+	VMAXPS Z25, Z28, Z25
+	VMAXPS Z26, Z28, Z26
+	VMAXPS Z27, Z28, Z27
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -7158,6 +7805,52 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z26, (AX)
 	VMOVUPS Z27, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z22, (AX)
+	VMOVUPS Z23, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z24, (AX)
+	VMOVUPS Z25, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z26, (AX)
+	VMOVUPS Z27, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX

@@ -19,7 +19,7 @@ func portable[T simd.Float]() Kernel[T] {
 		k.run[rows][1] = eachTile(func(args *Args) { tileGo[T](args, rows) })
 	}
 	k.run[4][1] = eachTile(tile4Go[T])
-	for _, vecs := range []int{1, 2, 4} {
+	for _, vecs := range []int{1, 2, 3, 4} {
 		k.packRows[vecs] = func(dst, src *T, dstRow, srcRow, rows, last int) {
 			packRowsGo(dst, src, dstRow, srcRow, rows, 4*(vecs-1)+last, 4*vecs)
 		}

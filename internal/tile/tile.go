@@ -50,10 +50,10 @@ const (
 )
 
 // Kernel is the set of micro-kernels for a level and element type. Tiles have up to Rows rows and Vecs vectors of Lanes
-// elements; up to WideRows rows and 4 vectors where WideRows is not 0.
+// elements; up to WideRows rows and WideVecs vectors where WideRows is not 0.
 type Kernel[T simd.Float] struct {
-	Rows, Vecs, Lanes int
-	WideRows          int
+	Rows, Vecs, Lanes  int
+	WideRows, WideVecs int
 
 	wide        *Kernel[T]
 	run         [15][5]func(args *byte) // by rows and vectors
@@ -70,14 +70,14 @@ func Of[T simd.Float]() *Kernel[T] {
 	return (*Kernel[T])(unsafe.Pointer(&kernels64[l]))
 }
 
-// Wide returns the micro-kernels whose tiles have four vectors and WideRows rows, or nil if there are none. They load less
+// Wide returns the micro-kernels whose tiles have WideVecs vectors and WideRows rows, or nil if there are none. They load less
 // for each product than those of two vectors, but more of B between one k and the next.
 func (k *Kernel[T]) Wide() *Kernel[T] { return k.wide }
 
 // widen makes the kernels that Wide returns.
 func (k *Kernel[T]) widen() {
 	w := *k
-	w.Rows, w.Vecs = k.WideRows, 4
+	w.Rows, w.Vecs = k.WideRows, k.WideVecs
 	k.wide = &w
 }
 
@@ -102,16 +102,10 @@ func (k *Kernel[T]) PackRows(dst, src []T, dstRow, srcRow, rows, cols int) {
 	_ = dst[(rows-1)*dstRow+vecs*k.Lanes-1]
 	_ = src[(rows-1)*srcRow+cols-1]
 	size := int(unsafe.Sizeof(T(0)))
-	if f := k.packRows[vecs]; f != nil {
-		const most = 4 << 10 // rows that take some microseconds
-		for i := 0; i < rows; i += most {
-			f(&dst[i*dstRow], &src[i*srcRow], dstRow*size, srcRow*size, min(most, rows-i), last)
-		}
-		return
+	const most = 4 << 10 // rows that take some microseconds
+	for i := 0; i < rows; i += most {
+		k.packRows[vecs](&dst[i*dstRow], &src[i*srcRow], dstRow*size, srcRow*size, min(most, rows-i), last)
 	}
-	// Three vectors are two and one.
-	k.PackRows(dst, src, dstRow, srcRow, rows, 2*k.Lanes)
-	k.PackRows(dst[2*k.Lanes:], src[2*k.Lanes:], dstRow, srcRow, rows, cols-2*k.Lanes)
 }
 
 // PackColumns transposes up to one vector's number of rows of n elements: element j of row i goes to

@@ -62,6 +62,26 @@ func tile5x2x32AVX2(args *byte)
 //go:noescape
 func tile6x2x32AVX2(args *byte)
 
+// tile1x3x32AVX2: tiles of 1 rows and 3 vectors of float32.
+//
+//go:noescape
+func tile1x3x32AVX2(args *byte)
+
+// tile2x3x32AVX2: tiles of 2 rows and 3 vectors of float32.
+//
+//go:noescape
+func tile2x3x32AVX2(args *byte)
+
+// tile3x3x32AVX2: tiles of 3 rows and 3 vectors of float32.
+//
+//go:noescape
+func tile3x3x32AVX2(args *byte)
+
+// tile4x3x32AVX2: tiles of 4 rows and 3 vectors of float32.
+//
+//go:noescape
+func tile4x3x32AVX2(args *byte)
+
 // tile1x1x64AVX2: tiles of 1 rows and 1 vectors of float64.
 //
 //go:noescape
@@ -121,3 +141,23 @@ func tile5x2x64AVX2(args *byte)
 //
 //go:noescape
 func tile6x2x64AVX2(args *byte)
+
+// tile1x3x64AVX2: tiles of 1 rows and 3 vectors of float64.
+//
+//go:noescape
+func tile1x3x64AVX2(args *byte)
+
+// tile2x3x64AVX2: tiles of 2 rows and 3 vectors of float64.
+//
+//go:noescape
+func tile2x3x64AVX2(args *byte)
+
+// tile3x3x64AVX2: tiles of 3 rows and 3 vectors of float64.
+//
+//go:noescape
+func tile3x3x64AVX2(args *byte)
+
+// tile4x3x64AVX2: tiles of 4 rows and 3 vectors of float64.
+//
+//go:noescape
+func tile4x3x64AVX2(args *byte)

@@ -38,48 +38,55 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z29, Z30, Z0
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
+	VMOVUPS          (BX), Z1
+	VFMADD231PS.BCST (AX), Z1, Z0
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000010, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPS.Z        (BX), K1, Z1
+	VADDPS           Z1, Z0, Z0
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
+	VMOVUPS.Z (BX), K1, Z1
+	VADDPS    Z1, Z0, Z0
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
+	VXORPS Z1, Z1, Z1
+	VMAXPS Z0, Z1, Z0
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -133,57 +140,65 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z29, Z30, Z0
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z29, Z31, Z1
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS          (BX), Z2
+	VFMADD231PS.BCST (AX), Z2, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z2, Z1
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000010, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPS.Z        (BX), K1, Z2
+	VADDPS           Z2, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z2
+	VADDPS           Z2, Z1, Z1
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
+	VMOVUPS.Z (BX), K1, Z2
+	VADDPS    Z2, Z0, Z0
+	VADDPS    Z2, Z1, Z1
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
+	VXORPS Z2, Z2, Z2
+	VMAXPS Z0, Z2, Z0
+	VMAXPS Z1, Z2, Z1
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -240,66 +255,75 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z29, Z30, Z0
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z29, Z31, Z1
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z29, Z30, Z2
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
+	VMOVUPS          (BX), Z3
+	VFMADD231PS.BCST (AX), Z3, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z3, Z2
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000010, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPS.Z        (BX), K1, Z3
+	VADDPS           Z3, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z3
+	VADDPS           Z3, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z3
+	VADDPS           Z3, Z2, Z2
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
+	VMOVUPS.Z (BX), K1, Z3
+	VADDPS    Z3, Z0, Z0
+	VADDPS    Z3, Z1, Z1
+	VADDPS    Z3, Z2, Z2
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
+	VXORPS Z3, Z3, Z3
+	VMAXPS Z0, Z3, Z0
+	VMAXPS Z1, Z3, Z1
+	VMAXPS Z2, Z3, Z2
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z2, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -360,68 +384,66 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z29, Z30, Z0
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z29, Z31, Z1
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z29, Z30, Z2
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z29, Z31, Z3
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS          (BX), Z4
+	VFMADD231PS.BCST (AX), Z4, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z4, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z4, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z4, Z3
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000010, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPS.Z        (BX), K1, Z4
+	VADDPS           Z4, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z4
+	VADDPS           Z4, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z4
+	VADDPS           Z4, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z4
+	VADDPS           Z4, Z3, Z3
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
+	VMOVUPS.Z (BX), K1, Z4
+	VADDPS    Z4, Z0, Z0
+	VADDPS    Z4, Z1, Z1
+	VADDPS    Z4, Z2, Z2
+	VADDPS    Z4, Z3, Z3
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
+	VXORPS Z4, Z4, Z4
+	VMAXPS Z0, Z4, Z0
+	VMAXPS Z1, Z4, Z1
+	VMAXPS Z2, Z4, Z2
+	VMAXPS Z3, Z4, Z3
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -429,6 +451,18 @@ noRelu:
 	VMOVUPS Z2, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z3, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -492,75 +526,72 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z29, Z30, Z0
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z29, Z31, Z1
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z29, Z30, Z2
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z29, Z30, Z4
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
+	VMOVUPS          (BX), Z5
+	VFMADD231PS.BCST (AX), Z5, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z5, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z5, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z5, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z5, Z4
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000010, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPS.Z        (BX), K1, Z5
+	VADDPS           Z5, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z5
+	VADDPS           Z5, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z5
+	VADDPS           Z5, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z5
+	VADDPS           Z5, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z5
+	VADDPS           Z5, Z4, Z4
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
+	VMOVUPS.Z (BX), K1, Z5
+	VADDPS    Z5, Z0, Z0
+	VADDPS    Z5, Z1, Z1
+	VADDPS    Z5, Z2, Z2
+	VADDPS    Z5, Z3, Z3
+	VADDPS    Z5, Z4, Z4
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
+	VXORPS Z5, Z5, Z5
+	VMAXPS Z0, Z5, Z0
+	VMAXPS Z1, Z5, Z1
+	VMAXPS Z2, Z5, Z2
+	VMAXPS Z3, Z5, Z3
+	VMAXPS Z4, Z5, Z4
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -570,6 +601,20 @@ noRelu:
 	VMOVUPS Z3, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z4, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -637,82 +682,78 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z29, Z30, Z0
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z29, Z31, Z1
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z29, Z30, Z2
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z29, Z30, Z4
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z29, Z31, Z5
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS          (BX), Z6
+	VFMADD231PS.BCST (AX), Z6, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z6, Z5
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000010, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPS.Z        (BX), K1, Z6
+	VADDPS           Z6, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z6
+	VADDPS           Z6, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z6
+	VADDPS           Z6, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z6
+	VADDPS           Z6, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z6
+	VADDPS           Z6, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z6
+	VADDPS           Z6, Z5, Z5
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
+	VMOVUPS.Z (BX), K1, Z6
+	VADDPS    Z6, Z0, Z0
+	VADDPS    Z6, Z1, Z1
+	VADDPS    Z6, Z2, Z2
+	VADDPS    Z6, Z3, Z3
+	VADDPS    Z6, Z4, Z4
+	VADDPS    Z6, Z5, Z5
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
+	VXORPS Z6, Z6, Z6
+	VMAXPS Z0, Z6, Z0
+	VMAXPS Z1, Z6, Z1
+	VMAXPS Z2, Z6, Z2
+	VMAXPS Z3, Z6, Z3
+	VMAXPS Z4, Z6, Z4
+	VMAXPS Z5, Z6, Z5
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -724,6 +765,22 @@ noRelu:
 	VMOVUPS Z4, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z5, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -794,89 +851,84 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z29, Z30, Z0
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z29, Z31, Z1
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z29, Z30, Z2
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z29, Z30, Z4
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z29, Z31, Z5
-	VBROADCASTSS (AX)(R9*2), Z30
-	VFMADD231PS  Z29, Z30, Z6
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
+	VMOVUPS          (BX), Z7
+	VFMADD231PS.BCST (AX), Z7, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z7, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z7, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z7, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z7, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z7, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z7, Z6
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000010, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPS.Z        (BX), K1, Z7
+	VADDPS           Z7, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z7
+	VADDPS           Z7, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z7
+	VADDPS           Z7, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z7
+	VADDPS           Z7, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z7
+	VADDPS           Z7, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z7
+	VADDPS           Z7, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z7
+	VADDPS           Z7, Z6, Z6
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
+	VMOVUPS.Z (BX), K1, Z7
+	VADDPS    Z7, Z0, Z0
+	VADDPS    Z7, Z1, Z1
+	VADDPS    Z7, Z2, Z2
+	VADDPS    Z7, Z3, Z3
+	VADDPS    Z7, Z4, Z4
+	VADDPS    Z7, Z5, Z5
+	VADDPS    Z7, Z6, Z6
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
+	VXORPS Z7, Z7, Z7
+	VMAXPS Z0, Z7, Z0
+	VMAXPS Z1, Z7, Z1
+	VMAXPS Z2, Z7, Z2
+	VMAXPS Z3, Z7, Z3
+	VMAXPS Z4, Z7, Z4
+	VMAXPS Z5, Z7, Z5
+	VMAXPS Z6, Z7, Z6
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -890,6 +942,24 @@ noRelu:
 	VMOVUPS Z5, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z6, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -964,96 +1034,90 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z29, Z30, Z0
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z29, Z31, Z1
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z29, Z30, Z2
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z29, Z30, Z4
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z29, Z31, Z5
-	VBROADCASTSS (AX)(R9*2), Z30
-	VFMADD231PS  Z29, Z30, Z6
-	VBROADCASTSS (AX)(R11*1), Z31
-	VFMADD231PS  Z29, Z31, Z7
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS          (BX), Z8
+	VFMADD231PS.BCST (AX), Z8, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z8, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z8, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z8, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z8, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z8, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z8, Z6
+	VFMADD231PS.BCST (AX)(R11*1), Z8, Z7
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000010, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPS.Z        (BX), K1, Z8
+	VADDPS           Z8, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z8
+	VADDPS           Z8, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z8
+	VADDPS           Z8, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z8
+	VADDPS           Z8, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z8
+	VADDPS           Z8, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z8
+	VADDPS           Z8, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z8
+	VADDPS           Z8, Z6, Z6
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z8
+	VADDPS           Z8, Z7, Z7
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
-	VADDPS    Z29, Z7, Z7
+	VMOVUPS.Z (BX), K1, Z8
+	VADDPS    Z8, Z0, Z0
+	VADDPS    Z8, Z1, Z1
+	VADDPS    Z8, Z2, Z2
+	VADDPS    Z8, Z3, Z3
+	VADDPS    Z8, Z4, Z4
+	VADDPS    Z8, Z5, Z5
+	VADDPS    Z8, Z6, Z6
+	VADDPS    Z8, Z7, Z7
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
+	VXORPS Z8, Z8, Z8
+	VMAXPS Z0, Z8, Z0
+	VMAXPS Z1, Z8, Z1
+	VMAXPS Z2, Z8, Z2
+	VMAXPS Z3, Z8, Z3
+	VMAXPS Z4, Z8, Z4
+	VMAXPS Z5, Z8, Z5
+	VMAXPS Z6, Z8, Z6
+	VMAXPS Z7, Z8, Z7
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -1069,6 +1133,26 @@ noRelu:
 	VMOVUPS Z6, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z7, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -1146,103 +1230,96 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z29, Z30, Z0
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z29, Z31, Z1
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z29, Z30, Z2
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z29, Z30, Z4
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z29, Z31, Z5
-	VBROADCASTSS (AX)(R9*2), Z30
-	VFMADD231PS  Z29, Z30, Z6
-	VBROADCASTSS (AX)(R11*1), Z31
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*8), Z30
-	VFMADD231PS  Z29, Z30, Z8
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z8, Z8
+	VMOVUPS          (BX), Z9
+	VFMADD231PS.BCST (AX), Z9, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z9, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z9, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z9, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z9, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z9, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z9, Z6
+	VFMADD231PS.BCST (AX)(R11*1), Z9, Z7
+	VFMADD231PS.BCST (AX)(R8*8), Z9, Z8
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000010, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPS.Z        (BX), K1, Z9
+	VADDPS           Z9, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z9
+	VADDPS           Z9, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z9
+	VADDPS           Z9, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z9
+	VADDPS           Z9, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z9
+	VADDPS           Z9, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z9
+	VADDPS           Z9, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z9
+	VADDPS           Z9, Z6, Z6
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z9
+	VADDPS           Z9, Z7, Z7
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z9
+	VADDPS           Z9, Z8, Z8
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z29, Z8, Z8
+	VMOVUPS.Z (BX), K1, Z9
+	VADDPS    Z9, Z0, Z0
+	VADDPS    Z9, Z1, Z1
+	VADDPS    Z9, Z2, Z2
+	VADDPS    Z9, Z3, Z3
+	VADDPS    Z9, Z4, Z4
+	VADDPS    Z9, Z5, Z5
+	VADDPS    Z9, Z6, Z6
+	VADDPS    Z9, Z7, Z7
+	VADDPS    Z9, Z8, Z8
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
+	VXORPS Z9, Z9, Z9
+	VMAXPS Z0, Z9, Z0
+	VMAXPS Z1, Z9, Z1
+	VMAXPS Z2, Z9, Z2
+	VMAXPS Z3, Z9, Z3
+	VMAXPS Z4, Z9, Z4
+	VMAXPS Z5, Z9, Z5
+	VMAXPS Z6, Z9, Z6
+	VMAXPS Z7, Z9, Z7
+	VMAXPS Z8, Z9, Z8
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -1260,6 +1337,28 @@ noRelu:
 	VMOVUPS Z7, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z8, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -1341,110 +1440,102 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z29, Z30, Z0
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z29, Z31, Z1
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z29, Z30, Z2
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z29, Z30, Z4
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z29, Z31, Z5
-	VBROADCASTSS (AX)(R9*2), Z30
-	VFMADD231PS  Z29, Z30, Z6
-	VBROADCASTSS (AX)(R11*1), Z31
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*8), Z30
-	VFMADD231PS  Z29, Z30, Z8
-	VBROADCASTSS (AX)(R12*1), Z31
-	VFMADD231PS  Z29, Z31, Z9
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z8, Z8
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS          (BX), Z10
+	VFMADD231PS.BCST (AX), Z10, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z10, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z10, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z10, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z10, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z10, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z10, Z6
+	VFMADD231PS.BCST (AX)(R11*1), Z10, Z7
+	VFMADD231PS.BCST (AX)(R8*8), Z10, Z8
+	VFMADD231PS.BCST (AX)(R12*1), Z10, Z9
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000010, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPS.Z        (BX), K1, Z10
+	VADDPS           Z10, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z10
+	VADDPS           Z10, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z10
+	VADDPS           Z10, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z10
+	VADDPS           Z10, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z10
+	VADDPS           Z10, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z10
+	VADDPS           Z10, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z10
+	VADDPS           Z10, Z6, Z6
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z10
+	VADDPS           Z10, Z7, Z7
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z10
+	VADDPS           Z10, Z8, Z8
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z10
+	VADDPS           Z10, Z9, Z9
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z29, Z8, Z8
-	VADDPS    Z29, Z9, Z9
+	VMOVUPS.Z (BX), K1, Z10
+	VADDPS    Z10, Z0, Z0
+	VADDPS    Z10, Z1, Z1
+	VADDPS    Z10, Z2, Z2
+	VADDPS    Z10, Z3, Z3
+	VADDPS    Z10, Z4, Z4
+	VADDPS    Z10, Z5, Z5
+	VADDPS    Z10, Z6, Z6
+	VADDPS    Z10, Z7, Z7
+	VADDPS    Z10, Z8, Z8
+	VADDPS    Z10, Z9, Z9
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
+	VXORPS Z10, Z10, Z10
+	VMAXPS Z0, Z10, Z0
+	VMAXPS Z1, Z10, Z1
+	VMAXPS Z2, Z10, Z2
+	VMAXPS Z3, Z10, Z3
+	VMAXPS Z4, Z10, Z4
+	VMAXPS Z5, Z10, Z5
+	VMAXPS Z6, Z10, Z6
+	VMAXPS Z7, Z10, Z7
+	VMAXPS Z8, Z10, Z8
+	VMAXPS Z9, Z10, Z9
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -1464,6 +1555,30 @@ noRelu:
 	VMOVUPS Z8, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z9, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -1548,117 +1663,108 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z29, Z30, Z0
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z29, Z31, Z1
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z29, Z30, Z2
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z29, Z30, Z4
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z29, Z31, Z5
-	VBROADCASTSS (AX)(R9*2), Z30
-	VFMADD231PS  Z29, Z30, Z6
-	VBROADCASTSS (AX)(R11*1), Z31
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*8), Z30
-	VFMADD231PS  Z29, Z30, Z8
-	VBROADCASTSS (AX)(R12*1), Z31
-	VFMADD231PS  Z29, Z31, Z9
-	VBROADCASTSS (AX)(R10*2), Z30
-	VFMADD231PS  Z29, Z30, Z10
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z8, Z8
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z10, Z10
+	VMOVUPS          (BX), Z11
+	VFMADD231PS.BCST (AX), Z11, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z11, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z11, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z11, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z11, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z11, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z11, Z6
+	VFMADD231PS.BCST (AX)(R11*1), Z11, Z7
+	VFMADD231PS.BCST (AX)(R8*8), Z11, Z8
+	VFMADD231PS.BCST (AX)(R12*1), Z11, Z9
+	VFMADD231PS.BCST (AX)(R10*2), Z11, Z10
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000010, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPS.Z        (BX), K1, Z11
+	VADDPS           Z11, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z11
+	VADDPS           Z11, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z11
+	VADDPS           Z11, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z11
+	VADDPS           Z11, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z11
+	VADDPS           Z11, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z11
+	VADDPS           Z11, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z11
+	VADDPS           Z11, Z6, Z6
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z11
+	VADDPS           Z11, Z7, Z7
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z11
+	VADDPS           Z11, Z8, Z8
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z11
+	VADDPS           Z11, Z9, Z9
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z11
+	VADDPS           Z11, Z10, Z10
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z29, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z29, Z10, Z10
+	VMOVUPS.Z (BX), K1, Z11
+	VADDPS    Z11, Z0, Z0
+	VADDPS    Z11, Z1, Z1
+	VADDPS    Z11, Z2, Z2
+	VADDPS    Z11, Z3, Z3
+	VADDPS    Z11, Z4, Z4
+	VADDPS    Z11, Z5, Z5
+	VADDPS    Z11, Z6, Z6
+	VADDPS    Z11, Z7, Z7
+	VADDPS    Z11, Z8, Z8
+	VADDPS    Z11, Z9, Z9
+	VADDPS    Z11, Z10, Z10
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
+	VXORPS Z11, Z11, Z11
+	VMAXPS Z0, Z11, Z0
+	VMAXPS Z1, Z11, Z1
+	VMAXPS Z2, Z11, Z2
+	VMAXPS Z3, Z11, Z3
+	VMAXPS Z4, Z11, Z4
+	VMAXPS Z5, Z11, Z5
+	VMAXPS Z6, Z11, Z6
+	VMAXPS Z7, Z11, Z7
+	VMAXPS Z8, Z11, Z8
+	VMAXPS Z9, Z11, Z9
+	VMAXPS Z10, Z11, Z10
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -1680,6 +1786,32 @@ noRelu:
 	VMOVUPS Z9, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z10, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -1768,124 +1900,114 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z29, Z30, Z0
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z29, Z31, Z1
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z29, Z30, Z2
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z29, Z30, Z4
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z29, Z31, Z5
-	VBROADCASTSS (AX)(R9*2), Z30
-	VFMADD231PS  Z29, Z30, Z6
-	VBROADCASTSS (AX)(R11*1), Z31
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*8), Z30
-	VFMADD231PS  Z29, Z30, Z8
-	VBROADCASTSS (AX)(R12*1), Z31
-	VFMADD231PS  Z29, Z31, Z9
-	VBROADCASTSS (AX)(R10*2), Z30
-	VFMADD231PS  Z29, Z30, Z10
-	VBROADCASTSS (AX)(R13*1), Z31
-	VFMADD231PS  Z29, Z31, Z11
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z8, Z8
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z10, Z10
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS          (BX), Z12
+	VFMADD231PS.BCST (AX), Z12, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z12, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z12, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z12, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z12, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z12, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z12, Z6
+	VFMADD231PS.BCST (AX)(R11*1), Z12, Z7
+	VFMADD231PS.BCST (AX)(R8*8), Z12, Z8
+	VFMADD231PS.BCST (AX)(R12*1), Z12, Z9
+	VFMADD231PS.BCST (AX)(R10*2), Z12, Z10
+	VFMADD231PS.BCST (AX)(R13*1), Z12, Z11
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000010, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPS.Z        (BX), K1, Z12
+	VADDPS           Z12, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z12
+	VADDPS           Z12, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z12
+	VADDPS           Z12, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z12
+	VADDPS           Z12, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z12
+	VADDPS           Z12, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z12
+	VADDPS           Z12, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z12
+	VADDPS           Z12, Z6, Z6
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z12
+	VADDPS           Z12, Z7, Z7
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z12
+	VADDPS           Z12, Z8, Z8
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z12
+	VADDPS           Z12, Z9, Z9
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z12
+	VADDPS           Z12, Z10, Z10
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z12
+	VADDPS           Z12, Z11, Z11
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z29, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z29, Z10, Z10
-	VADDPS    Z29, Z11, Z11
+	VMOVUPS.Z (BX), K1, Z12
+	VADDPS    Z12, Z0, Z0
+	VADDPS    Z12, Z1, Z1
+	VADDPS    Z12, Z2, Z2
+	VADDPS    Z12, Z3, Z3
+	VADDPS    Z12, Z4, Z4
+	VADDPS    Z12, Z5, Z5
+	VADDPS    Z12, Z6, Z6
+	VADDPS    Z12, Z7, Z7
+	VADDPS    Z12, Z8, Z8
+	VADDPS    Z12, Z9, Z9
+	VADDPS    Z12, Z10, Z10
+	VADDPS    Z12, Z11, Z11
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
+	VXORPS Z12, Z12, Z12
+	VMAXPS Z0, Z12, Z0
+	VMAXPS Z1, Z12, Z1
+	VMAXPS Z2, Z12, Z2
+	VMAXPS Z3, Z12, Z3
+	VMAXPS Z4, Z12, Z4
+	VMAXPS Z5, Z12, Z5
+	VMAXPS Z6, Z12, Z6
+	VMAXPS Z7, Z12, Z7
+	VMAXPS Z8, Z12, Z8
+	VMAXPS Z9, Z12, Z9
+	VMAXPS Z10, Z12, Z10
+	VMAXPS Z11, Z12, Z11
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -1909,6 +2031,34 @@ noRelu:
 	VMOVUPS Z10, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z11, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z11, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -2000,131 +2150,120 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z29, Z30, Z0
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z29, Z31, Z1
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z29, Z30, Z2
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z29, Z30, Z4
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z29, Z31, Z5
-	VBROADCASTSS (AX)(R9*2), Z30
-	VFMADD231PS  Z29, Z30, Z6
-	VBROADCASTSS (AX)(R11*1), Z31
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*8), Z30
-	VFMADD231PS  Z29, Z30, Z8
-	VBROADCASTSS (AX)(R12*1), Z31
-	VFMADD231PS  Z29, Z31, Z9
-	VBROADCASTSS (AX)(R10*2), Z30
-	VFMADD231PS  Z29, Z30, Z10
-	VBROADCASTSS (AX)(R13*1), Z31
-	VFMADD231PS  Z29, Z31, Z11
-	VBROADCASTSS (AX)(R9*4), Z30
-	VFMADD231PS  Z29, Z30, Z12
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z8, Z8
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z10, Z10
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z12, Z12
+	VMOVUPS          (BX), Z13
+	VFMADD231PS.BCST (AX), Z13, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z13, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z13, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z13, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z13, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z13, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z13, Z6
+	VFMADD231PS.BCST (AX)(R11*1), Z13, Z7
+	VFMADD231PS.BCST (AX)(R8*8), Z13, Z8
+	VFMADD231PS.BCST (AX)(R12*1), Z13, Z9
+	VFMADD231PS.BCST (AX)(R10*2), Z13, Z10
+	VFMADD231PS.BCST (AX)(R13*1), Z13, Z11
+	VFMADD231PS.BCST (AX)(R9*4), Z13, Z12
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000010, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPS.Z        (BX), K1, Z13
+	VADDPS           Z13, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z13
+	VADDPS           Z13, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z13
+	VADDPS           Z13, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z13
+	VADDPS           Z13, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z13
+	VADDPS           Z13, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z13
+	VADDPS           Z13, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z13
+	VADDPS           Z13, Z6, Z6
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z13
+	VADDPS           Z13, Z7, Z7
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z13
+	VADDPS           Z13, Z8, Z8
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z13
+	VADDPS           Z13, Z9, Z9
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z13
+	VADDPS           Z13, Z10, Z10
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z13
+	VADDPS           Z13, Z11, Z11
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z13
+	VADDPS           Z13, Z12, Z12
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z29, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z29, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z29, Z12, Z12
+	VMOVUPS.Z (BX), K1, Z13
+	VADDPS    Z13, Z0, Z0
+	VADDPS    Z13, Z1, Z1
+	VADDPS    Z13, Z2, Z2
+	VADDPS    Z13, Z3, Z3
+	VADDPS    Z13, Z4, Z4
+	VADDPS    Z13, Z5, Z5
+	VADDPS    Z13, Z6, Z6
+	VADDPS    Z13, Z7, Z7
+	VADDPS    Z13, Z8, Z8
+	VADDPS    Z13, Z9, Z9
+	VADDPS    Z13, Z10, Z10
+	VADDPS    Z13, Z11, Z11
+	VADDPS    Z13, Z12, Z12
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
+	VXORPS Z13, Z13, Z13
+	VMAXPS Z0, Z13, Z0
+	VMAXPS Z1, Z13, Z1
+	VMAXPS Z2, Z13, Z2
+	VMAXPS Z3, Z13, Z3
+	VMAXPS Z4, Z13, Z4
+	VMAXPS Z5, Z13, Z5
+	VMAXPS Z6, Z13, Z6
+	VMAXPS Z7, Z13, Z7
+	VMAXPS Z8, Z13, Z8
+	VMAXPS Z9, Z13, Z9
+	VMAXPS Z10, Z13, Z10
+	VMAXPS Z11, Z13, Z11
+	VMAXPS Z12, Z13, Z12
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -2150,6 +2289,36 @@ noRelu:
 	VMOVUPS Z11, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z12, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z11, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -2245,138 +2414,126 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z29, Z30, Z0
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z29, Z31, Z1
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z29, Z30, Z2
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z29, Z30, Z4
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z29, Z31, Z5
-	VBROADCASTSS (AX)(R9*2), Z30
-	VFMADD231PS  Z29, Z30, Z6
-	VBROADCASTSS (AX)(R11*1), Z31
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*8), Z30
-	VFMADD231PS  Z29, Z30, Z8
-	VBROADCASTSS (AX)(R12*1), Z31
-	VFMADD231PS  Z29, Z31, Z9
-	VBROADCASTSS (AX)(R10*2), Z30
-	VFMADD231PS  Z29, Z30, Z10
-	VBROADCASTSS (AX)(R13*1), Z31
-	VFMADD231PS  Z29, Z31, Z11
-	VBROADCASTSS (AX)(R9*4), Z30
-	VFMADD231PS  Z29, Z30, Z12
-	VBROADCASTSS (AX)(R15*1), Z31
-	VFMADD231PS  Z29, Z31, Z13
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z8, Z8
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z10, Z10
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z12, Z12
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS          (BX), Z14
+	VFMADD231PS.BCST (AX), Z14, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z14, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z14, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z14, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z14, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z14, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z14, Z6
+	VFMADD231PS.BCST (AX)(R11*1), Z14, Z7
+	VFMADD231PS.BCST (AX)(R8*8), Z14, Z8
+	VFMADD231PS.BCST (AX)(R12*1), Z14, Z9
+	VFMADD231PS.BCST (AX)(R10*2), Z14, Z10
+	VFMADD231PS.BCST (AX)(R13*1), Z14, Z11
+	VFMADD231PS.BCST (AX)(R9*4), Z14, Z12
+	VFMADD231PS.BCST (AX)(R15*1), Z14, Z13
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000010, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPS.Z        (BX), K1, Z14
+	VADDPS           Z14, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z14
+	VADDPS           Z14, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z14
+	VADDPS           Z14, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z14
+	VADDPS           Z14, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z14
+	VADDPS           Z14, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z14
+	VADDPS           Z14, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z14
+	VADDPS           Z14, Z6, Z6
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z14
+	VADDPS           Z14, Z7, Z7
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z14
+	VADDPS           Z14, Z8, Z8
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z14
+	VADDPS           Z14, Z9, Z9
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z14
+	VADDPS           Z14, Z10, Z10
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z14
+	VADDPS           Z14, Z11, Z11
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z14
+	VADDPS           Z14, Z12, Z12
+	ADDQ             SI, BX
+	VMOVUPS.Z        (BX), K1, Z14
+	VADDPS           Z14, Z13, Z13
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX), K1, Z29
-	VADDPS    Z29, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z29, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z29, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z29, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z29, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z29, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z29, Z12, Z12
-	VADDPS    Z29, Z13, Z13
+	VMOVUPS.Z (BX), K1, Z14
+	VADDPS    Z14, Z0, Z0
+	VADDPS    Z14, Z1, Z1
+	VADDPS    Z14, Z2, Z2
+	VADDPS    Z14, Z3, Z3
+	VADDPS    Z14, Z4, Z4
+	VADDPS    Z14, Z5, Z5
+	VADDPS    Z14, Z6, Z6
+	VADDPS    Z14, Z7, Z7
+	VADDPS    Z14, Z8, Z8
+	VADDPS    Z14, Z9, Z9
+	VADDPS    Z14, Z10, Z10
+	VADDPS    Z14, Z11, Z11
+	VADDPS    Z14, Z12, Z12
+	VADDPS    Z14, Z13, Z13
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
+	VXORPS Z14, Z14, Z14
+	VMAXPS Z0, Z14, Z0
+	VMAXPS Z1, Z14, Z1
+	VMAXPS Z2, Z14, Z2
+	VMAXPS Z3, Z14, Z3
+	VMAXPS Z4, Z14, Z4
+	VMAXPS Z5, Z14, Z5
+	VMAXPS Z6, Z14, Z6
+	VMAXPS Z7, Z14, Z7
+	VMAXPS Z8, Z14, Z8
+	VMAXPS Z9, Z14, Z9
+	VMAXPS Z10, Z14, Z10
+	VMAXPS Z11, Z14, Z11
+	VMAXPS Z12, Z14, Z12
+	VMAXPS Z13, Z14, Z13
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z1, K1, (AX)
@@ -2404,6 +2561,38 @@ noRelu:
 	VMOVUPS Z12, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPS Z13, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z11, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z13, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -2456,11 +2645,11 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z28, Z30, Z0
-	VFMADD231PS  Z29, Z30, Z1
+	VMOVUPS      (BX), Z2
+	VMOVUPS      64(BX), Z3
+	VBROADCASTSS (AX), Z4
+	VFMADD231PS  Z2, Z4, Z0
+	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2483,28 +2672,37 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z2
+	VADDPS       Z2, Z1, Z1
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
+	VMOVUPS   (BX), Z2
+	VMOVUPS.Z 64(BX), K1, Z3
+	VADDPS    Z2, Z0, Z0
+	VADDPS    Z3, Z1, Z1
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
+	VXORPS Z2, Z2, Z2
+	VMAXPS Z0, Z2, Z0
+	VMAXPS Z1, Z2, Z1
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -2562,14 +2760,14 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z28, Z30, Z0
-	VFMADD231PS  Z29, Z30, Z1
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z28, Z31, Z2
-	VFMADD231PS  Z29, Z31, Z3
+	VMOVUPS      (BX), Z4
+	VMOVUPS      64(BX), Z5
+	VBROADCASTSS (AX), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (AX)(R8*1), Z7
+	VFMADD231PS  Z4, Z7, Z2
+	VFMADD231PS  Z5, Z7, Z3
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2592,39 +2790,51 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z4
+	VADDPS       Z4, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z4
+	VADDPS       Z4, Z3, Z3
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
+	VMOVUPS   (BX), Z4
+	VMOVUPS.Z 64(BX), K1, Z5
+	VADDPS    Z4, Z0, Z0
+	VADDPS    Z5, Z1, Z1
+	VADDPS    Z4, Z2, Z2
+	VADDPS    Z5, Z3, Z3
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
+	VXORPS Z4, Z4, Z4
+	VMAXPS Z0, Z4, Z0
+	VMAXPS Z1, Z4, Z1
+	VMAXPS Z2, Z4, Z2
+	VMAXPS Z3, Z4, Z3
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
 	VMOVUPS Z2, (AX)
 	VMOVUPS Z3, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -2687,17 +2897,17 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z28, Z30, Z0
-	VFMADD231PS  Z29, Z30, Z1
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z28, Z31, Z2
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z28, Z30, Z4
-	VFMADD231PS  Z29, Z30, Z5
+	VMOVUPS      (BX), Z6
+	VMOVUPS      64(BX), Z7
+	VBROADCASTSS (AX), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (AX)(R8*1), Z9
+	VFMADD231PS  Z6, Z9, Z2
+	VFMADD231PS  Z7, Z9, Z3
+	VBROADCASTSS (AX)(R8*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2720,42 +2930,44 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z6
+	VADDPS       Z6, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z6
+	VADDPS       Z6, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z6
+	VADDPS       Z6, Z5, Z5
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
+	VMOVUPS   (BX), Z6
+	VMOVUPS.Z 64(BX), K1, Z7
+	VADDPS    Z6, Z0, Z0
+	VADDPS    Z7, Z1, Z1
+	VADDPS    Z6, Z2, Z2
+	VADDPS    Z7, Z3, Z3
+	VADDPS    Z6, Z4, Z4
+	VADDPS    Z7, Z5, Z5
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
+	VXORPS Z6, Z6, Z6
+	VMAXPS Z0, Z6, Z0
+	VMAXPS Z1, Z6, Z1
+	VMAXPS Z2, Z6, Z2
+	VMAXPS Z3, Z6, Z3
+	VMAXPS Z4, Z6, Z4
+	VMAXPS Z5, Z6, Z5
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -2764,6 +2976,19 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z4, (AX)
 	VMOVUPS Z5, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -2832,20 +3057,20 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z28, Z30, Z0
-	VFMADD231PS  Z29, Z30, Z1
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z28, Z31, Z2
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z28, Z30, Z4
-	VFMADD231PS  Z29, Z30, Z5
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z28, Z31, Z6
-	VFMADD231PS  Z29, Z31, Z7
+	VMOVUPS      (BX), Z8
+	VMOVUPS      64(BX), Z9
+	VBROADCASTSS (AX), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (AX)(R8*1), Z11
+	VFMADD231PS  Z8, Z11, Z2
+	VFMADD231PS  Z9, Z11, Z3
+	VBROADCASTSS (AX)(R8*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (AX)(R9*1), Z11
+	VFMADD231PS  Z8, Z11, Z6
+	VFMADD231PS  Z9, Z11, Z7
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2868,50 +3093,52 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z8
+	VADDPS       Z8, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z8
+	VADDPS       Z8, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z8
+	VADDPS       Z8, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z8
+	VADDPS       Z8, Z7, Z7
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
+	VMOVUPS   (BX), Z8
+	VMOVUPS.Z 64(BX), K1, Z9
+	VADDPS    Z8, Z0, Z0
+	VADDPS    Z9, Z1, Z1
+	VADDPS    Z8, Z2, Z2
+	VADDPS    Z9, Z3, Z3
+	VADDPS    Z8, Z4, Z4
+	VADDPS    Z9, Z5, Z5
+	VADDPS    Z8, Z6, Z6
+	VADDPS    Z9, Z7, Z7
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
+	VXORPS Z8, Z8, Z8
+	VMAXPS Z0, Z8, Z0
+	VMAXPS Z1, Z8, Z1
+	VMAXPS Z2, Z8, Z2
+	VMAXPS Z3, Z8, Z3
+	VMAXPS Z4, Z8, Z4
+	VMAXPS Z5, Z8, Z5
+	VMAXPS Z6, Z8, Z6
+	VMAXPS Z7, Z8, Z7
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -2923,6 +3150,22 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z6, (AX)
 	VMOVUPS Z7, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -2996,23 +3239,23 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z28, Z30, Z0
-	VFMADD231PS  Z29, Z30, Z1
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z28, Z31, Z2
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z28, Z30, Z4
-	VFMADD231PS  Z29, Z30, Z5
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z28, Z31, Z6
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z28, Z30, Z8
-	VFMADD231PS  Z29, Z30, Z9
+	VMOVUPS      (BX), Z10
+	VMOVUPS      64(BX), Z11
+	VBROADCASTSS (AX), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (AX)(R8*1), Z13
+	VFMADD231PS  Z10, Z13, Z2
+	VFMADD231PS  Z11, Z13, Z3
+	VBROADCASTSS (AX)(R8*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (AX)(R9*1), Z13
+	VFMADD231PS  Z10, Z13, Z6
+	VFMADD231PS  Z11, Z13, Z7
+	VBROADCASTSS (AX)(R8*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3035,58 +3278,60 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z10
+	VADDPS       Z10, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z10
+	VADDPS       Z10, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z10
+	VADDPS       Z10, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z10
+	VADDPS       Z10, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z10
+	VADDPS       Z10, Z9, Z9
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
+	VMOVUPS   (BX), Z10
+	VMOVUPS.Z 64(BX), K1, Z11
+	VADDPS    Z10, Z0, Z0
+	VADDPS    Z11, Z1, Z1
+	VADDPS    Z10, Z2, Z2
+	VADDPS    Z11, Z3, Z3
+	VADDPS    Z10, Z4, Z4
+	VADDPS    Z11, Z5, Z5
+	VADDPS    Z10, Z6, Z6
+	VADDPS    Z11, Z7, Z7
+	VADDPS    Z10, Z8, Z8
+	VADDPS    Z11, Z9, Z9
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
+	VXORPS Z10, Z10, Z10
+	VMAXPS Z0, Z10, Z0
+	VMAXPS Z1, Z10, Z1
+	VMAXPS Z2, Z10, Z2
+	VMAXPS Z3, Z10, Z3
+	VMAXPS Z4, Z10, Z4
+	VMAXPS Z5, Z10, Z5
+	VMAXPS Z6, Z10, Z6
+	VMAXPS Z7, Z10, Z7
+	VMAXPS Z8, Z10, Z8
+	VMAXPS Z9, Z10, Z9
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -3101,6 +3346,25 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z8, (AX)
 	VMOVUPS Z9, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -3180,26 +3444,26 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z28, Z30, Z0
-	VFMADD231PS  Z29, Z30, Z1
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z28, Z31, Z2
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z28, Z30, Z4
-	VFMADD231PS  Z29, Z30, Z5
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z28, Z31, Z6
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z28, Z30, Z8
-	VFMADD231PS  Z29, Z30, Z9
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z28, Z31, Z10
-	VFMADD231PS  Z29, Z31, Z11
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VBROADCASTSS (AX), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (AX)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z2
+	VFMADD231PS  Z13, Z15, Z3
+	VBROADCASTSS (AX)(R8*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (AX)(R9*1), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VBROADCASTSS (AX)(R8*4), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (AX)(R10*1), Z15
+	VFMADD231PS  Z12, Z15, Z10
+	VFMADD231PS  Z13, Z15, Z11
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3222,66 +3486,68 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z12
+	VADDPS       Z12, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z12
+	VADDPS       Z12, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z12
+	VADDPS       Z12, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z12
+	VADDPS       Z12, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z12
+	VADDPS       Z12, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z12
+	VADDPS       Z12, Z11, Z11
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
+	VMOVUPS   (BX), Z12
+	VMOVUPS.Z 64(BX), K1, Z13
+	VADDPS    Z12, Z0, Z0
+	VADDPS    Z13, Z1, Z1
+	VADDPS    Z12, Z2, Z2
+	VADDPS    Z13, Z3, Z3
+	VADDPS    Z12, Z4, Z4
+	VADDPS    Z13, Z5, Z5
+	VADDPS    Z12, Z6, Z6
+	VADDPS    Z13, Z7, Z7
+	VADDPS    Z12, Z8, Z8
+	VADDPS    Z13, Z9, Z9
+	VADDPS    Z12, Z10, Z10
+	VADDPS    Z13, Z11, Z11
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
+	VXORPS Z12, Z12, Z12
+	VMAXPS Z0, Z12, Z0
+	VMAXPS Z1, Z12, Z1
+	VMAXPS Z2, Z12, Z2
+	VMAXPS Z3, Z12, Z3
+	VMAXPS Z4, Z12, Z4
+	VMAXPS Z5, Z12, Z5
+	VMAXPS Z6, Z12, Z6
+	VMAXPS Z7, Z12, Z7
+	VMAXPS Z8, Z12, Z8
+	VMAXPS Z9, Z12, Z9
+	VMAXPS Z10, Z12, Z10
+	VMAXPS Z11, Z12, Z11
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -3299,6 +3565,28 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z10, (AX)
 	VMOVUPS Z11, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -3383,29 +3671,29 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z28, Z30, Z0
-	VFMADD231PS  Z29, Z30, Z1
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z28, Z31, Z2
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z28, Z30, Z4
-	VFMADD231PS  Z29, Z30, Z5
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z28, Z31, Z6
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z28, Z30, Z8
-	VFMADD231PS  Z29, Z30, Z9
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z28, Z31, Z10
-	VFMADD231PS  Z29, Z31, Z11
-	VBROADCASTSS (AX)(R9*2), Z30
-	VFMADD231PS  Z28, Z30, Z12
-	VFMADD231PS  Z29, Z30, Z13
+	VMOVUPS      (BX), Z14
+	VMOVUPS      64(BX), Z15
+	VBROADCASTSS (AX), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (AX)(R8*1), Z17
+	VFMADD231PS  Z14, Z17, Z2
+	VFMADD231PS  Z15, Z17, Z3
+	VBROADCASTSS (AX)(R8*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (AX)(R9*1), Z17
+	VFMADD231PS  Z14, Z17, Z6
+	VFMADD231PS  Z15, Z17, Z7
+	VBROADCASTSS (AX)(R8*4), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (AX)(R10*1), Z17
+	VFMADD231PS  Z14, Z17, Z10
+	VFMADD231PS  Z15, Z17, Z11
+	VBROADCASTSS (AX)(R9*2), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3428,74 +3716,76 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z14
+	VADDPS       Z14, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z14
+	VADDPS       Z14, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z14
+	VADDPS       Z14, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z14
+	VADDPS       Z14, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z14
+	VADDPS       Z14, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z14
+	VADDPS       Z14, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z14
+	VADDPS       Z14, Z13, Z13
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z28, Z12, Z12
-	VADDPS    Z29, Z13, Z13
+	VMOVUPS   (BX), Z14
+	VMOVUPS.Z 64(BX), K1, Z15
+	VADDPS    Z14, Z0, Z0
+	VADDPS    Z15, Z1, Z1
+	VADDPS    Z14, Z2, Z2
+	VADDPS    Z15, Z3, Z3
+	VADDPS    Z14, Z4, Z4
+	VADDPS    Z15, Z5, Z5
+	VADDPS    Z14, Z6, Z6
+	VADDPS    Z15, Z7, Z7
+	VADDPS    Z14, Z8, Z8
+	VADDPS    Z15, Z9, Z9
+	VADDPS    Z14, Z10, Z10
+	VADDPS    Z15, Z11, Z11
+	VADDPS    Z14, Z12, Z12
+	VADDPS    Z15, Z13, Z13
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
+	VXORPS Z14, Z14, Z14
+	VMAXPS Z0, Z14, Z0
+	VMAXPS Z1, Z14, Z1
+	VMAXPS Z2, Z14, Z2
+	VMAXPS Z3, Z14, Z3
+	VMAXPS Z4, Z14, Z4
+	VMAXPS Z5, Z14, Z5
+	VMAXPS Z6, Z14, Z6
+	VMAXPS Z7, Z14, Z7
+	VMAXPS Z8, Z14, Z8
+	VMAXPS Z9, Z14, Z9
+	VMAXPS Z10, Z14, Z10
+	VMAXPS Z11, Z14, Z11
+	VMAXPS Z12, Z14, Z12
+	VMAXPS Z13, Z14, Z13
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -3516,6 +3806,31 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z12, (AX)
 	VMOVUPS Z13, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -3606,32 +3921,32 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z28, Z30, Z0
-	VFMADD231PS  Z29, Z30, Z1
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z28, Z31, Z2
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z28, Z30, Z4
-	VFMADD231PS  Z29, Z30, Z5
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z28, Z31, Z6
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z28, Z30, Z8
-	VFMADD231PS  Z29, Z30, Z9
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z28, Z31, Z10
-	VFMADD231PS  Z29, Z31, Z11
-	VBROADCASTSS (AX)(R9*2), Z30
-	VFMADD231PS  Z28, Z30, Z12
-	VFMADD231PS  Z29, Z30, Z13
-	VBROADCASTSS (AX)(R11*1), Z31
-	VFMADD231PS  Z28, Z31, Z14
-	VFMADD231PS  Z29, Z31, Z15
+	VMOVUPS      (BX), Z16
+	VMOVUPS      64(BX), Z17
+	VBROADCASTSS (AX), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (AX)(R8*1), Z19
+	VFMADD231PS  Z16, Z19, Z2
+	VFMADD231PS  Z17, Z19, Z3
+	VBROADCASTSS (AX)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (AX)(R9*1), Z19
+	VFMADD231PS  Z16, Z19, Z6
+	VFMADD231PS  Z17, Z19, Z7
+	VBROADCASTSS (AX)(R8*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (AX)(R10*1), Z19
+	VFMADD231PS  Z16, Z19, Z10
+	VFMADD231PS  Z17, Z19, Z11
+	VBROADCASTSS (AX)(R9*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (AX)(R11*1), Z19
+	VFMADD231PS  Z16, Z19, Z14
+	VFMADD231PS  Z17, Z19, Z15
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3654,82 +3969,84 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z13, Z13
 	ADDQ         SI, BX
 	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    64(BX), K1, Z16
+	VADDPS       Z16, Z15, Z15
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z28, Z12, Z12
-	VADDPS    Z29, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
+	VMOVUPS   (BX), Z16
+	VMOVUPS.Z 64(BX), K1, Z17
+	VADDPS    Z16, Z0, Z0
+	VADDPS    Z17, Z1, Z1
+	VADDPS    Z16, Z2, Z2
+	VADDPS    Z17, Z3, Z3
+	VADDPS    Z16, Z4, Z4
+	VADDPS    Z17, Z5, Z5
+	VADDPS    Z16, Z6, Z6
+	VADDPS    Z17, Z7, Z7
+	VADDPS    Z16, Z8, Z8
+	VADDPS    Z17, Z9, Z9
+	VADDPS    Z16, Z10, Z10
+	VADDPS    Z17, Z11, Z11
+	VADDPS    Z16, Z12, Z12
+	VADDPS    Z17, Z13, Z13
+	VADDPS    Z16, Z14, Z14
+	VADDPS    Z17, Z15, Z15
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
+	VXORPS Z16, Z16, Z16
+	VMAXPS Z0, Z16, Z0
+	VMAXPS Z1, Z16, Z1
+	VMAXPS Z2, Z16, Z2
+	VMAXPS Z3, Z16, Z3
+	VMAXPS Z4, Z16, Z4
+	VMAXPS Z5, Z16, Z5
+	VMAXPS Z6, Z16, Z6
+	VMAXPS Z7, Z16, Z7
+	VMAXPS Z8, Z16, Z8
+	VMAXPS Z9, Z16, Z9
+	VMAXPS Z10, Z16, Z10
+	VMAXPS Z11, Z16, Z11
+	VMAXPS Z12, Z16, Z12
+	VMAXPS Z13, Z16, Z13
+	VMAXPS Z14, Z16, Z14
+	VMAXPS Z15, Z16, Z15
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -3753,6 +4070,34 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z14, (AX)
 	VMOVUPS Z15, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -3848,35 +4193,35 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z28, Z30, Z0
-	VFMADD231PS  Z29, Z30, Z1
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z28, Z31, Z2
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z28, Z30, Z4
-	VFMADD231PS  Z29, Z30, Z5
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z28, Z31, Z6
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z28, Z30, Z8
-	VFMADD231PS  Z29, Z30, Z9
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z28, Z31, Z10
-	VFMADD231PS  Z29, Z31, Z11
-	VBROADCASTSS (AX)(R9*2), Z30
-	VFMADD231PS  Z28, Z30, Z12
-	VFMADD231PS  Z29, Z30, Z13
-	VBROADCASTSS (AX)(R11*1), Z31
-	VFMADD231PS  Z28, Z31, Z14
-	VFMADD231PS  Z29, Z31, Z15
-	VBROADCASTSS (AX)(R8*8), Z30
-	VFMADD231PS  Z28, Z30, Z16
-	VFMADD231PS  Z29, Z30, Z17
+	VMOVUPS      (BX), Z18
+	VMOVUPS      64(BX), Z19
+	VBROADCASTSS (AX), Z20
+	VFMADD231PS  Z18, Z20, Z0
+	VFMADD231PS  Z19, Z20, Z1
+	VBROADCASTSS (AX)(R8*1), Z21
+	VFMADD231PS  Z18, Z21, Z2
+	VFMADD231PS  Z19, Z21, Z3
+	VBROADCASTSS (AX)(R8*2), Z20
+	VFMADD231PS  Z18, Z20, Z4
+	VFMADD231PS  Z19, Z20, Z5
+	VBROADCASTSS (AX)(R9*1), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VBROADCASTSS (AX)(R8*4), Z20
+	VFMADD231PS  Z18, Z20, Z8
+	VFMADD231PS  Z19, Z20, Z9
+	VBROADCASTSS (AX)(R10*1), Z21
+	VFMADD231PS  Z18, Z21, Z10
+	VFMADD231PS  Z19, Z21, Z11
+	VBROADCASTSS (AX)(R9*2), Z20
+	VFMADD231PS  Z18, Z20, Z12
+	VFMADD231PS  Z19, Z20, Z13
+	VBROADCASTSS (AX)(R11*1), Z21
+	VFMADD231PS  Z18, Z21, Z14
+	VFMADD231PS  Z19, Z21, Z15
+	VBROADCASTSS (AX)(R8*8), Z20
+	VFMADD231PS  Z18, Z20, Z16
+	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3899,90 +4244,92 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z13, Z13
 	ADDQ         SI, BX
 	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z15, Z15
 	ADDQ         SI, BX
 	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z17, Z17
+	VMOVUPS.Z    64(BX), K1, Z18
+	VADDPS       Z18, Z17, Z17
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z28, Z12, Z12
-	VADDPS    Z29, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
-	VADDPS    Z28, Z16, Z16
-	VADDPS    Z29, Z17, Z17
+	VMOVUPS   (BX), Z18
+	VMOVUPS.Z 64(BX), K1, Z19
+	VADDPS    Z18, Z0, Z0
+	VADDPS    Z19, Z1, Z1
+	VADDPS    Z18, Z2, Z2
+	VADDPS    Z19, Z3, Z3
+	VADDPS    Z18, Z4, Z4
+	VADDPS    Z19, Z5, Z5
+	VADDPS    Z18, Z6, Z6
+	VADDPS    Z19, Z7, Z7
+	VADDPS    Z18, Z8, Z8
+	VADDPS    Z19, Z9, Z9
+	VADDPS    Z18, Z10, Z10
+	VADDPS    Z19, Z11, Z11
+	VADDPS    Z18, Z12, Z12
+	VADDPS    Z19, Z13, Z13
+	VADDPS    Z18, Z14, Z14
+	VADDPS    Z19, Z15, Z15
+	VADDPS    Z18, Z16, Z16
+	VADDPS    Z19, Z17, Z17
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
-	VMAXPS Z16, Z30, Z16
-	VMAXPS Z17, Z30, Z17
+	VXORPS Z18, Z18, Z18
+	VMAXPS Z0, Z18, Z0
+	VMAXPS Z1, Z18, Z1
+	VMAXPS Z2, Z18, Z2
+	VMAXPS Z3, Z18, Z3
+	VMAXPS Z4, Z18, Z4
+	VMAXPS Z5, Z18, Z5
+	VMAXPS Z6, Z18, Z6
+	VMAXPS Z7, Z18, Z7
+	VMAXPS Z8, Z18, Z8
+	VMAXPS Z9, Z18, Z9
+	VMAXPS Z10, Z18, Z10
+	VMAXPS Z11, Z18, Z11
+	VMAXPS Z12, Z18, Z12
+	VMAXPS Z13, Z18, Z13
+	VMAXPS Z14, Z18, Z14
+	VMAXPS Z15, Z18, Z15
+	VMAXPS Z16, Z18, Z16
+	VMAXPS Z17, Z18, Z17
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -4009,6 +4356,37 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z16, (AX)
 	VMOVUPS Z17, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -4110,38 +4488,38 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z28, Z30, Z0
-	VFMADD231PS  Z29, Z30, Z1
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z28, Z31, Z2
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z28, Z30, Z4
-	VFMADD231PS  Z29, Z30, Z5
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z28, Z31, Z6
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z28, Z30, Z8
-	VFMADD231PS  Z29, Z30, Z9
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z28, Z31, Z10
-	VFMADD231PS  Z29, Z31, Z11
-	VBROADCASTSS (AX)(R9*2), Z30
-	VFMADD231PS  Z28, Z30, Z12
-	VFMADD231PS  Z29, Z30, Z13
-	VBROADCASTSS (AX)(R11*1), Z31
-	VFMADD231PS  Z28, Z31, Z14
-	VFMADD231PS  Z29, Z31, Z15
-	VBROADCASTSS (AX)(R8*8), Z30
-	VFMADD231PS  Z28, Z30, Z16
-	VFMADD231PS  Z29, Z30, Z17
-	VBROADCASTSS (AX)(R12*1), Z31
-	VFMADD231PS  Z28, Z31, Z18
-	VFMADD231PS  Z29, Z31, Z19
+	VMOVUPS      (BX), Z20
+	VMOVUPS      64(BX), Z21
+	VBROADCASTSS (AX), Z22
+	VFMADD231PS  Z20, Z22, Z0
+	VFMADD231PS  Z21, Z22, Z1
+	VBROADCASTSS (AX)(R8*1), Z23
+	VFMADD231PS  Z20, Z23, Z2
+	VFMADD231PS  Z21, Z23, Z3
+	VBROADCASTSS (AX)(R8*2), Z22
+	VFMADD231PS  Z20, Z22, Z4
+	VFMADD231PS  Z21, Z22, Z5
+	VBROADCASTSS (AX)(R9*1), Z23
+	VFMADD231PS  Z20, Z23, Z6
+	VFMADD231PS  Z21, Z23, Z7
+	VBROADCASTSS (AX)(R8*4), Z22
+	VFMADD231PS  Z20, Z22, Z8
+	VFMADD231PS  Z21, Z22, Z9
+	VBROADCASTSS (AX)(R10*1), Z23
+	VFMADD231PS  Z20, Z23, Z10
+	VFMADD231PS  Z21, Z23, Z11
+	VBROADCASTSS (AX)(R9*2), Z22
+	VFMADD231PS  Z20, Z22, Z12
+	VFMADD231PS  Z21, Z22, Z13
+	VBROADCASTSS (AX)(R11*1), Z23
+	VFMADD231PS  Z20, Z23, Z14
+	VFMADD231PS  Z21, Z23, Z15
+	VBROADCASTSS (AX)(R8*8), Z22
+	VFMADD231PS  Z20, Z22, Z16
+	VFMADD231PS  Z21, Z22, Z17
+	VBROADCASTSS (AX)(R12*1), Z23
+	VFMADD231PS  Z20, Z23, Z18
+	VFMADD231PS  Z21, Z23, Z19
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4164,98 +4542,100 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z13, Z13
 	ADDQ         SI, BX
 	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z15, Z15
 	ADDQ         SI, BX
 	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z17, Z17
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z17, Z17
 	ADDQ         SI, BX
 	VADDPS       (BX), Z18, Z18
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z19, Z19
+	VMOVUPS.Z    64(BX), K1, Z20
+	VADDPS       Z20, Z19, Z19
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z28, Z12, Z12
-	VADDPS    Z29, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
-	VADDPS    Z28, Z16, Z16
-	VADDPS    Z29, Z17, Z17
-	VADDPS    Z28, Z18, Z18
-	VADDPS    Z29, Z19, Z19
+	VMOVUPS   (BX), Z20
+	VMOVUPS.Z 64(BX), K1, Z21
+	VADDPS    Z20, Z0, Z0
+	VADDPS    Z21, Z1, Z1
+	VADDPS    Z20, Z2, Z2
+	VADDPS    Z21, Z3, Z3
+	VADDPS    Z20, Z4, Z4
+	VADDPS    Z21, Z5, Z5
+	VADDPS    Z20, Z6, Z6
+	VADDPS    Z21, Z7, Z7
+	VADDPS    Z20, Z8, Z8
+	VADDPS    Z21, Z9, Z9
+	VADDPS    Z20, Z10, Z10
+	VADDPS    Z21, Z11, Z11
+	VADDPS    Z20, Z12, Z12
+	VADDPS    Z21, Z13, Z13
+	VADDPS    Z20, Z14, Z14
+	VADDPS    Z21, Z15, Z15
+	VADDPS    Z20, Z16, Z16
+	VADDPS    Z21, Z17, Z17
+	VADDPS    Z20, Z18, Z18
+	VADDPS    Z21, Z19, Z19
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
-	VMAXPS Z16, Z30, Z16
-	VMAXPS Z17, Z30, Z17
-	VMAXPS Z18, Z30, Z18
-	VMAXPS Z19, Z30, Z19
+	VXORPS Z20, Z20, Z20
+	VMAXPS Z0, Z20, Z0
+	VMAXPS Z1, Z20, Z1
+	VMAXPS Z2, Z20, Z2
+	VMAXPS Z3, Z20, Z3
+	VMAXPS Z4, Z20, Z4
+	VMAXPS Z5, Z20, Z5
+	VMAXPS Z6, Z20, Z6
+	VMAXPS Z7, Z20, Z7
+	VMAXPS Z8, Z20, Z8
+	VMAXPS Z9, Z20, Z9
+	VMAXPS Z10, Z20, Z10
+	VMAXPS Z11, Z20, Z11
+	VMAXPS Z12, Z20, Z12
+	VMAXPS Z13, Z20, Z13
+	VMAXPS Z14, Z20, Z14
+	VMAXPS Z15, Z20, Z15
+	VMAXPS Z16, Z20, Z16
+	VMAXPS Z17, Z20, Z17
+	VMAXPS Z18, Z20, Z18
+	VMAXPS Z19, Z20, Z19
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -4285,6 +4665,40 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z18, (AX)
 	VMOVUPS Z19, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -4391,41 +4805,41 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z28, Z30, Z0
-	VFMADD231PS  Z29, Z30, Z1
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z28, Z31, Z2
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z28, Z30, Z4
-	VFMADD231PS  Z29, Z30, Z5
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z28, Z31, Z6
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z28, Z30, Z8
-	VFMADD231PS  Z29, Z30, Z9
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z28, Z31, Z10
-	VFMADD231PS  Z29, Z31, Z11
-	VBROADCASTSS (AX)(R9*2), Z30
-	VFMADD231PS  Z28, Z30, Z12
-	VFMADD231PS  Z29, Z30, Z13
-	VBROADCASTSS (AX)(R11*1), Z31
-	VFMADD231PS  Z28, Z31, Z14
-	VFMADD231PS  Z29, Z31, Z15
-	VBROADCASTSS (AX)(R8*8), Z30
-	VFMADD231PS  Z28, Z30, Z16
-	VFMADD231PS  Z29, Z30, Z17
-	VBROADCASTSS (AX)(R12*1), Z31
-	VFMADD231PS  Z28, Z31, Z18
-	VFMADD231PS  Z29, Z31, Z19
-	VBROADCASTSS (AX)(R10*2), Z30
-	VFMADD231PS  Z28, Z30, Z20
-	VFMADD231PS  Z29, Z30, Z21
+	VMOVUPS      (BX), Z22
+	VMOVUPS      64(BX), Z23
+	VBROADCASTSS (AX), Z24
+	VFMADD231PS  Z22, Z24, Z0
+	VFMADD231PS  Z23, Z24, Z1
+	VBROADCASTSS (AX)(R8*1), Z25
+	VFMADD231PS  Z22, Z25, Z2
+	VFMADD231PS  Z23, Z25, Z3
+	VBROADCASTSS (AX)(R8*2), Z24
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (AX)(R9*1), Z25
+	VFMADD231PS  Z22, Z25, Z6
+	VFMADD231PS  Z23, Z25, Z7
+	VBROADCASTSS (AX)(R8*4), Z24
+	VFMADD231PS  Z22, Z24, Z8
+	VFMADD231PS  Z23, Z24, Z9
+	VBROADCASTSS (AX)(R10*1), Z25
+	VFMADD231PS  Z22, Z25, Z10
+	VFMADD231PS  Z23, Z25, Z11
+	VBROADCASTSS (AX)(R9*2), Z24
+	VFMADD231PS  Z22, Z24, Z12
+	VFMADD231PS  Z23, Z24, Z13
+	VBROADCASTSS (AX)(R11*1), Z25
+	VFMADD231PS  Z22, Z25, Z14
+	VFMADD231PS  Z23, Z25, Z15
+	VBROADCASTSS (AX)(R8*8), Z24
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (AX)(R12*1), Z25
+	VFMADD231PS  Z22, Z25, Z18
+	VFMADD231PS  Z23, Z25, Z19
+	VBROADCASTSS (AX)(R10*2), Z24
+	VFMADD231PS  Z22, Z24, Z20
+	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4448,106 +4862,108 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z13, Z13
 	ADDQ         SI, BX
 	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z15, Z15
 	ADDQ         SI, BX
 	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z17, Z17
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z17, Z17
 	ADDQ         SI, BX
 	VADDPS       (BX), Z18, Z18
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z19, Z19
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z19, Z19
 	ADDQ         SI, BX
 	VADDPS       (BX), Z20, Z20
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z21, Z21
+	VMOVUPS.Z    64(BX), K1, Z22
+	VADDPS       Z22, Z21, Z21
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z28, Z12, Z12
-	VADDPS    Z29, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
-	VADDPS    Z28, Z16, Z16
-	VADDPS    Z29, Z17, Z17
-	VADDPS    Z28, Z18, Z18
-	VADDPS    Z29, Z19, Z19
-	VADDPS    Z28, Z20, Z20
-	VADDPS    Z29, Z21, Z21
+	VMOVUPS   (BX), Z22
+	VMOVUPS.Z 64(BX), K1, Z23
+	VADDPS    Z22, Z0, Z0
+	VADDPS    Z23, Z1, Z1
+	VADDPS    Z22, Z2, Z2
+	VADDPS    Z23, Z3, Z3
+	VADDPS    Z22, Z4, Z4
+	VADDPS    Z23, Z5, Z5
+	VADDPS    Z22, Z6, Z6
+	VADDPS    Z23, Z7, Z7
+	VADDPS    Z22, Z8, Z8
+	VADDPS    Z23, Z9, Z9
+	VADDPS    Z22, Z10, Z10
+	VADDPS    Z23, Z11, Z11
+	VADDPS    Z22, Z12, Z12
+	VADDPS    Z23, Z13, Z13
+	VADDPS    Z22, Z14, Z14
+	VADDPS    Z23, Z15, Z15
+	VADDPS    Z22, Z16, Z16
+	VADDPS    Z23, Z17, Z17
+	VADDPS    Z22, Z18, Z18
+	VADDPS    Z23, Z19, Z19
+	VADDPS    Z22, Z20, Z20
+	VADDPS    Z23, Z21, Z21
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
-	VMAXPS Z16, Z30, Z16
-	VMAXPS Z17, Z30, Z17
-	VMAXPS Z18, Z30, Z18
-	VMAXPS Z19, Z30, Z19
-	VMAXPS Z20, Z30, Z20
-	VMAXPS Z21, Z30, Z21
+	VXORPS Z22, Z22, Z22
+	VMAXPS Z0, Z22, Z0
+	VMAXPS Z1, Z22, Z1
+	VMAXPS Z2, Z22, Z2
+	VMAXPS Z3, Z22, Z3
+	VMAXPS Z4, Z22, Z4
+	VMAXPS Z5, Z22, Z5
+	VMAXPS Z6, Z22, Z6
+	VMAXPS Z7, Z22, Z7
+	VMAXPS Z8, Z22, Z8
+	VMAXPS Z9, Z22, Z9
+	VMAXPS Z10, Z22, Z10
+	VMAXPS Z11, Z22, Z11
+	VMAXPS Z12, Z22, Z12
+	VMAXPS Z13, Z22, Z13
+	VMAXPS Z14, Z22, Z14
+	VMAXPS Z15, Z22, Z15
+	VMAXPS Z16, Z22, Z16
+	VMAXPS Z17, Z22, Z17
+	VMAXPS Z18, Z22, Z18
+	VMAXPS Z19, Z22, Z19
+	VMAXPS Z20, Z22, Z20
+	VMAXPS Z21, Z22, Z21
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -4580,6 +4996,43 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z20, (AX)
 	VMOVUPS Z21, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -4692,44 +5145,44 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z28, Z30, Z0
-	VFMADD231PS  Z29, Z30, Z1
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z28, Z31, Z2
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z28, Z30, Z4
-	VFMADD231PS  Z29, Z30, Z5
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z28, Z31, Z6
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z28, Z30, Z8
-	VFMADD231PS  Z29, Z30, Z9
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z28, Z31, Z10
-	VFMADD231PS  Z29, Z31, Z11
-	VBROADCASTSS (AX)(R9*2), Z30
-	VFMADD231PS  Z28, Z30, Z12
-	VFMADD231PS  Z29, Z30, Z13
-	VBROADCASTSS (AX)(R11*1), Z31
-	VFMADD231PS  Z28, Z31, Z14
-	VFMADD231PS  Z29, Z31, Z15
-	VBROADCASTSS (AX)(R8*8), Z30
-	VFMADD231PS  Z28, Z30, Z16
-	VFMADD231PS  Z29, Z30, Z17
-	VBROADCASTSS (AX)(R12*1), Z31
-	VFMADD231PS  Z28, Z31, Z18
-	VFMADD231PS  Z29, Z31, Z19
-	VBROADCASTSS (AX)(R10*2), Z30
-	VFMADD231PS  Z28, Z30, Z20
-	VFMADD231PS  Z29, Z30, Z21
-	VBROADCASTSS (AX)(R13*1), Z31
-	VFMADD231PS  Z28, Z31, Z22
-	VFMADD231PS  Z29, Z31, Z23
+	VMOVUPS      (BX), Z24
+	VMOVUPS      64(BX), Z25
+	VBROADCASTSS (AX), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS (AX)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z2
+	VFMADD231PS  Z25, Z27, Z3
+	VBROADCASTSS (AX)(R8*2), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS (AX)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VBROADCASTSS (AX)(R8*4), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS (AX)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z10
+	VFMADD231PS  Z25, Z27, Z11
+	VBROADCASTSS (AX)(R9*2), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS (AX)(R11*1), Z27
+	VFMADD231PS  Z24, Z27, Z14
+	VFMADD231PS  Z25, Z27, Z15
+	VBROADCASTSS (AX)(R8*8), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS (AX)(R12*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VBROADCASTSS (AX)(R10*2), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS (AX)(R13*1), Z27
+	VFMADD231PS  Z24, Z27, Z22
+	VFMADD231PS  Z25, Z27, Z23
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4752,114 +5205,116 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z13, Z13
 	ADDQ         SI, BX
 	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z15, Z15
 	ADDQ         SI, BX
 	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z17, Z17
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z17, Z17
 	ADDQ         SI, BX
 	VADDPS       (BX), Z18, Z18
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z19, Z19
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z19, Z19
 	ADDQ         SI, BX
 	VADDPS       (BX), Z20, Z20
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z21, Z21
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z21, Z21
 	ADDQ         SI, BX
 	VADDPS       (BX), Z22, Z22
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z23, Z23
+	VMOVUPS.Z    64(BX), K1, Z24
+	VADDPS       Z24, Z23, Z23
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z28, Z12, Z12
-	VADDPS    Z29, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
-	VADDPS    Z28, Z16, Z16
-	VADDPS    Z29, Z17, Z17
-	VADDPS    Z28, Z18, Z18
-	VADDPS    Z29, Z19, Z19
-	VADDPS    Z28, Z20, Z20
-	VADDPS    Z29, Z21, Z21
-	VADDPS    Z28, Z22, Z22
-	VADDPS    Z29, Z23, Z23
+	VMOVUPS   (BX), Z24
+	VMOVUPS.Z 64(BX), K1, Z25
+	VADDPS    Z24, Z0, Z0
+	VADDPS    Z25, Z1, Z1
+	VADDPS    Z24, Z2, Z2
+	VADDPS    Z25, Z3, Z3
+	VADDPS    Z24, Z4, Z4
+	VADDPS    Z25, Z5, Z5
+	VADDPS    Z24, Z6, Z6
+	VADDPS    Z25, Z7, Z7
+	VADDPS    Z24, Z8, Z8
+	VADDPS    Z25, Z9, Z9
+	VADDPS    Z24, Z10, Z10
+	VADDPS    Z25, Z11, Z11
+	VADDPS    Z24, Z12, Z12
+	VADDPS    Z25, Z13, Z13
+	VADDPS    Z24, Z14, Z14
+	VADDPS    Z25, Z15, Z15
+	VADDPS    Z24, Z16, Z16
+	VADDPS    Z25, Z17, Z17
+	VADDPS    Z24, Z18, Z18
+	VADDPS    Z25, Z19, Z19
+	VADDPS    Z24, Z20, Z20
+	VADDPS    Z25, Z21, Z21
+	VADDPS    Z24, Z22, Z22
+	VADDPS    Z25, Z23, Z23
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
-	VMAXPS Z16, Z30, Z16
-	VMAXPS Z17, Z30, Z17
-	VMAXPS Z18, Z30, Z18
-	VMAXPS Z19, Z30, Z19
-	VMAXPS Z20, Z30, Z20
-	VMAXPS Z21, Z30, Z21
-	VMAXPS Z22, Z30, Z22
-	VMAXPS Z23, Z30, Z23
+	VXORPS Z24, Z24, Z24
+	VMAXPS Z0, Z24, Z0
+	VMAXPS Z1, Z24, Z1
+	VMAXPS Z2, Z24, Z2
+	VMAXPS Z3, Z24, Z3
+	VMAXPS Z4, Z24, Z4
+	VMAXPS Z5, Z24, Z5
+	VMAXPS Z6, Z24, Z6
+	VMAXPS Z7, Z24, Z7
+	VMAXPS Z8, Z24, Z8
+	VMAXPS Z9, Z24, Z9
+	VMAXPS Z10, Z24, Z10
+	VMAXPS Z11, Z24, Z11
+	VMAXPS Z12, Z24, Z12
+	VMAXPS Z13, Z24, Z13
+	VMAXPS Z14, Z24, Z14
+	VMAXPS Z15, Z24, Z15
+	VMAXPS Z16, Z24, Z16
+	VMAXPS Z17, Z24, Z17
+	VMAXPS Z18, Z24, Z18
+	VMAXPS Z19, Z24, Z19
+	VMAXPS Z20, Z24, Z20
+	VMAXPS Z21, Z24, Z21
+	VMAXPS Z22, Z24, Z22
+	VMAXPS Z23, Z24, Z23
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -4895,6 +5350,46 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z22, (AX)
 	VMOVUPS Z23, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z22, (AX)
+	VMOVUPS Z23, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -5012,47 +5507,47 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z28, Z30, Z0
-	VFMADD231PS  Z29, Z30, Z1
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z28, Z31, Z2
-	VFMADD231PS  Z29, Z31, Z3
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z28, Z30, Z4
-	VFMADD231PS  Z29, Z30, Z5
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z28, Z31, Z6
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z28, Z30, Z8
-	VFMADD231PS  Z29, Z30, Z9
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z28, Z31, Z10
-	VFMADD231PS  Z29, Z31, Z11
-	VBROADCASTSS (AX)(R9*2), Z30
-	VFMADD231PS  Z28, Z30, Z12
-	VFMADD231PS  Z29, Z30, Z13
-	VBROADCASTSS (AX)(R11*1), Z31
-	VFMADD231PS  Z28, Z31, Z14
-	VFMADD231PS  Z29, Z31, Z15
-	VBROADCASTSS (AX)(R8*8), Z30
-	VFMADD231PS  Z28, Z30, Z16
-	VFMADD231PS  Z29, Z30, Z17
-	VBROADCASTSS (AX)(R12*1), Z31
-	VFMADD231PS  Z28, Z31, Z18
-	VFMADD231PS  Z29, Z31, Z19
-	VBROADCASTSS (AX)(R10*2), Z30
-	VFMADD231PS  Z28, Z30, Z20
-	VFMADD231PS  Z29, Z30, Z21
-	VBROADCASTSS (AX)(R13*1), Z31
-	VFMADD231PS  Z28, Z31, Z22
-	VFMADD231PS  Z29, Z31, Z23
-	VBROADCASTSS (AX)(R9*4), Z30
-	VFMADD231PS  Z28, Z30, Z24
-	VFMADD231PS  Z29, Z30, Z25
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VBROADCASTSS (AX), Z28
+	VFMADD231PS  Z26, Z28, Z0
+	VFMADD231PS  Z27, Z28, Z1
+	VBROADCASTSS (AX)(R8*1), Z29
+	VFMADD231PS  Z26, Z29, Z2
+	VFMADD231PS  Z27, Z29, Z3
+	VBROADCASTSS (AX)(R8*2), Z28
+	VFMADD231PS  Z26, Z28, Z4
+	VFMADD231PS  Z27, Z28, Z5
+	VBROADCASTSS (AX)(R9*1), Z29
+	VFMADD231PS  Z26, Z29, Z6
+	VFMADD231PS  Z27, Z29, Z7
+	VBROADCASTSS (AX)(R8*4), Z28
+	VFMADD231PS  Z26, Z28, Z8
+	VFMADD231PS  Z27, Z28, Z9
+	VBROADCASTSS (AX)(R10*1), Z29
+	VFMADD231PS  Z26, Z29, Z10
+	VFMADD231PS  Z27, Z29, Z11
+	VBROADCASTSS (AX)(R9*2), Z28
+	VFMADD231PS  Z26, Z28, Z12
+	VFMADD231PS  Z27, Z28, Z13
+	VBROADCASTSS (AX)(R11*1), Z29
+	VFMADD231PS  Z26, Z29, Z14
+	VFMADD231PS  Z27, Z29, Z15
+	VBROADCASTSS (AX)(R8*8), Z28
+	VFMADD231PS  Z26, Z28, Z16
+	VFMADD231PS  Z27, Z28, Z17
+	VBROADCASTSS (AX)(R12*1), Z29
+	VFMADD231PS  Z26, Z29, Z18
+	VFMADD231PS  Z27, Z29, Z19
+	VBROADCASTSS (AX)(R10*2), Z28
+	VFMADD231PS  Z26, Z28, Z20
+	VFMADD231PS  Z27, Z28, Z21
+	VBROADCASTSS (AX)(R13*1), Z29
+	VFMADD231PS  Z26, Z29, Z22
+	VFMADD231PS  Z27, Z29, Z23
+	VBROADCASTSS (AX)(R9*4), Z28
+	VFMADD231PS  Z26, Z28, Z24
+	VFMADD231PS  Z27, Z28, Z25
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -5075,122 +5570,124 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z13, Z13
 	ADDQ         SI, BX
 	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z15, Z15
 	ADDQ         SI, BX
 	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z17, Z17
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z17, Z17
 	ADDQ         SI, BX
 	VADDPS       (BX), Z18, Z18
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z19, Z19
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z19, Z19
 	ADDQ         SI, BX
 	VADDPS       (BX), Z20, Z20
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z21, Z21
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z21, Z21
 	ADDQ         SI, BX
 	VADDPS       (BX), Z22, Z22
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z23, Z23
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z23, Z23
 	ADDQ         SI, BX
 	VADDPS       (BX), Z24, Z24
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z25, Z25
+	VMOVUPS.Z    64(BX), K1, Z26
+	VADDPS       Z26, Z25, Z25
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z28, Z12, Z12
-	VADDPS    Z29, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
-	VADDPS    Z28, Z16, Z16
-	VADDPS    Z29, Z17, Z17
-	VADDPS    Z28, Z18, Z18
-	VADDPS    Z29, Z19, Z19
-	VADDPS    Z28, Z20, Z20
-	VADDPS    Z29, Z21, Z21
-	VADDPS    Z28, Z22, Z22
-	VADDPS    Z29, Z23, Z23
-	VADDPS    Z28, Z24, Z24
-	VADDPS    Z29, Z25, Z25
+	VMOVUPS   (BX), Z26
+	VMOVUPS.Z 64(BX), K1, Z27
+	VADDPS    Z26, Z0, Z0
+	VADDPS    Z27, Z1, Z1
+	VADDPS    Z26, Z2, Z2
+	VADDPS    Z27, Z3, Z3
+	VADDPS    Z26, Z4, Z4
+	VADDPS    Z27, Z5, Z5
+	VADDPS    Z26, Z6, Z6
+	VADDPS    Z27, Z7, Z7
+	VADDPS    Z26, Z8, Z8
+	VADDPS    Z27, Z9, Z9
+	VADDPS    Z26, Z10, Z10
+	VADDPS    Z27, Z11, Z11
+	VADDPS    Z26, Z12, Z12
+	VADDPS    Z27, Z13, Z13
+	VADDPS    Z26, Z14, Z14
+	VADDPS    Z27, Z15, Z15
+	VADDPS    Z26, Z16, Z16
+	VADDPS    Z27, Z17, Z17
+	VADDPS    Z26, Z18, Z18
+	VADDPS    Z27, Z19, Z19
+	VADDPS    Z26, Z20, Z20
+	VADDPS    Z27, Z21, Z21
+	VADDPS    Z26, Z22, Z22
+	VADDPS    Z27, Z23, Z23
+	VADDPS    Z26, Z24, Z24
+	VADDPS    Z27, Z25, Z25
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
-	VMAXPS Z16, Z30, Z16
-	VMAXPS Z17, Z30, Z17
-	VMAXPS Z18, Z30, Z18
-	VMAXPS Z19, Z30, Z19
-	VMAXPS Z20, Z30, Z20
-	VMAXPS Z21, Z30, Z21
-	VMAXPS Z22, Z30, Z22
-	VMAXPS Z23, Z30, Z23
-	VMAXPS Z24, Z30, Z24
-	VMAXPS Z25, Z30, Z25
+	VXORPS Z26, Z26, Z26
+	VMAXPS Z0, Z26, Z0
+	VMAXPS Z1, Z26, Z1
+	VMAXPS Z2, Z26, Z2
+	VMAXPS Z3, Z26, Z3
+	VMAXPS Z4, Z26, Z4
+	VMAXPS Z5, Z26, Z5
+	VMAXPS Z6, Z26, Z6
+	VMAXPS Z7, Z26, Z7
+	VMAXPS Z8, Z26, Z8
+	VMAXPS Z9, Z26, Z9
+	VMAXPS Z10, Z26, Z10
+	VMAXPS Z11, Z26, Z11
+	VMAXPS Z12, Z26, Z12
+	VMAXPS Z13, Z26, Z13
+	VMAXPS Z14, Z26, Z14
+	VMAXPS Z15, Z26, Z15
+	VMAXPS Z16, Z26, Z16
+	VMAXPS Z17, Z26, Z17
+	VMAXPS Z18, Z26, Z18
+	VMAXPS Z19, Z26, Z19
+	VMAXPS Z20, Z26, Z20
+	VMAXPS Z21, Z26, Z21
+	VMAXPS Z22, Z26, Z22
+	VMAXPS Z23, Z26, Z23
+	VMAXPS Z24, Z26, Z24
+	VMAXPS Z25, Z26, Z25
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -5229,6 +5726,49 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z24, (AX)
 	VMOVUPS Z25, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z22, (AX)
+	VMOVUPS Z23, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z24, (AX)
+	VMOVUPS Z25, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -5418,60 +5958,60 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z1, Z1
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z1, Z1
 	ADDQ         SI, BX
 	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z5, Z5
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z5, Z5
 	ADDQ         SI, BX
 	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z9, Z9
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z9, Z9
 	ADDQ         SI, BX
 	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z13, Z13
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z13, Z13
 	ADDQ         SI, BX
 	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z15, Z15
 	ADDQ         SI, BX
 	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z17, Z17
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z17, Z17
 	ADDQ         SI, BX
 	VADDPS       (BX), Z18, Z18
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z19, Z19
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z19, Z19
 	ADDQ         SI, BX
 	VADDPS       (BX), Z20, Z20
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z21, Z21
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z21, Z21
 	ADDQ         SI, BX
 	VADDPS       (BX), Z22, Z22
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z23, Z23
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z23, Z23
 	ADDQ         SI, BX
 	VADDPS       (BX), Z24, Z24
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z25, Z25
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z25, Z25
 	ADDQ         SI, BX
 	VADDPS       (BX), Z26, Z26
-	VMOVUPS.Z    64(BX), K1, Z30
-	VADDPS       Z30, Z27, Z27
+	VMOVUPS.Z    64(BX), K1, Z28
+	VADDPS       Z28, Z27, Z27
 
 noAdd:
 	TESTQ     $0x00000002, DX
@@ -5511,37 +6051,39 @@ noAdd:
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
-	VMAXPS Z16, Z30, Z16
-	VMAXPS Z17, Z30, Z17
-	VMAXPS Z18, Z30, Z18
-	VMAXPS Z19, Z30, Z19
-	VMAXPS Z20, Z30, Z20
-	VMAXPS Z21, Z30, Z21
-	VMAXPS Z22, Z30, Z22
-	VMAXPS Z23, Z30, Z23
-	VMAXPS Z24, Z30, Z24
-	VMAXPS Z25, Z30, Z25
-	VMAXPS Z26, Z30, Z26
-	VMAXPS Z27, Z30, Z27
+	VXORPS Z28, Z28, Z28
+	VMAXPS Z0, Z28, Z0
+	VMAXPS Z1, Z28, Z1
+	VMAXPS Z2, Z28, Z2
+	VMAXPS Z3, Z28, Z3
+	VMAXPS Z4, Z28, Z4
+	VMAXPS Z5, Z28, Z5
+	VMAXPS Z6, Z28, Z6
+	VMAXPS Z7, Z28, Z7
+	VMAXPS Z8, Z28, Z8
+	VMAXPS Z9, Z28, Z9
+	VMAXPS Z10, Z28, Z10
+	VMAXPS Z11, Z28, Z11
+	VMAXPS Z12, Z28, Z12
+	VMAXPS Z13, Z28, Z13
+	VMAXPS Z14, Z28, Z14
+	VMAXPS Z15, Z28, Z15
+	VMAXPS Z16, Z28, Z16
+	VMAXPS Z17, Z28, Z17
+	VMAXPS Z18, Z28, Z18
+	VMAXPS Z19, Z28, Z19
+	VMAXPS Z20, Z28, Z20
+	VMAXPS Z21, Z28, Z21
+	VMAXPS Z22, Z28, Z22
+	VMAXPS Z23, Z28, Z23
+	VMAXPS Z24, Z28, Z24
+	VMAXPS Z25, Z28, Z25
+	VMAXPS Z26, Z28, Z26
+	VMAXPS Z27, Z28, Z27
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -5583,6 +6125,52 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z26, (AX)
 	VMOVUPS Z27, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z22, (AX)
+	VMOVUPS Z23, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z24, (AX)
+	VMOVUPS Z25, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z26, (AX)
+	VMOVUPS Z27, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -5639,15 +6227,15 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z26
-	VMOVUPS      64(BX), Z27
-	VMOVUPS      128(BX), Z28
-	VMOVUPS      192(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z26, Z30, Z0
-	VFMADD231PS  Z27, Z30, Z1
-	VFMADD231PS  Z28, Z30, Z2
-	VFMADD231PS  Z29, Z30, Z3
+	VMOVUPS      (BX), Z4
+	VMOVUPS      64(BX), Z5
+	VMOVUPS      128(BX), Z6
+	VMOVUPS      192(BX), Z7
+	VBROADCASTSS (AX), Z8
+	VFMADD231PS  Z4, Z8, Z0
+	VFMADD231PS  Z5, Z8, Z1
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -5672,36 +6260,47 @@ inner:
 	VADDPS       (BX), Z0, Z0
 	VADDPS       64(BX), Z1, Z1
 	VADDPS       128(BX), Z2, Z2
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    192(BX), K1, Z4
+	VADDPS       Z4, Z3, Z3
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z26
-	VMOVUPS   64(BX), Z27
-	VMOVUPS   128(BX), Z28
-	VMOVUPS.Z 192(BX), K1, Z29
-	VADDPS    Z26, Z0, Z0
-	VADDPS    Z27, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
+	VMOVUPS   (BX), Z4
+	VMOVUPS   64(BX), Z5
+	VMOVUPS   128(BX), Z6
+	VMOVUPS.Z 192(BX), K1, Z7
+	VADDPS    Z4, Z0, Z0
+	VADDPS    Z5, Z1, Z1
+	VADDPS    Z6, Z2, Z2
+	VADDPS    Z7, Z3, Z3
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
+	VXORPS Z4, Z4, Z4
+	VMAXPS Z0, Z4, Z0
+	VMAXPS Z1, Z4, Z1
+	VMAXPS Z2, Z4, Z2
+	VMAXPS Z3, Z4, Z3
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
 	VMOVUPS Z3, K1, 192(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -5767,20 +6366,20 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z26
-	VMOVUPS      64(BX), Z27
-	VMOVUPS      128(BX), Z28
-	VMOVUPS      192(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z26, Z30, Z0
-	VFMADD231PS  Z27, Z30, Z1
-	VFMADD231PS  Z28, Z30, Z2
-	VFMADD231PS  Z29, Z30, Z3
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z26, Z31, Z4
-	VFMADD231PS  Z27, Z31, Z5
-	VFMADD231PS  Z28, Z31, Z6
-	VFMADD231PS  Z29, Z31, Z7
+	VMOVUPS      (BX), Z8
+	VMOVUPS      64(BX), Z9
+	VMOVUPS      128(BX), Z10
+	VMOVUPS      192(BX), Z11
+	VBROADCASTSS (AX), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (AX)(R8*1), Z13
+	VFMADD231PS  Z8, Z13, Z4
+	VFMADD231PS  Z9, Z13, Z5
+	VFMADD231PS  Z10, Z13, Z6
+	VFMADD231PS  Z11, Z13, Z7
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -5805,46 +6404,48 @@ inner:
 	VADDPS       (BX), Z0, Z0
 	VADDPS       64(BX), Z1, Z1
 	VADDPS       128(BX), Z2, Z2
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    192(BX), K1, Z8
+	VADDPS       Z8, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
 	VADDPS       64(BX), Z5, Z5
 	VADDPS       128(BX), Z6, Z6
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    192(BX), K1, Z8
+	VADDPS       Z8, Z7, Z7
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z26
-	VMOVUPS   64(BX), Z27
-	VMOVUPS   128(BX), Z28
-	VMOVUPS.Z 192(BX), K1, Z29
-	VADDPS    Z26, Z0, Z0
-	VADDPS    Z27, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z26, Z4, Z4
-	VADDPS    Z27, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
+	VMOVUPS   (BX), Z8
+	VMOVUPS   64(BX), Z9
+	VMOVUPS   128(BX), Z10
+	VMOVUPS.Z 192(BX), K1, Z11
+	VADDPS    Z8, Z0, Z0
+	VADDPS    Z9, Z1, Z1
+	VADDPS    Z10, Z2, Z2
+	VADDPS    Z11, Z3, Z3
+	VADDPS    Z8, Z4, Z4
+	VADDPS    Z9, Z5, Z5
+	VADDPS    Z10, Z6, Z6
+	VADDPS    Z11, Z7, Z7
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
+	VXORPS Z8, Z8, Z8
+	VMAXPS Z0, Z8, Z0
+	VMAXPS Z1, Z8, Z1
+	VMAXPS Z2, Z8, Z2
+	VMAXPS Z3, Z8, Z3
+	VMAXPS Z4, Z8, Z4
+	VMAXPS Z5, Z8, Z5
+	VMAXPS Z6, Z8, Z6
+	VMAXPS Z7, Z8, Z7
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -5854,6 +6455,20 @@ noRelu:
 	VMOVUPS Z5, 64(AX)
 	VMOVUPS Z6, 128(AX)
 	VMOVUPS Z7, K1, 192(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z6, 128(AX)
+	VMOVUPS Z7, 192(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -5928,25 +6543,25 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z26
-	VMOVUPS      64(BX), Z27
-	VMOVUPS      128(BX), Z28
-	VMOVUPS      192(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z26, Z30, Z0
-	VFMADD231PS  Z27, Z30, Z1
-	VFMADD231PS  Z28, Z30, Z2
-	VFMADD231PS  Z29, Z30, Z3
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z26, Z31, Z4
-	VFMADD231PS  Z27, Z31, Z5
-	VFMADD231PS  Z28, Z31, Z6
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z26, Z30, Z8
-	VFMADD231PS  Z27, Z30, Z9
-	VFMADD231PS  Z28, Z30, Z10
-	VFMADD231PS  Z29, Z30, Z11
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VMOVUPS      128(BX), Z14
+	VMOVUPS      192(BX), Z15
+	VBROADCASTSS (AX), Z16
+	VFMADD231PS  Z12, Z16, Z0
+	VFMADD231PS  Z13, Z16, Z1
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (AX)(R8*1), Z17
+	VFMADD231PS  Z12, Z17, Z4
+	VFMADD231PS  Z13, Z17, Z5
+	VFMADD231PS  Z14, Z17, Z6
+	VFMADD231PS  Z15, Z17, Z7
+	VBROADCASTSS (AX)(R8*2), Z16
+	VFMADD231PS  Z12, Z16, Z8
+	VFMADD231PS  Z13, Z16, Z9
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -5971,60 +6586,62 @@ inner:
 	VADDPS       (BX), Z0, Z0
 	VADDPS       64(BX), Z1, Z1
 	VADDPS       128(BX), Z2, Z2
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    192(BX), K1, Z12
+	VADDPS       Z12, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
 	VADDPS       64(BX), Z5, Z5
 	VADDPS       128(BX), Z6, Z6
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    192(BX), K1, Z12
+	VADDPS       Z12, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
 	VADDPS       64(BX), Z9, Z9
 	VADDPS       128(BX), Z10, Z10
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    192(BX), K1, Z12
+	VADDPS       Z12, Z11, Z11
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z26
-	VMOVUPS   64(BX), Z27
-	VMOVUPS   128(BX), Z28
-	VMOVUPS.Z 192(BX), K1, Z29
-	VADDPS    Z26, Z0, Z0
-	VADDPS    Z27, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z26, Z4, Z4
-	VADDPS    Z27, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z26, Z8, Z8
-	VADDPS    Z27, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
+	VMOVUPS   (BX), Z12
+	VMOVUPS   64(BX), Z13
+	VMOVUPS   128(BX), Z14
+	VMOVUPS.Z 192(BX), K1, Z15
+	VADDPS    Z12, Z0, Z0
+	VADDPS    Z13, Z1, Z1
+	VADDPS    Z14, Z2, Z2
+	VADDPS    Z15, Z3, Z3
+	VADDPS    Z12, Z4, Z4
+	VADDPS    Z13, Z5, Z5
+	VADDPS    Z14, Z6, Z6
+	VADDPS    Z15, Z7, Z7
+	VADDPS    Z12, Z8, Z8
+	VADDPS    Z13, Z9, Z9
+	VADDPS    Z14, Z10, Z10
+	VADDPS    Z15, Z11, Z11
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
+	VXORPS Z12, Z12, Z12
+	VMAXPS Z0, Z12, Z0
+	VMAXPS Z1, Z12, Z1
+	VMAXPS Z2, Z12, Z2
+	VMAXPS Z3, Z12, Z3
+	VMAXPS Z4, Z12, Z4
+	VMAXPS Z5, Z12, Z5
+	VMAXPS Z6, Z12, Z6
+	VMAXPS Z7, Z12, Z7
+	VMAXPS Z8, Z12, Z8
+	VMAXPS Z9, Z12, Z9
+	VMAXPS Z10, Z12, Z10
+	VMAXPS Z11, Z12, Z11
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -6039,6 +6656,25 @@ noRelu:
 	VMOVUPS Z9, 64(AX)
 	VMOVUPS Z10, 128(AX)
 	VMOVUPS Z11, K1, 192(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z6, 128(AX)
+	VMOVUPS Z7, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z10, 128(AX)
+	VMOVUPS Z11, 192(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -6123,30 +6759,30 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z26
-	VMOVUPS      64(BX), Z27
-	VMOVUPS      128(BX), Z28
-	VMOVUPS      192(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z26, Z30, Z0
-	VFMADD231PS  Z27, Z30, Z1
-	VFMADD231PS  Z28, Z30, Z2
-	VFMADD231PS  Z29, Z30, Z3
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z26, Z31, Z4
-	VFMADD231PS  Z27, Z31, Z5
-	VFMADD231PS  Z28, Z31, Z6
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z26, Z30, Z8
-	VFMADD231PS  Z27, Z30, Z9
-	VFMADD231PS  Z28, Z30, Z10
-	VFMADD231PS  Z29, Z30, Z11
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z26, Z31, Z12
-	VFMADD231PS  Z27, Z31, Z13
-	VFMADD231PS  Z28, Z31, Z14
-	VFMADD231PS  Z29, Z31, Z15
+	VMOVUPS      (BX), Z16
+	VMOVUPS      64(BX), Z17
+	VMOVUPS      128(BX), Z18
+	VMOVUPS      192(BX), Z19
+	VBROADCASTSS (AX), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (AX)(R8*1), Z21
+	VFMADD231PS  Z16, Z21, Z4
+	VFMADD231PS  Z17, Z21, Z5
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VBROADCASTSS (AX)(R8*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (AX)(R9*1), Z21
+	VFMADD231PS  Z16, Z21, Z12
+	VFMADD231PS  Z17, Z21, Z13
+	VFMADD231PS  Z18, Z21, Z14
+	VFMADD231PS  Z19, Z21, Z15
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -6171,74 +6807,76 @@ inner:
 	VADDPS       (BX), Z0, Z0
 	VADDPS       64(BX), Z1, Z1
 	VADDPS       128(BX), Z2, Z2
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    192(BX), K1, Z16
+	VADDPS       Z16, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
 	VADDPS       64(BX), Z5, Z5
 	VADDPS       128(BX), Z6, Z6
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    192(BX), K1, Z16
+	VADDPS       Z16, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
 	VADDPS       64(BX), Z9, Z9
 	VADDPS       128(BX), Z10, Z10
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    192(BX), K1, Z16
+	VADDPS       Z16, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
 	VADDPS       64(BX), Z13, Z13
 	VADDPS       128(BX), Z14, Z14
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    192(BX), K1, Z16
+	VADDPS       Z16, Z15, Z15
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z26
-	VMOVUPS   64(BX), Z27
-	VMOVUPS   128(BX), Z28
-	VMOVUPS.Z 192(BX), K1, Z29
-	VADDPS    Z26, Z0, Z0
-	VADDPS    Z27, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z26, Z4, Z4
-	VADDPS    Z27, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z26, Z8, Z8
-	VADDPS    Z27, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z26, Z12, Z12
-	VADDPS    Z27, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
+	VMOVUPS   (BX), Z16
+	VMOVUPS   64(BX), Z17
+	VMOVUPS   128(BX), Z18
+	VMOVUPS.Z 192(BX), K1, Z19
+	VADDPS    Z16, Z0, Z0
+	VADDPS    Z17, Z1, Z1
+	VADDPS    Z18, Z2, Z2
+	VADDPS    Z19, Z3, Z3
+	VADDPS    Z16, Z4, Z4
+	VADDPS    Z17, Z5, Z5
+	VADDPS    Z18, Z6, Z6
+	VADDPS    Z19, Z7, Z7
+	VADDPS    Z16, Z8, Z8
+	VADDPS    Z17, Z9, Z9
+	VADDPS    Z18, Z10, Z10
+	VADDPS    Z19, Z11, Z11
+	VADDPS    Z16, Z12, Z12
+	VADDPS    Z17, Z13, Z13
+	VADDPS    Z18, Z14, Z14
+	VADDPS    Z19, Z15, Z15
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
+	VXORPS Z16, Z16, Z16
+	VMAXPS Z0, Z16, Z0
+	VMAXPS Z1, Z16, Z1
+	VMAXPS Z2, Z16, Z2
+	VMAXPS Z3, Z16, Z3
+	VMAXPS Z4, Z16, Z4
+	VMAXPS Z5, Z16, Z5
+	VMAXPS Z6, Z16, Z6
+	VMAXPS Z7, Z16, Z7
+	VMAXPS Z8, Z16, Z8
+	VMAXPS Z9, Z16, Z9
+	VMAXPS Z10, Z16, Z10
+	VMAXPS Z11, Z16, Z11
+	VMAXPS Z12, Z16, Z12
+	VMAXPS Z13, Z16, Z13
+	VMAXPS Z14, Z16, Z14
+	VMAXPS Z15, Z16, Z15
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -6258,6 +6896,30 @@ noRelu:
 	VMOVUPS Z13, 64(AX)
 	VMOVUPS Z14, 128(AX)
 	VMOVUPS Z15, K1, 192(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z6, 128(AX)
+	VMOVUPS Z7, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z10, 128(AX)
+	VMOVUPS Z11, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, 128(AX)
+	VMOVUPS Z15, 192(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -6351,35 +7013,35 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z26
-	VMOVUPS      64(BX), Z27
-	VMOVUPS      128(BX), Z28
-	VMOVUPS      192(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z26, Z30, Z0
-	VFMADD231PS  Z27, Z30, Z1
-	VFMADD231PS  Z28, Z30, Z2
-	VFMADD231PS  Z29, Z30, Z3
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z26, Z31, Z4
-	VFMADD231PS  Z27, Z31, Z5
-	VFMADD231PS  Z28, Z31, Z6
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z26, Z30, Z8
-	VFMADD231PS  Z27, Z30, Z9
-	VFMADD231PS  Z28, Z30, Z10
-	VFMADD231PS  Z29, Z30, Z11
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z26, Z31, Z12
-	VFMADD231PS  Z27, Z31, Z13
-	VFMADD231PS  Z28, Z31, Z14
-	VFMADD231PS  Z29, Z31, Z15
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z26, Z30, Z16
-	VFMADD231PS  Z27, Z30, Z17
-	VFMADD231PS  Z28, Z30, Z18
-	VFMADD231PS  Z29, Z30, Z19
+	VMOVUPS      (BX), Z20
+	VMOVUPS      64(BX), Z21
+	VMOVUPS      128(BX), Z22
+	VMOVUPS      192(BX), Z23
+	VBROADCASTSS (AX), Z24
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (AX)(R8*1), Z25
+	VFMADD231PS  Z20, Z25, Z4
+	VFMADD231PS  Z21, Z25, Z5
+	VFMADD231PS  Z22, Z25, Z6
+	VFMADD231PS  Z23, Z25, Z7
+	VBROADCASTSS (AX)(R8*2), Z24
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (AX)(R9*1), Z25
+	VFMADD231PS  Z20, Z25, Z12
+	VFMADD231PS  Z21, Z25, Z13
+	VFMADD231PS  Z22, Z25, Z14
+	VFMADD231PS  Z23, Z25, Z15
+	VBROADCASTSS (AX)(R8*4), Z24
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -6404,88 +7066,90 @@ inner:
 	VADDPS       (BX), Z0, Z0
 	VADDPS       64(BX), Z1, Z1
 	VADDPS       128(BX), Z2, Z2
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    192(BX), K1, Z20
+	VADDPS       Z20, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
 	VADDPS       64(BX), Z5, Z5
 	VADDPS       128(BX), Z6, Z6
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    192(BX), K1, Z20
+	VADDPS       Z20, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
 	VADDPS       64(BX), Z9, Z9
 	VADDPS       128(BX), Z10, Z10
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    192(BX), K1, Z20
+	VADDPS       Z20, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
 	VADDPS       64(BX), Z13, Z13
 	VADDPS       128(BX), Z14, Z14
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    192(BX), K1, Z20
+	VADDPS       Z20, Z15, Z15
 	ADDQ         SI, BX
 	VADDPS       (BX), Z16, Z16
 	VADDPS       64(BX), Z17, Z17
 	VADDPS       128(BX), Z18, Z18
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z19, Z19
+	VMOVUPS.Z    192(BX), K1, Z20
+	VADDPS       Z20, Z19, Z19
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z26
-	VMOVUPS   64(BX), Z27
-	VMOVUPS   128(BX), Z28
-	VMOVUPS.Z 192(BX), K1, Z29
-	VADDPS    Z26, Z0, Z0
-	VADDPS    Z27, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z26, Z4, Z4
-	VADDPS    Z27, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z26, Z8, Z8
-	VADDPS    Z27, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z26, Z12, Z12
-	VADDPS    Z27, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
-	VADDPS    Z26, Z16, Z16
-	VADDPS    Z27, Z17, Z17
-	VADDPS    Z28, Z18, Z18
-	VADDPS    Z29, Z19, Z19
+	VMOVUPS   (BX), Z20
+	VMOVUPS   64(BX), Z21
+	VMOVUPS   128(BX), Z22
+	VMOVUPS.Z 192(BX), K1, Z23
+	VADDPS    Z20, Z0, Z0
+	VADDPS    Z21, Z1, Z1
+	VADDPS    Z22, Z2, Z2
+	VADDPS    Z23, Z3, Z3
+	VADDPS    Z20, Z4, Z4
+	VADDPS    Z21, Z5, Z5
+	VADDPS    Z22, Z6, Z6
+	VADDPS    Z23, Z7, Z7
+	VADDPS    Z20, Z8, Z8
+	VADDPS    Z21, Z9, Z9
+	VADDPS    Z22, Z10, Z10
+	VADDPS    Z23, Z11, Z11
+	VADDPS    Z20, Z12, Z12
+	VADDPS    Z21, Z13, Z13
+	VADDPS    Z22, Z14, Z14
+	VADDPS    Z23, Z15, Z15
+	VADDPS    Z20, Z16, Z16
+	VADDPS    Z21, Z17, Z17
+	VADDPS    Z22, Z18, Z18
+	VADDPS    Z23, Z19, Z19
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
-	VMAXPS Z16, Z30, Z16
-	VMAXPS Z17, Z30, Z17
-	VMAXPS Z18, Z30, Z18
-	VMAXPS Z19, Z30, Z19
+	VXORPS Z20, Z20, Z20
+	VMAXPS Z0, Z20, Z0
+	VMAXPS Z1, Z20, Z1
+	VMAXPS Z2, Z20, Z2
+	VMAXPS Z3, Z20, Z3
+	VMAXPS Z4, Z20, Z4
+	VMAXPS Z5, Z20, Z5
+	VMAXPS Z6, Z20, Z6
+	VMAXPS Z7, Z20, Z7
+	VMAXPS Z8, Z20, Z8
+	VMAXPS Z9, Z20, Z9
+	VMAXPS Z10, Z20, Z10
+	VMAXPS Z11, Z20, Z11
+	VMAXPS Z12, Z20, Z12
+	VMAXPS Z13, Z20, Z13
+	VMAXPS Z14, Z20, Z14
+	VMAXPS Z15, Z20, Z15
+	VMAXPS Z16, Z20, Z16
+	VMAXPS Z17, Z20, Z17
+	VMAXPS Z18, Z20, Z18
+	VMAXPS Z19, Z20, Z19
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -6510,6 +7174,35 @@ noRelu:
 	VMOVUPS Z17, 64(AX)
 	VMOVUPS Z18, 128(AX)
 	VMOVUPS Z19, K1, 192(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z6, 128(AX)
+	VMOVUPS Z7, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z10, 128(AX)
+	VMOVUPS Z11, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, 128(AX)
+	VMOVUPS Z15, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	VMOVUPS Z18, 128(AX)
+	VMOVUPS Z19, 192(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -6613,40 +7306,40 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z26
-	VMOVUPS      64(BX), Z27
-	VMOVUPS      128(BX), Z28
-	VMOVUPS      192(BX), Z29
-	VBROADCASTSS (AX), Z30
-	VFMADD231PS  Z26, Z30, Z0
-	VFMADD231PS  Z27, Z30, Z1
-	VFMADD231PS  Z28, Z30, Z2
-	VFMADD231PS  Z29, Z30, Z3
-	VBROADCASTSS (AX)(R8*1), Z31
-	VFMADD231PS  Z26, Z31, Z4
-	VFMADD231PS  Z27, Z31, Z5
-	VFMADD231PS  Z28, Z31, Z6
-	VFMADD231PS  Z29, Z31, Z7
-	VBROADCASTSS (AX)(R8*2), Z30
-	VFMADD231PS  Z26, Z30, Z8
-	VFMADD231PS  Z27, Z30, Z9
-	VFMADD231PS  Z28, Z30, Z10
-	VFMADD231PS  Z29, Z30, Z11
-	VBROADCASTSS (AX)(R9*1), Z31
-	VFMADD231PS  Z26, Z31, Z12
-	VFMADD231PS  Z27, Z31, Z13
-	VFMADD231PS  Z28, Z31, Z14
-	VFMADD231PS  Z29, Z31, Z15
-	VBROADCASTSS (AX)(R8*4), Z30
-	VFMADD231PS  Z26, Z30, Z16
-	VFMADD231PS  Z27, Z30, Z17
-	VFMADD231PS  Z28, Z30, Z18
-	VFMADD231PS  Z29, Z30, Z19
-	VBROADCASTSS (AX)(R10*1), Z31
-	VFMADD231PS  Z26, Z31, Z20
-	VFMADD231PS  Z27, Z31, Z21
-	VFMADD231PS  Z28, Z31, Z22
-	VFMADD231PS  Z29, Z31, Z23
+	VMOVUPS      (BX), Z24
+	VMOVUPS      64(BX), Z25
+	VMOVUPS      128(BX), Z26
+	VMOVUPS      192(BX), Z27
+	VBROADCASTSS (AX), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (AX)(R8*1), Z29
+	VFMADD231PS  Z24, Z29, Z4
+	VFMADD231PS  Z25, Z29, Z5
+	VFMADD231PS  Z26, Z29, Z6
+	VFMADD231PS  Z27, Z29, Z7
+	VBROADCASTSS (AX)(R8*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (AX)(R9*1), Z29
+	VFMADD231PS  Z24, Z29, Z12
+	VFMADD231PS  Z25, Z29, Z13
+	VFMADD231PS  Z26, Z29, Z14
+	VFMADD231PS  Z27, Z29, Z15
+	VBROADCASTSS (AX)(R8*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (AX)(R10*1), Z29
+	VFMADD231PS  Z24, Z29, Z20
+	VFMADD231PS  Z25, Z29, Z21
+	VFMADD231PS  Z26, Z29, Z22
+	VFMADD231PS  Z27, Z29, Z23
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -6671,102 +7364,104 @@ inner:
 	VADDPS       (BX), Z0, Z0
 	VADDPS       64(BX), Z1, Z1
 	VADDPS       128(BX), Z2, Z2
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z3, Z3
+	VMOVUPS.Z    192(BX), K1, Z24
+	VADDPS       Z24, Z3, Z3
 	ADDQ         SI, BX
 	VADDPS       (BX), Z4, Z4
 	VADDPS       64(BX), Z5, Z5
 	VADDPS       128(BX), Z6, Z6
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z7, Z7
+	VMOVUPS.Z    192(BX), K1, Z24
+	VADDPS       Z24, Z7, Z7
 	ADDQ         SI, BX
 	VADDPS       (BX), Z8, Z8
 	VADDPS       64(BX), Z9, Z9
 	VADDPS       128(BX), Z10, Z10
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z11, Z11
+	VMOVUPS.Z    192(BX), K1, Z24
+	VADDPS       Z24, Z11, Z11
 	ADDQ         SI, BX
 	VADDPS       (BX), Z12, Z12
 	VADDPS       64(BX), Z13, Z13
 	VADDPS       128(BX), Z14, Z14
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z15, Z15
+	VMOVUPS.Z    192(BX), K1, Z24
+	VADDPS       Z24, Z15, Z15
 	ADDQ         SI, BX
 	VADDPS       (BX), Z16, Z16
 	VADDPS       64(BX), Z17, Z17
 	VADDPS       128(BX), Z18, Z18
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z19, Z19
+	VMOVUPS.Z    192(BX), K1, Z24
+	VADDPS       Z24, Z19, Z19
 	ADDQ         SI, BX
 	VADDPS       (BX), Z20, Z20
 	VADDPS       64(BX), Z21, Z21
 	VADDPS       128(BX), Z22, Z22
-	VMOVUPS.Z    192(BX), K1, Z30
-	VADDPS       Z30, Z23, Z23
+	VMOVUPS.Z    192(BX), K1, Z24
+	VADDPS       Z24, Z23, Z23
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z26
-	VMOVUPS   64(BX), Z27
-	VMOVUPS   128(BX), Z28
-	VMOVUPS.Z 192(BX), K1, Z29
-	VADDPS    Z26, Z0, Z0
-	VADDPS    Z27, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z26, Z4, Z4
-	VADDPS    Z27, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z26, Z8, Z8
-	VADDPS    Z27, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z26, Z12, Z12
-	VADDPS    Z27, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
-	VADDPS    Z26, Z16, Z16
-	VADDPS    Z27, Z17, Z17
-	VADDPS    Z28, Z18, Z18
-	VADDPS    Z29, Z19, Z19
-	VADDPS    Z26, Z20, Z20
-	VADDPS    Z27, Z21, Z21
-	VADDPS    Z28, Z22, Z22
-	VADDPS    Z29, Z23, Z23
+	VMOVUPS   (BX), Z24
+	VMOVUPS   64(BX), Z25
+	VMOVUPS   128(BX), Z26
+	VMOVUPS.Z 192(BX), K1, Z27
+	VADDPS    Z24, Z0, Z0
+	VADDPS    Z25, Z1, Z1
+	VADDPS    Z26, Z2, Z2
+	VADDPS    Z27, Z3, Z3
+	VADDPS    Z24, Z4, Z4
+	VADDPS    Z25, Z5, Z5
+	VADDPS    Z26, Z6, Z6
+	VADDPS    Z27, Z7, Z7
+	VADDPS    Z24, Z8, Z8
+	VADDPS    Z25, Z9, Z9
+	VADDPS    Z26, Z10, Z10
+	VADDPS    Z27, Z11, Z11
+	VADDPS    Z24, Z12, Z12
+	VADDPS    Z25, Z13, Z13
+	VADDPS    Z26, Z14, Z14
+	VADDPS    Z27, Z15, Z15
+	VADDPS    Z24, Z16, Z16
+	VADDPS    Z25, Z17, Z17
+	VADDPS    Z26, Z18, Z18
+	VADDPS    Z27, Z19, Z19
+	VADDPS    Z24, Z20, Z20
+	VADDPS    Z25, Z21, Z21
+	VADDPS    Z26, Z22, Z22
+	VADDPS    Z27, Z23, Z23
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPS Z0, Z30, Z0
-	VMAXPS Z1, Z30, Z1
-	VMAXPS Z2, Z30, Z2
-	VMAXPS Z3, Z30, Z3
-	VMAXPS Z4, Z30, Z4
-	VMAXPS Z5, Z30, Z5
-	VMAXPS Z6, Z30, Z6
-	VMAXPS Z7, Z30, Z7
-	VMAXPS Z8, Z30, Z8
-	VMAXPS Z9, Z30, Z9
-	VMAXPS Z10, Z30, Z10
-	VMAXPS Z11, Z30, Z11
-	VMAXPS Z12, Z30, Z12
-	VMAXPS Z13, Z30, Z13
-	VMAXPS Z14, Z30, Z14
-	VMAXPS Z15, Z30, Z15
-	VMAXPS Z16, Z30, Z16
-	VMAXPS Z17, Z30, Z17
-	VMAXPS Z18, Z30, Z18
-	VMAXPS Z19, Z30, Z19
-	VMAXPS Z20, Z30, Z20
-	VMAXPS Z21, Z30, Z21
-	VMAXPS Z22, Z30, Z22
-	VMAXPS Z23, Z30, Z23
+	VXORPS Z24, Z24, Z24
+	VMAXPS Z0, Z24, Z0
+	VMAXPS Z1, Z24, Z1
+	VMAXPS Z2, Z24, Z2
+	VMAXPS Z3, Z24, Z3
+	VMAXPS Z4, Z24, Z4
+	VMAXPS Z5, Z24, Z5
+	VMAXPS Z6, Z24, Z6
+	VMAXPS Z7, Z24, Z7
+	VMAXPS Z8, Z24, Z8
+	VMAXPS Z9, Z24, Z9
+	VMAXPS Z10, Z24, Z10
+	VMAXPS Z11, Z24, Z11
+	VMAXPS Z12, Z24, Z12
+	VMAXPS Z13, Z24, Z13
+	VMAXPS Z14, Z24, Z14
+	VMAXPS Z15, Z24, Z15
+	VMAXPS Z16, Z24, Z16
+	VMAXPS Z17, Z24, Z17
+	VMAXPS Z18, Z24, Z18
+	VMAXPS Z19, Z24, Z19
+	VMAXPS Z20, Z24, Z20
+	VMAXPS Z21, Z24, Z21
+	VMAXPS Z22, Z24, Z22
+	VMAXPS Z23, Z24, Z23
 
 noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -6796,6 +7491,40 @@ noRelu:
 	VMOVUPS Z21, 64(AX)
 	VMOVUPS Z22, 128(AX)
 	VMOVUPS Z23, K1, 192(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z6, 128(AX)
+	VMOVUPS Z7, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z10, 128(AX)
+	VMOVUPS Z11, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, 128(AX)
+	VMOVUPS Z15, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	VMOVUPS Z18, 128(AX)
+	VMOVUPS Z19, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+	VMOVUPS Z22, 128(AX)
+	VMOVUPS Z23, 192(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -6856,48 +7585,55 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z29, Z30, Z0
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z0, Z0
+	VMOVUPS          (BX), Z1
+	VFMADD231PD.BCST (AX), Z1, Z0
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000008, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPD.Z        (BX), K1, Z1
+	VADDPD           Z1, Z0, Z0
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPD.Z (BX), K1, Z29
-	VADDPD    Z29, Z0, Z0
+	VMOVUPD.Z (BX), K1, Z1
+	VADDPD    Z1, Z0, Z0
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
+	VXORPS Z1, Z1, Z1
+	VMAXPD Z0, Z1, Z0
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPD Z0, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -6951,57 +7687,65 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z29, Z30, Z0
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z29, Z31, Z1
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
+	VMOVUPS          (BX), Z2
+	VFMADD231PD.BCST (AX), Z2, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z2, Z1
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000008, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPD.Z        (BX), K1, Z2
+	VADDPD           Z2, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z2
+	VADDPD           Z2, Z1, Z1
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPD.Z (BX), K1, Z29
-	VADDPD    Z29, Z0, Z0
-	VADDPD    Z29, Z1, Z1
+	VMOVUPD.Z (BX), K1, Z2
+	VADDPD    Z2, Z0, Z0
+	VADDPD    Z2, Z1, Z1
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
+	VXORPS Z2, Z2, Z2
+	VMAXPD Z0, Z2, Z0
+	VMAXPD Z1, Z2, Z1
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z1, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -7058,66 +7802,75 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z29, Z30, Z0
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z29, Z31, Z1
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z29, Z30, Z2
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z2, Z2
+	VMOVUPS          (BX), Z3
+	VFMADD231PD.BCST (AX), Z3, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z3, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z3, Z2
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000008, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPD.Z        (BX), K1, Z3
+	VADDPD           Z3, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z3
+	VADDPD           Z3, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z3
+	VADDPD           Z3, Z2, Z2
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPD.Z (BX), K1, Z29
-	VADDPD    Z29, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z29, Z2, Z2
+	VMOVUPD.Z (BX), K1, Z3
+	VADDPD    Z3, Z0, Z0
+	VADDPD    Z3, Z1, Z1
+	VADDPD    Z3, Z2, Z2
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
+	VXORPS Z3, Z3, Z3
+	VMAXPD Z0, Z3, Z0
+	VMAXPD Z1, Z3, Z1
+	VMAXPD Z2, Z3, Z2
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z1, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z2, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -7178,68 +7931,66 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z29, Z30, Z0
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z29, Z31, Z1
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z29, Z30, Z2
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z29, Z31, Z3
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPS          (BX), Z4
+	VFMADD231PD.BCST (AX), Z4, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z4, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z4, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z4, Z3
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000008, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPD.Z        (BX), K1, Z4
+	VADDPD           Z4, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z4
+	VADDPD           Z4, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z4
+	VADDPD           Z4, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z4
+	VADDPD           Z4, Z3, Z3
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPD.Z (BX), K1, Z29
-	VADDPD    Z29, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z29, Z2, Z2
-	VADDPD    Z29, Z3, Z3
+	VMOVUPD.Z (BX), K1, Z4
+	VADDPD    Z4, Z0, Z0
+	VADDPD    Z4, Z1, Z1
+	VADDPD    Z4, Z2, Z2
+	VADDPD    Z4, Z3, Z3
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
+	VXORPS Z4, Z4, Z4
+	VMAXPD Z0, Z4, Z0
+	VMAXPD Z1, Z4, Z1
+	VMAXPD Z2, Z4, Z2
+	VMAXPD Z3, Z4, Z3
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z1, K1, (AX)
@@ -7247,6 +7998,18 @@ noRelu:
 	VMOVUPD Z2, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z3, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -7310,75 +8073,72 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z29, Z30, Z0
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z29, Z31, Z1
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z29, Z30, Z2
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z29, Z30, Z4
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z4, Z4
+	VMOVUPS          (BX), Z5
+	VFMADD231PD.BCST (AX), Z5, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z5, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z5, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z5, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z5, Z4
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000008, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPD.Z        (BX), K1, Z5
+	VADDPD           Z5, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z5
+	VADDPD           Z5, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z5
+	VADDPD           Z5, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z5
+	VADDPD           Z5, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z5
+	VADDPD           Z5, Z4, Z4
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPD.Z (BX), K1, Z29
-	VADDPD    Z29, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z29, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z29, Z4, Z4
+	VMOVUPD.Z (BX), K1, Z5
+	VADDPD    Z5, Z0, Z0
+	VADDPD    Z5, Z1, Z1
+	VADDPD    Z5, Z2, Z2
+	VADDPD    Z5, Z3, Z3
+	VADDPD    Z5, Z4, Z4
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
+	VXORPS Z5, Z5, Z5
+	VMAXPD Z0, Z5, Z0
+	VMAXPD Z1, Z5, Z1
+	VMAXPD Z2, Z5, Z2
+	VMAXPD Z3, Z5, Z3
+	VMAXPD Z4, Z5, Z4
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z1, K1, (AX)
@@ -7388,6 +8148,20 @@ noRelu:
 	VMOVUPD Z3, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z4, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -7455,82 +8229,78 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z29, Z30, Z0
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z29, Z31, Z1
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z29, Z30, Z2
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z29, Z30, Z4
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z29, Z31, Z5
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
+	VMOVUPS          (BX), Z6
+	VFMADD231PD.BCST (AX), Z6, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z6, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z6, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z6, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z6, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z6, Z5
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000008, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPD.Z        (BX), K1, Z6
+	VADDPD           Z6, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z6
+	VADDPD           Z6, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z6
+	VADDPD           Z6, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z6
+	VADDPD           Z6, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z6
+	VADDPD           Z6, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z6
+	VADDPD           Z6, Z5, Z5
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPD.Z (BX), K1, Z29
-	VADDPD    Z29, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z29, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z29, Z4, Z4
-	VADDPD    Z29, Z5, Z5
+	VMOVUPD.Z (BX), K1, Z6
+	VADDPD    Z6, Z0, Z0
+	VADDPD    Z6, Z1, Z1
+	VADDPD    Z6, Z2, Z2
+	VADDPD    Z6, Z3, Z3
+	VADDPD    Z6, Z4, Z4
+	VADDPD    Z6, Z5, Z5
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
+	VXORPS Z6, Z6, Z6
+	VMAXPD Z0, Z6, Z0
+	VMAXPD Z1, Z6, Z1
+	VMAXPD Z2, Z6, Z2
+	VMAXPD Z3, Z6, Z3
+	VMAXPD Z4, Z6, Z4
+	VMAXPD Z5, Z6, Z5
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z1, K1, (AX)
@@ -7542,6 +8312,22 @@ noRelu:
 	VMOVUPD Z4, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z5, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -7612,89 +8398,84 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z29, Z30, Z0
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z29, Z31, Z1
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z29, Z30, Z2
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z29, Z30, Z4
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z29, Z31, Z5
-	VBROADCASTSD (AX)(R9*2), Z30
-	VFMADD231PD  Z29, Z30, Z6
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z6, Z6
+	VMOVUPS          (BX), Z7
+	VFMADD231PD.BCST (AX), Z7, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z7, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z7, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z7, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z7, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z7, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z7, Z6
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000008, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPD.Z        (BX), K1, Z7
+	VADDPD           Z7, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z7
+	VADDPD           Z7, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z7
+	VADDPD           Z7, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z7
+	VADDPD           Z7, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z7
+	VADDPD           Z7, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z7
+	VADDPD           Z7, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z7
+	VADDPD           Z7, Z6, Z6
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPD.Z (BX), K1, Z29
-	VADDPD    Z29, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z29, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z29, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z29, Z6, Z6
+	VMOVUPD.Z (BX), K1, Z7
+	VADDPD    Z7, Z0, Z0
+	VADDPD    Z7, Z1, Z1
+	VADDPD    Z7, Z2, Z2
+	VADDPD    Z7, Z3, Z3
+	VADDPD    Z7, Z4, Z4
+	VADDPD    Z7, Z5, Z5
+	VADDPD    Z7, Z6, Z6
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
+	VXORPS Z7, Z7, Z7
+	VMAXPD Z0, Z7, Z0
+	VMAXPD Z1, Z7, Z1
+	VMAXPD Z2, Z7, Z2
+	VMAXPD Z3, Z7, Z3
+	VMAXPD Z4, Z7, Z4
+	VMAXPD Z5, Z7, Z5
+	VMAXPD Z6, Z7, Z6
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z1, K1, (AX)
@@ -7708,6 +8489,24 @@ noRelu:
 	VMOVUPD Z5, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z6, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -7782,96 +8581,90 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z29, Z30, Z0
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z29, Z31, Z1
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z29, Z30, Z2
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z29, Z30, Z4
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z29, Z31, Z5
-	VBROADCASTSD (AX)(R9*2), Z30
-	VFMADD231PD  Z29, Z30, Z6
-	VBROADCASTSD (AX)(R11*1), Z31
-	VFMADD231PD  Z29, Z31, Z7
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPS          (BX), Z8
+	VFMADD231PD.BCST (AX), Z8, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z8, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z8, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z8, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z8, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z8, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z8, Z6
+	VFMADD231PD.BCST (AX)(R11*1), Z8, Z7
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000008, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPD.Z        (BX), K1, Z8
+	VADDPD           Z8, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z8
+	VADDPD           Z8, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z8
+	VADDPD           Z8, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z8
+	VADDPD           Z8, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z8
+	VADDPD           Z8, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z8
+	VADDPD           Z8, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z8
+	VADDPD           Z8, Z6, Z6
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z8
+	VADDPD           Z8, Z7, Z7
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPD.Z (BX), K1, Z29
-	VADDPD    Z29, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z29, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z29, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z29, Z6, Z6
-	VADDPD    Z29, Z7, Z7
+	VMOVUPD.Z (BX), K1, Z8
+	VADDPD    Z8, Z0, Z0
+	VADDPD    Z8, Z1, Z1
+	VADDPD    Z8, Z2, Z2
+	VADDPD    Z8, Z3, Z3
+	VADDPD    Z8, Z4, Z4
+	VADDPD    Z8, Z5, Z5
+	VADDPD    Z8, Z6, Z6
+	VADDPD    Z8, Z7, Z7
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
+	VXORPS Z8, Z8, Z8
+	VMAXPD Z0, Z8, Z0
+	VMAXPD Z1, Z8, Z1
+	VMAXPD Z2, Z8, Z2
+	VMAXPD Z3, Z8, Z3
+	VMAXPD Z4, Z8, Z4
+	VMAXPD Z5, Z8, Z5
+	VMAXPD Z6, Z8, Z6
+	VMAXPD Z7, Z8, Z7
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z1, K1, (AX)
@@ -7887,6 +8680,26 @@ noRelu:
 	VMOVUPD Z6, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z7, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -7964,103 +8777,96 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z29, Z30, Z0
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z29, Z31, Z1
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z29, Z30, Z2
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z29, Z30, Z4
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z29, Z31, Z5
-	VBROADCASTSD (AX)(R9*2), Z30
-	VFMADD231PD  Z29, Z30, Z6
-	VBROADCASTSD (AX)(R11*1), Z31
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*8), Z30
-	VFMADD231PD  Z29, Z30, Z8
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z8, Z8
+	VMOVUPS          (BX), Z9
+	VFMADD231PD.BCST (AX), Z9, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z9, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z9, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z9, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z9, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z9, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z9, Z6
+	VFMADD231PD.BCST (AX)(R11*1), Z9, Z7
+	VFMADD231PD.BCST (AX)(R8*8), Z9, Z8
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000008, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPD.Z        (BX), K1, Z9
+	VADDPD           Z9, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z9
+	VADDPD           Z9, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z9
+	VADDPD           Z9, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z9
+	VADDPD           Z9, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z9
+	VADDPD           Z9, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z9
+	VADDPD           Z9, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z9
+	VADDPD           Z9, Z6, Z6
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z9
+	VADDPD           Z9, Z7, Z7
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z9
+	VADDPD           Z9, Z8, Z8
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPD.Z (BX), K1, Z29
-	VADDPD    Z29, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z29, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z29, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z29, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z29, Z8, Z8
+	VMOVUPD.Z (BX), K1, Z9
+	VADDPD    Z9, Z0, Z0
+	VADDPD    Z9, Z1, Z1
+	VADDPD    Z9, Z2, Z2
+	VADDPD    Z9, Z3, Z3
+	VADDPD    Z9, Z4, Z4
+	VADDPD    Z9, Z5, Z5
+	VADDPD    Z9, Z6, Z6
+	VADDPD    Z9, Z7, Z7
+	VADDPD    Z9, Z8, Z8
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
+	VXORPS Z9, Z9, Z9
+	VMAXPD Z0, Z9, Z0
+	VMAXPD Z1, Z9, Z1
+	VMAXPD Z2, Z9, Z2
+	VMAXPD Z3, Z9, Z3
+	VMAXPD Z4, Z9, Z4
+	VMAXPD Z5, Z9, Z5
+	VMAXPD Z6, Z9, Z6
+	VMAXPD Z7, Z9, Z7
+	VMAXPD Z8, Z9, Z8
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z1, K1, (AX)
@@ -8078,6 +8884,28 @@ noRelu:
 	VMOVUPD Z7, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z8, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -8159,110 +8987,102 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z29, Z30, Z0
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z29, Z31, Z1
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z29, Z30, Z2
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z29, Z30, Z4
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z29, Z31, Z5
-	VBROADCASTSD (AX)(R9*2), Z30
-	VFMADD231PD  Z29, Z30, Z6
-	VBROADCASTSD (AX)(R11*1), Z31
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*8), Z30
-	VFMADD231PD  Z29, Z30, Z8
-	VBROADCASTSD (AX)(R12*1), Z31
-	VFMADD231PD  Z29, Z31, Z9
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z8, Z8
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z9, Z9
+	VMOVUPS          (BX), Z10
+	VFMADD231PD.BCST (AX), Z10, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z10, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z10, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z10, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z10, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z10, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z10, Z6
+	VFMADD231PD.BCST (AX)(R11*1), Z10, Z7
+	VFMADD231PD.BCST (AX)(R8*8), Z10, Z8
+	VFMADD231PD.BCST (AX)(R12*1), Z10, Z9
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000008, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPD.Z        (BX), K1, Z10
+	VADDPD           Z10, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z10
+	VADDPD           Z10, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z10
+	VADDPD           Z10, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z10
+	VADDPD           Z10, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z10
+	VADDPD           Z10, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z10
+	VADDPD           Z10, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z10
+	VADDPD           Z10, Z6, Z6
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z10
+	VADDPD           Z10, Z7, Z7
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z10
+	VADDPD           Z10, Z8, Z8
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z10
+	VADDPD           Z10, Z9, Z9
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPD.Z (BX), K1, Z29
-	VADDPD    Z29, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z29, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z29, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z29, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z29, Z8, Z8
-	VADDPD    Z29, Z9, Z9
+	VMOVUPD.Z (BX), K1, Z10
+	VADDPD    Z10, Z0, Z0
+	VADDPD    Z10, Z1, Z1
+	VADDPD    Z10, Z2, Z2
+	VADDPD    Z10, Z3, Z3
+	VADDPD    Z10, Z4, Z4
+	VADDPD    Z10, Z5, Z5
+	VADDPD    Z10, Z6, Z6
+	VADDPD    Z10, Z7, Z7
+	VADDPD    Z10, Z8, Z8
+	VADDPD    Z10, Z9, Z9
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
+	VXORPS Z10, Z10, Z10
+	VMAXPD Z0, Z10, Z0
+	VMAXPD Z1, Z10, Z1
+	VMAXPD Z2, Z10, Z2
+	VMAXPD Z3, Z10, Z3
+	VMAXPD Z4, Z10, Z4
+	VMAXPD Z5, Z10, Z5
+	VMAXPD Z6, Z10, Z6
+	VMAXPD Z7, Z10, Z7
+	VMAXPD Z8, Z10, Z8
+	VMAXPD Z9, Z10, Z9
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z1, K1, (AX)
@@ -8282,6 +9102,30 @@ noRelu:
 	VMOVUPD Z8, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z9, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -8366,117 +9210,108 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z29, Z30, Z0
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z29, Z31, Z1
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z29, Z30, Z2
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z29, Z30, Z4
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z29, Z31, Z5
-	VBROADCASTSD (AX)(R9*2), Z30
-	VFMADD231PD  Z29, Z30, Z6
-	VBROADCASTSD (AX)(R11*1), Z31
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*8), Z30
-	VFMADD231PD  Z29, Z30, Z8
-	VBROADCASTSD (AX)(R12*1), Z31
-	VFMADD231PD  Z29, Z31, Z9
-	VBROADCASTSD (AX)(R10*2), Z30
-	VFMADD231PD  Z29, Z30, Z10
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z8, Z8
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z9, Z9
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z10, Z10
+	VMOVUPS          (BX), Z11
+	VFMADD231PD.BCST (AX), Z11, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z11, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z11, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z11, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z11, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z11, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z11, Z6
+	VFMADD231PD.BCST (AX)(R11*1), Z11, Z7
+	VFMADD231PD.BCST (AX)(R8*8), Z11, Z8
+	VFMADD231PD.BCST (AX)(R12*1), Z11, Z9
+	VFMADD231PD.BCST (AX)(R10*2), Z11, Z10
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000008, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPD.Z        (BX), K1, Z11
+	VADDPD           Z11, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z11
+	VADDPD           Z11, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z11
+	VADDPD           Z11, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z11
+	VADDPD           Z11, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z11
+	VADDPD           Z11, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z11
+	VADDPD           Z11, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z11
+	VADDPD           Z11, Z6, Z6
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z11
+	VADDPD           Z11, Z7, Z7
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z11
+	VADDPD           Z11, Z8, Z8
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z11
+	VADDPD           Z11, Z9, Z9
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z11
+	VADDPD           Z11, Z10, Z10
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPD.Z (BX), K1, Z29
-	VADDPD    Z29, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z29, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z29, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z29, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z29, Z8, Z8
-	VADDPD    Z29, Z9, Z9
-	VADDPD    Z29, Z10, Z10
+	VMOVUPD.Z (BX), K1, Z11
+	VADDPD    Z11, Z0, Z0
+	VADDPD    Z11, Z1, Z1
+	VADDPD    Z11, Z2, Z2
+	VADDPD    Z11, Z3, Z3
+	VADDPD    Z11, Z4, Z4
+	VADDPD    Z11, Z5, Z5
+	VADDPD    Z11, Z6, Z6
+	VADDPD    Z11, Z7, Z7
+	VADDPD    Z11, Z8, Z8
+	VADDPD    Z11, Z9, Z9
+	VADDPD    Z11, Z10, Z10
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
+	VXORPS Z11, Z11, Z11
+	VMAXPD Z0, Z11, Z0
+	VMAXPD Z1, Z11, Z1
+	VMAXPD Z2, Z11, Z2
+	VMAXPD Z3, Z11, Z3
+	VMAXPD Z4, Z11, Z4
+	VMAXPD Z5, Z11, Z5
+	VMAXPD Z6, Z11, Z6
+	VMAXPD Z7, Z11, Z7
+	VMAXPD Z8, Z11, Z8
+	VMAXPD Z9, Z11, Z9
+	VMAXPD Z10, Z11, Z10
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z1, K1, (AX)
@@ -8498,6 +9333,32 @@ noRelu:
 	VMOVUPD Z9, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z10, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -8586,124 +9447,114 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z29, Z30, Z0
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z29, Z31, Z1
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z29, Z30, Z2
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z29, Z30, Z4
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z29, Z31, Z5
-	VBROADCASTSD (AX)(R9*2), Z30
-	VFMADD231PD  Z29, Z30, Z6
-	VBROADCASTSD (AX)(R11*1), Z31
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*8), Z30
-	VFMADD231PD  Z29, Z30, Z8
-	VBROADCASTSD (AX)(R12*1), Z31
-	VFMADD231PD  Z29, Z31, Z9
-	VBROADCASTSD (AX)(R10*2), Z30
-	VFMADD231PD  Z29, Z30, Z10
-	VBROADCASTSD (AX)(R13*1), Z31
-	VFMADD231PD  Z29, Z31, Z11
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z8, Z8
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z9, Z9
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z10, Z10
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
+	VMOVUPS          (BX), Z12
+	VFMADD231PD.BCST (AX), Z12, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z12, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z12, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z12, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z12, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z12, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z12, Z6
+	VFMADD231PD.BCST (AX)(R11*1), Z12, Z7
+	VFMADD231PD.BCST (AX)(R8*8), Z12, Z8
+	VFMADD231PD.BCST (AX)(R12*1), Z12, Z9
+	VFMADD231PD.BCST (AX)(R10*2), Z12, Z10
+	VFMADD231PD.BCST (AX)(R13*1), Z12, Z11
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000008, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPD.Z        (BX), K1, Z12
+	VADDPD           Z12, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z12
+	VADDPD           Z12, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z12
+	VADDPD           Z12, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z12
+	VADDPD           Z12, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z12
+	VADDPD           Z12, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z12
+	VADDPD           Z12, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z12
+	VADDPD           Z12, Z6, Z6
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z12
+	VADDPD           Z12, Z7, Z7
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z12
+	VADDPD           Z12, Z8, Z8
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z12
+	VADDPD           Z12, Z9, Z9
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z12
+	VADDPD           Z12, Z10, Z10
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z12
+	VADDPD           Z12, Z11, Z11
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPD.Z (BX), K1, Z29
-	VADDPD    Z29, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z29, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z29, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z29, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z29, Z8, Z8
-	VADDPD    Z29, Z9, Z9
-	VADDPD    Z29, Z10, Z10
-	VADDPD    Z29, Z11, Z11
+	VMOVUPD.Z (BX), K1, Z12
+	VADDPD    Z12, Z0, Z0
+	VADDPD    Z12, Z1, Z1
+	VADDPD    Z12, Z2, Z2
+	VADDPD    Z12, Z3, Z3
+	VADDPD    Z12, Z4, Z4
+	VADDPD    Z12, Z5, Z5
+	VADDPD    Z12, Z6, Z6
+	VADDPD    Z12, Z7, Z7
+	VADDPD    Z12, Z8, Z8
+	VADDPD    Z12, Z9, Z9
+	VADDPD    Z12, Z10, Z10
+	VADDPD    Z12, Z11, Z11
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
+	VXORPS Z12, Z12, Z12
+	VMAXPD Z0, Z12, Z0
+	VMAXPD Z1, Z12, Z1
+	VMAXPD Z2, Z12, Z2
+	VMAXPD Z3, Z12, Z3
+	VMAXPD Z4, Z12, Z4
+	VMAXPD Z5, Z12, Z5
+	VMAXPD Z6, Z12, Z6
+	VMAXPD Z7, Z12, Z7
+	VMAXPD Z8, Z12, Z8
+	VMAXPD Z9, Z12, Z9
+	VMAXPD Z10, Z12, Z10
+	VMAXPD Z11, Z12, Z11
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z1, K1, (AX)
@@ -8727,6 +9578,34 @@ noRelu:
 	VMOVUPD Z10, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z11, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z11, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -8818,131 +9697,120 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z29, Z30, Z0
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z29, Z31, Z1
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z29, Z30, Z2
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z29, Z30, Z4
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z29, Z31, Z5
-	VBROADCASTSD (AX)(R9*2), Z30
-	VFMADD231PD  Z29, Z30, Z6
-	VBROADCASTSD (AX)(R11*1), Z31
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*8), Z30
-	VFMADD231PD  Z29, Z30, Z8
-	VBROADCASTSD (AX)(R12*1), Z31
-	VFMADD231PD  Z29, Z31, Z9
-	VBROADCASTSD (AX)(R10*2), Z30
-	VFMADD231PD  Z29, Z30, Z10
-	VBROADCASTSD (AX)(R13*1), Z31
-	VFMADD231PD  Z29, Z31, Z11
-	VBROADCASTSD (AX)(R9*4), Z30
-	VFMADD231PD  Z29, Z30, Z12
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z8, Z8
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z9, Z9
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z10, Z10
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z12, Z12
+	VMOVUPS          (BX), Z13
+	VFMADD231PD.BCST (AX), Z13, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z13, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z13, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z13, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z13, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z13, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z13, Z6
+	VFMADD231PD.BCST (AX)(R11*1), Z13, Z7
+	VFMADD231PD.BCST (AX)(R8*8), Z13, Z8
+	VFMADD231PD.BCST (AX)(R12*1), Z13, Z9
+	VFMADD231PD.BCST (AX)(R10*2), Z13, Z10
+	VFMADD231PD.BCST (AX)(R13*1), Z13, Z11
+	VFMADD231PD.BCST (AX)(R9*4), Z13, Z12
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000008, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPD.Z        (BX), K1, Z13
+	VADDPD           Z13, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z13
+	VADDPD           Z13, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z13
+	VADDPD           Z13, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z13
+	VADDPD           Z13, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z13
+	VADDPD           Z13, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z13
+	VADDPD           Z13, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z13
+	VADDPD           Z13, Z6, Z6
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z13
+	VADDPD           Z13, Z7, Z7
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z13
+	VADDPD           Z13, Z8, Z8
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z13
+	VADDPD           Z13, Z9, Z9
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z13
+	VADDPD           Z13, Z10, Z10
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z13
+	VADDPD           Z13, Z11, Z11
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z13
+	VADDPD           Z13, Z12, Z12
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPD.Z (BX), K1, Z29
-	VADDPD    Z29, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z29, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z29, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z29, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z29, Z8, Z8
-	VADDPD    Z29, Z9, Z9
-	VADDPD    Z29, Z10, Z10
-	VADDPD    Z29, Z11, Z11
-	VADDPD    Z29, Z12, Z12
+	VMOVUPD.Z (BX), K1, Z13
+	VADDPD    Z13, Z0, Z0
+	VADDPD    Z13, Z1, Z1
+	VADDPD    Z13, Z2, Z2
+	VADDPD    Z13, Z3, Z3
+	VADDPD    Z13, Z4, Z4
+	VADDPD    Z13, Z5, Z5
+	VADDPD    Z13, Z6, Z6
+	VADDPD    Z13, Z7, Z7
+	VADDPD    Z13, Z8, Z8
+	VADDPD    Z13, Z9, Z9
+	VADDPD    Z13, Z10, Z10
+	VADDPD    Z13, Z11, Z11
+	VADDPD    Z13, Z12, Z12
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
-	VMAXPD Z12, Z30, Z12
+	VXORPS Z13, Z13, Z13
+	VMAXPD Z0, Z13, Z0
+	VMAXPD Z1, Z13, Z1
+	VMAXPD Z2, Z13, Z2
+	VMAXPD Z3, Z13, Z3
+	VMAXPD Z4, Z13, Z4
+	VMAXPD Z5, Z13, Z5
+	VMAXPD Z6, Z13, Z6
+	VMAXPD Z7, Z13, Z7
+	VMAXPD Z8, Z13, Z8
+	VMAXPD Z9, Z13, Z9
+	VMAXPD Z10, Z13, Z10
+	VMAXPD Z11, Z13, Z11
+	VMAXPD Z12, Z13, Z12
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z1, K1, (AX)
@@ -8968,6 +9836,36 @@ noRelu:
 	VMOVUPD Z11, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z12, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z11, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -9063,138 +9961,126 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z29, Z30, Z0
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z29, Z31, Z1
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z29, Z30, Z2
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z29, Z30, Z4
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z29, Z31, Z5
-	VBROADCASTSD (AX)(R9*2), Z30
-	VFMADD231PD  Z29, Z30, Z6
-	VBROADCASTSD (AX)(R11*1), Z31
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*8), Z30
-	VFMADD231PD  Z29, Z30, Z8
-	VBROADCASTSD (AX)(R12*1), Z31
-	VFMADD231PD  Z29, Z31, Z9
-	VBROADCASTSD (AX)(R10*2), Z30
-	VFMADD231PD  Z29, Z30, Z10
-	VBROADCASTSD (AX)(R13*1), Z31
-	VFMADD231PD  Z29, Z31, Z11
-	VBROADCASTSD (AX)(R9*4), Z30
-	VFMADD231PD  Z29, Z30, Z12
-	VBROADCASTSD (AX)(R15*1), Z31
-	VFMADD231PD  Z29, Z31, Z13
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          inner
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         R14
-	JNZ          outer
-	MOVQ         32(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z8, Z8
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z9, Z9
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z10, Z10
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z12, Z12
-	ADDQ         SI, BX
-	VMOVUPD.Z    (BX), K1, Z30
-	VADDPD       Z30, Z13, Z13
+	VMOVUPS          (BX), Z14
+	VFMADD231PD.BCST (AX), Z14, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z14, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z14, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z14, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z14, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z14, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z14, Z6
+	VFMADD231PD.BCST (AX)(R11*1), Z14, Z7
+	VFMADD231PD.BCST (AX)(R8*8), Z14, Z8
+	VFMADD231PD.BCST (AX)(R12*1), Z14, Z9
+	VFMADD231PD.BCST (AX)(R10*2), Z14, Z10
+	VFMADD231PD.BCST (AX)(R13*1), Z14, Z11
+	VFMADD231PD.BCST (AX)(R9*4), Z14, Z12
+	VFMADD231PD.BCST (AX)(R15*1), Z14, Z13
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+	DECQ             CX
+	JNZ              inner
+	ADDQ             64(DI), AX
+	ADDQ             72(DI), BX
+	DECQ             R14
+	JNZ              outer
+	MOVQ             32(SP), AX
+	MOVQ             80(DI), SI
+	MOVQ             96(DI), DX
+	MOVQ             88(DI), CX
+	MOVQ             $0x00000008, R8
+	CMPQ             CX, R8
+	CMOVQLT          CX, R8
+	MOVQ             $-1, R13
+	BZHIQ            R8, R13, R8
+	KMOVW            R8, K1
+	TESTQ            $0x00000001, DX
+	JZ               noAdd
+	MOVQ             AX, BX
+	VMOVUPD.Z        (BX), K1, Z14
+	VADDPD           Z14, Z0, Z0
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z14
+	VADDPD           Z14, Z1, Z1
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z14
+	VADDPD           Z14, Z2, Z2
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z14
+	VADDPD           Z14, Z3, Z3
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z14
+	VADDPD           Z14, Z4, Z4
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z14
+	VADDPD           Z14, Z5, Z5
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z14
+	VADDPD           Z14, Z6, Z6
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z14
+	VADDPD           Z14, Z7, Z7
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z14
+	VADDPD           Z14, Z8, Z8
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z14
+	VADDPD           Z14, Z9, Z9
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z14
+	VADDPD           Z14, Z10, Z10
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z14
+	VADDPD           Z14, Z11, Z11
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z14
+	VADDPD           Z14, Z12, Z12
+	ADDQ             SI, BX
+	VMOVUPD.Z        (BX), K1, Z14
+	VADDPD           Z14, Z13, Z13
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPD.Z (BX), K1, Z29
-	VADDPD    Z29, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z29, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z29, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z29, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z29, Z8, Z8
-	VADDPD    Z29, Z9, Z9
-	VADDPD    Z29, Z10, Z10
-	VADDPD    Z29, Z11, Z11
-	VADDPD    Z29, Z12, Z12
-	VADDPD    Z29, Z13, Z13
+	VMOVUPD.Z (BX), K1, Z14
+	VADDPD    Z14, Z0, Z0
+	VADDPD    Z14, Z1, Z1
+	VADDPD    Z14, Z2, Z2
+	VADDPD    Z14, Z3, Z3
+	VADDPD    Z14, Z4, Z4
+	VADDPD    Z14, Z5, Z5
+	VADDPD    Z14, Z6, Z6
+	VADDPD    Z14, Z7, Z7
+	VADDPD    Z14, Z8, Z8
+	VADDPD    Z14, Z9, Z9
+	VADDPD    Z14, Z10, Z10
+	VADDPD    Z14, Z11, Z11
+	VADDPD    Z14, Z12, Z12
+	VADDPD    Z14, Z13, Z13
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
-	VMAXPD Z12, Z30, Z12
-	VMAXPD Z13, Z30, Z13
+	VXORPS Z14, Z14, Z14
+	VMAXPD Z0, Z14, Z0
+	VMAXPD Z1, Z14, Z1
+	VMAXPD Z2, Z14, Z2
+	VMAXPD Z3, Z14, Z3
+	VMAXPD Z4, Z14, Z4
+	VMAXPD Z5, Z14, Z5
+	VMAXPD Z6, Z14, Z6
+	VMAXPD Z7, Z14, Z7
+	VMAXPD Z8, Z14, Z8
+	VMAXPD Z9, Z14, Z9
+	VMAXPD Z10, Z14, Z10
+	VMAXPD Z11, Z14, Z11
+	VMAXPD Z12, Z14, Z12
+	VMAXPD Z13, Z14, Z13
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z1, K1, (AX)
@@ -9222,6 +10108,38 @@ noRelu:
 	VMOVUPD Z12, K1, (AX)
 	ADDQ    SI, AX
 	VMOVUPD Z13, K1, (AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z11, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	ADDQ    SI, AX
+	VMOVUPS Z13, (AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -9274,11 +10192,11 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z28, Z30, Z0
-	VFMADD231PD  Z29, Z30, Z1
+	VMOVUPS      (BX), Z2
+	VMOVUPS      64(BX), Z3
+	VBROADCASTSD (AX), Z4
+	VFMADD231PD  Z2, Z4, Z0
+	VFMADD231PD  Z3, Z4, Z1
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -9301,28 +10219,37 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPD       (BX), Z0, Z0
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
+	VMOVUPD.Z    64(BX), K1, Z2
+	VADDPD       Z2, Z1, Z1
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPD.Z 64(BX), K1, Z29
-	VADDPD    Z28, Z0, Z0
-	VADDPD    Z29, Z1, Z1
+	VMOVUPS   (BX), Z2
+	VMOVUPD.Z 64(BX), K1, Z3
+	VADDPD    Z2, Z0, Z0
+	VADDPD    Z3, Z1, Z1
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
+	VXORPS Z2, Z2, Z2
+	VMAXPD Z0, Z2, Z0
+	VMAXPD Z1, Z2, Z1
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -9380,14 +10307,14 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z28, Z30, Z0
-	VFMADD231PD  Z29, Z30, Z1
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z28, Z31, Z2
-	VFMADD231PD  Z29, Z31, Z3
+	VMOVUPS      (BX), Z4
+	VMOVUPS      64(BX), Z5
+	VBROADCASTSD (AX), Z6
+	VFMADD231PD  Z4, Z6, Z0
+	VFMADD231PD  Z5, Z6, Z1
+	VBROADCASTSD (AX)(R8*1), Z7
+	VFMADD231PD  Z4, Z7, Z2
+	VFMADD231PD  Z5, Z7, Z3
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -9410,39 +10337,51 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPD       (BX), Z0, Z0
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
+	VMOVUPD.Z    64(BX), K1, Z4
+	VADDPD       Z4, Z1, Z1
 	ADDQ         SI, BX
 	VADDPD       (BX), Z2, Z2
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    64(BX), K1, Z4
+	VADDPD       Z4, Z3, Z3
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPD.Z 64(BX), K1, Z29
-	VADDPD    Z28, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
+	VMOVUPS   (BX), Z4
+	VMOVUPD.Z 64(BX), K1, Z5
+	VADDPD    Z4, Z0, Z0
+	VADDPD    Z5, Z1, Z1
+	VADDPD    Z4, Z2, Z2
+	VADDPD    Z5, Z3, Z3
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
+	VXORPS Z4, Z4, Z4
+	VMAXPD Z0, Z4, Z0
+	VMAXPD Z1, Z4, Z1
+	VMAXPD Z2, Z4, Z2
+	VMAXPD Z3, Z4, Z3
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	ADDQ    SI, AX
 	VMOVUPS Z2, (AX)
 	VMOVUPD Z3, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -9505,17 +10444,17 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z28, Z30, Z0
-	VFMADD231PD  Z29, Z30, Z1
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z28, Z31, Z2
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z28, Z30, Z4
-	VFMADD231PD  Z29, Z30, Z5
+	VMOVUPS      (BX), Z6
+	VMOVUPS      64(BX), Z7
+	VBROADCASTSD (AX), Z8
+	VFMADD231PD  Z6, Z8, Z0
+	VFMADD231PD  Z7, Z8, Z1
+	VBROADCASTSD (AX)(R8*1), Z9
+	VFMADD231PD  Z6, Z9, Z2
+	VFMADD231PD  Z7, Z9, Z3
+	VBROADCASTSD (AX)(R8*2), Z8
+	VFMADD231PD  Z6, Z8, Z4
+	VFMADD231PD  Z7, Z8, Z5
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -9538,42 +10477,44 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPD       (BX), Z0, Z0
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
+	VMOVUPD.Z    64(BX), K1, Z6
+	VADDPD       Z6, Z1, Z1
 	ADDQ         SI, BX
 	VADDPD       (BX), Z2, Z2
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    64(BX), K1, Z6
+	VADDPD       Z6, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
+	VMOVUPD.Z    64(BX), K1, Z6
+	VADDPD       Z6, Z5, Z5
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPD.Z 64(BX), K1, Z29
-	VADDPD    Z28, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z28, Z4, Z4
-	VADDPD    Z29, Z5, Z5
+	VMOVUPS   (BX), Z6
+	VMOVUPD.Z 64(BX), K1, Z7
+	VADDPD    Z6, Z0, Z0
+	VADDPD    Z7, Z1, Z1
+	VADDPD    Z6, Z2, Z2
+	VADDPD    Z7, Z3, Z3
+	VADDPD    Z6, Z4, Z4
+	VADDPD    Z7, Z5, Z5
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
+	VXORPS Z6, Z6, Z6
+	VMAXPD Z0, Z6, Z0
+	VMAXPD Z1, Z6, Z1
+	VMAXPD Z2, Z6, Z2
+	VMAXPD Z3, Z6, Z3
+	VMAXPD Z4, Z6, Z4
+	VMAXPD Z5, Z6, Z5
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -9582,6 +10523,19 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z4, (AX)
 	VMOVUPD Z5, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -9650,20 +10604,20 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z28, Z30, Z0
-	VFMADD231PD  Z29, Z30, Z1
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z28, Z31, Z2
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z28, Z30, Z4
-	VFMADD231PD  Z29, Z30, Z5
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z28, Z31, Z6
-	VFMADD231PD  Z29, Z31, Z7
+	VMOVUPS      (BX), Z8
+	VMOVUPS      64(BX), Z9
+	VBROADCASTSD (AX), Z10
+	VFMADD231PD  Z8, Z10, Z0
+	VFMADD231PD  Z9, Z10, Z1
+	VBROADCASTSD (AX)(R8*1), Z11
+	VFMADD231PD  Z8, Z11, Z2
+	VFMADD231PD  Z9, Z11, Z3
+	VBROADCASTSD (AX)(R8*2), Z10
+	VFMADD231PD  Z8, Z10, Z4
+	VFMADD231PD  Z9, Z10, Z5
+	VBROADCASTSD (AX)(R9*1), Z11
+	VFMADD231PD  Z8, Z11, Z6
+	VFMADD231PD  Z9, Z11, Z7
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -9686,50 +10640,52 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPD       (BX), Z0, Z0
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
+	VMOVUPD.Z    64(BX), K1, Z8
+	VADDPD       Z8, Z1, Z1
 	ADDQ         SI, BX
 	VADDPD       (BX), Z2, Z2
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    64(BX), K1, Z8
+	VADDPD       Z8, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
+	VMOVUPD.Z    64(BX), K1, Z8
+	VADDPD       Z8, Z5, Z5
 	ADDQ         SI, BX
 	VADDPD       (BX), Z6, Z6
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    64(BX), K1, Z8
+	VADDPD       Z8, Z7, Z7
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPD.Z 64(BX), K1, Z29
-	VADDPD    Z28, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z28, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z28, Z6, Z6
-	VADDPD    Z29, Z7, Z7
+	VMOVUPS   (BX), Z8
+	VMOVUPD.Z 64(BX), K1, Z9
+	VADDPD    Z8, Z0, Z0
+	VADDPD    Z9, Z1, Z1
+	VADDPD    Z8, Z2, Z2
+	VADDPD    Z9, Z3, Z3
+	VADDPD    Z8, Z4, Z4
+	VADDPD    Z9, Z5, Z5
+	VADDPD    Z8, Z6, Z6
+	VADDPD    Z9, Z7, Z7
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
+	VXORPS Z8, Z8, Z8
+	VMAXPD Z0, Z8, Z0
+	VMAXPD Z1, Z8, Z1
+	VMAXPD Z2, Z8, Z2
+	VMAXPD Z3, Z8, Z3
+	VMAXPD Z4, Z8, Z4
+	VMAXPD Z5, Z8, Z5
+	VMAXPD Z6, Z8, Z6
+	VMAXPD Z7, Z8, Z7
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -9741,6 +10697,22 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z6, (AX)
 	VMOVUPD Z7, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -9814,23 +10786,23 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z28, Z30, Z0
-	VFMADD231PD  Z29, Z30, Z1
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z28, Z31, Z2
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z28, Z30, Z4
-	VFMADD231PD  Z29, Z30, Z5
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z28, Z31, Z6
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z28, Z30, Z8
-	VFMADD231PD  Z29, Z30, Z9
+	VMOVUPS      (BX), Z10
+	VMOVUPS      64(BX), Z11
+	VBROADCASTSD (AX), Z12
+	VFMADD231PD  Z10, Z12, Z0
+	VFMADD231PD  Z11, Z12, Z1
+	VBROADCASTSD (AX)(R8*1), Z13
+	VFMADD231PD  Z10, Z13, Z2
+	VFMADD231PD  Z11, Z13, Z3
+	VBROADCASTSD (AX)(R8*2), Z12
+	VFMADD231PD  Z10, Z12, Z4
+	VFMADD231PD  Z11, Z12, Z5
+	VBROADCASTSD (AX)(R9*1), Z13
+	VFMADD231PD  Z10, Z13, Z6
+	VFMADD231PD  Z11, Z13, Z7
+	VBROADCASTSD (AX)(R8*4), Z12
+	VFMADD231PD  Z10, Z12, Z8
+	VFMADD231PD  Z11, Z12, Z9
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -9853,58 +10825,60 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPD       (BX), Z0, Z0
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
+	VMOVUPD.Z    64(BX), K1, Z10
+	VADDPD       Z10, Z1, Z1
 	ADDQ         SI, BX
 	VADDPD       (BX), Z2, Z2
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    64(BX), K1, Z10
+	VADDPD       Z10, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
+	VMOVUPD.Z    64(BX), K1, Z10
+	VADDPD       Z10, Z5, Z5
 	ADDQ         SI, BX
 	VADDPD       (BX), Z6, Z6
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    64(BX), K1, Z10
+	VADDPD       Z10, Z7, Z7
 	ADDQ         SI, BX
 	VADDPD       (BX), Z8, Z8
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z9, Z9
+	VMOVUPD.Z    64(BX), K1, Z10
+	VADDPD       Z10, Z9, Z9
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPD.Z 64(BX), K1, Z29
-	VADDPD    Z28, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z28, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z28, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z28, Z8, Z8
-	VADDPD    Z29, Z9, Z9
+	VMOVUPS   (BX), Z10
+	VMOVUPD.Z 64(BX), K1, Z11
+	VADDPD    Z10, Z0, Z0
+	VADDPD    Z11, Z1, Z1
+	VADDPD    Z10, Z2, Z2
+	VADDPD    Z11, Z3, Z3
+	VADDPD    Z10, Z4, Z4
+	VADDPD    Z11, Z5, Z5
+	VADDPD    Z10, Z6, Z6
+	VADDPD    Z11, Z7, Z7
+	VADDPD    Z10, Z8, Z8
+	VADDPD    Z11, Z9, Z9
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
+	VXORPS Z10, Z10, Z10
+	VMAXPD Z0, Z10, Z0
+	VMAXPD Z1, Z10, Z1
+	VMAXPD Z2, Z10, Z2
+	VMAXPD Z3, Z10, Z3
+	VMAXPD Z4, Z10, Z4
+	VMAXPD Z5, Z10, Z5
+	VMAXPD Z6, Z10, Z6
+	VMAXPD Z7, Z10, Z7
+	VMAXPD Z8, Z10, Z8
+	VMAXPD Z9, Z10, Z9
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -9919,6 +10893,25 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z8, (AX)
 	VMOVUPD Z9, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -9998,26 +10991,26 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z28, Z30, Z0
-	VFMADD231PD  Z29, Z30, Z1
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z28, Z31, Z2
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z28, Z30, Z4
-	VFMADD231PD  Z29, Z30, Z5
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z28, Z31, Z6
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z28, Z30, Z8
-	VFMADD231PD  Z29, Z30, Z9
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z28, Z31, Z10
-	VFMADD231PD  Z29, Z31, Z11
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VBROADCASTSD (AX), Z14
+	VFMADD231PD  Z12, Z14, Z0
+	VFMADD231PD  Z13, Z14, Z1
+	VBROADCASTSD (AX)(R8*1), Z15
+	VFMADD231PD  Z12, Z15, Z2
+	VFMADD231PD  Z13, Z15, Z3
+	VBROADCASTSD (AX)(R8*2), Z14
+	VFMADD231PD  Z12, Z14, Z4
+	VFMADD231PD  Z13, Z14, Z5
+	VBROADCASTSD (AX)(R9*1), Z15
+	VFMADD231PD  Z12, Z15, Z6
+	VFMADD231PD  Z13, Z15, Z7
+	VBROADCASTSD (AX)(R8*4), Z14
+	VFMADD231PD  Z12, Z14, Z8
+	VFMADD231PD  Z13, Z14, Z9
+	VBROADCASTSD (AX)(R10*1), Z15
+	VFMADD231PD  Z12, Z15, Z10
+	VFMADD231PD  Z13, Z15, Z11
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -10040,66 +11033,68 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPD       (BX), Z0, Z0
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
+	VMOVUPD.Z    64(BX), K1, Z12
+	VADDPD       Z12, Z1, Z1
 	ADDQ         SI, BX
 	VADDPD       (BX), Z2, Z2
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    64(BX), K1, Z12
+	VADDPD       Z12, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
+	VMOVUPD.Z    64(BX), K1, Z12
+	VADDPD       Z12, Z5, Z5
 	ADDQ         SI, BX
 	VADDPD       (BX), Z6, Z6
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    64(BX), K1, Z12
+	VADDPD       Z12, Z7, Z7
 	ADDQ         SI, BX
 	VADDPD       (BX), Z8, Z8
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z9, Z9
+	VMOVUPD.Z    64(BX), K1, Z12
+	VADDPD       Z12, Z9, Z9
 	ADDQ         SI, BX
 	VADDPD       (BX), Z10, Z10
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
+	VMOVUPD.Z    64(BX), K1, Z12
+	VADDPD       Z12, Z11, Z11
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPD.Z 64(BX), K1, Z29
-	VADDPD    Z28, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z28, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z28, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z28, Z8, Z8
-	VADDPD    Z29, Z9, Z9
-	VADDPD    Z28, Z10, Z10
-	VADDPD    Z29, Z11, Z11
+	VMOVUPS   (BX), Z12
+	VMOVUPD.Z 64(BX), K1, Z13
+	VADDPD    Z12, Z0, Z0
+	VADDPD    Z13, Z1, Z1
+	VADDPD    Z12, Z2, Z2
+	VADDPD    Z13, Z3, Z3
+	VADDPD    Z12, Z4, Z4
+	VADDPD    Z13, Z5, Z5
+	VADDPD    Z12, Z6, Z6
+	VADDPD    Z13, Z7, Z7
+	VADDPD    Z12, Z8, Z8
+	VADDPD    Z13, Z9, Z9
+	VADDPD    Z12, Z10, Z10
+	VADDPD    Z13, Z11, Z11
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
+	VXORPS Z12, Z12, Z12
+	VMAXPD Z0, Z12, Z0
+	VMAXPD Z1, Z12, Z1
+	VMAXPD Z2, Z12, Z2
+	VMAXPD Z3, Z12, Z3
+	VMAXPD Z4, Z12, Z4
+	VMAXPD Z5, Z12, Z5
+	VMAXPD Z6, Z12, Z6
+	VMAXPD Z7, Z12, Z7
+	VMAXPD Z8, Z12, Z8
+	VMAXPD Z9, Z12, Z9
+	VMAXPD Z10, Z12, Z10
+	VMAXPD Z11, Z12, Z11
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -10117,6 +11112,28 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z10, (AX)
 	VMOVUPD Z11, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -10201,29 +11218,29 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z28, Z30, Z0
-	VFMADD231PD  Z29, Z30, Z1
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z28, Z31, Z2
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z28, Z30, Z4
-	VFMADD231PD  Z29, Z30, Z5
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z28, Z31, Z6
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z28, Z30, Z8
-	VFMADD231PD  Z29, Z30, Z9
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z28, Z31, Z10
-	VFMADD231PD  Z29, Z31, Z11
-	VBROADCASTSD (AX)(R9*2), Z30
-	VFMADD231PD  Z28, Z30, Z12
-	VFMADD231PD  Z29, Z30, Z13
+	VMOVUPS      (BX), Z14
+	VMOVUPS      64(BX), Z15
+	VBROADCASTSD (AX), Z16
+	VFMADD231PD  Z14, Z16, Z0
+	VFMADD231PD  Z15, Z16, Z1
+	VBROADCASTSD (AX)(R8*1), Z17
+	VFMADD231PD  Z14, Z17, Z2
+	VFMADD231PD  Z15, Z17, Z3
+	VBROADCASTSD (AX)(R8*2), Z16
+	VFMADD231PD  Z14, Z16, Z4
+	VFMADD231PD  Z15, Z16, Z5
+	VBROADCASTSD (AX)(R9*1), Z17
+	VFMADD231PD  Z14, Z17, Z6
+	VFMADD231PD  Z15, Z17, Z7
+	VBROADCASTSD (AX)(R8*4), Z16
+	VFMADD231PD  Z14, Z16, Z8
+	VFMADD231PD  Z15, Z16, Z9
+	VBROADCASTSD (AX)(R10*1), Z17
+	VFMADD231PD  Z14, Z17, Z10
+	VFMADD231PD  Z15, Z17, Z11
+	VBROADCASTSD (AX)(R9*2), Z16
+	VFMADD231PD  Z14, Z16, Z12
+	VFMADD231PD  Z15, Z16, Z13
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -10246,74 +11263,76 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPD       (BX), Z0, Z0
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
+	VMOVUPD.Z    64(BX), K1, Z14
+	VADDPD       Z14, Z1, Z1
 	ADDQ         SI, BX
 	VADDPD       (BX), Z2, Z2
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    64(BX), K1, Z14
+	VADDPD       Z14, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
+	VMOVUPD.Z    64(BX), K1, Z14
+	VADDPD       Z14, Z5, Z5
 	ADDQ         SI, BX
 	VADDPD       (BX), Z6, Z6
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    64(BX), K1, Z14
+	VADDPD       Z14, Z7, Z7
 	ADDQ         SI, BX
 	VADDPD       (BX), Z8, Z8
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z9, Z9
+	VMOVUPD.Z    64(BX), K1, Z14
+	VADDPD       Z14, Z9, Z9
 	ADDQ         SI, BX
 	VADDPD       (BX), Z10, Z10
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
+	VMOVUPD.Z    64(BX), K1, Z14
+	VADDPD       Z14, Z11, Z11
 	ADDQ         SI, BX
 	VADDPD       (BX), Z12, Z12
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z13, Z13
+	VMOVUPD.Z    64(BX), K1, Z14
+	VADDPD       Z14, Z13, Z13
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPD.Z 64(BX), K1, Z29
-	VADDPD    Z28, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z28, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z28, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z28, Z8, Z8
-	VADDPD    Z29, Z9, Z9
-	VADDPD    Z28, Z10, Z10
-	VADDPD    Z29, Z11, Z11
-	VADDPD    Z28, Z12, Z12
-	VADDPD    Z29, Z13, Z13
+	VMOVUPS   (BX), Z14
+	VMOVUPD.Z 64(BX), K1, Z15
+	VADDPD    Z14, Z0, Z0
+	VADDPD    Z15, Z1, Z1
+	VADDPD    Z14, Z2, Z2
+	VADDPD    Z15, Z3, Z3
+	VADDPD    Z14, Z4, Z4
+	VADDPD    Z15, Z5, Z5
+	VADDPD    Z14, Z6, Z6
+	VADDPD    Z15, Z7, Z7
+	VADDPD    Z14, Z8, Z8
+	VADDPD    Z15, Z9, Z9
+	VADDPD    Z14, Z10, Z10
+	VADDPD    Z15, Z11, Z11
+	VADDPD    Z14, Z12, Z12
+	VADDPD    Z15, Z13, Z13
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
-	VMAXPD Z12, Z30, Z12
-	VMAXPD Z13, Z30, Z13
+	VXORPS Z14, Z14, Z14
+	VMAXPD Z0, Z14, Z0
+	VMAXPD Z1, Z14, Z1
+	VMAXPD Z2, Z14, Z2
+	VMAXPD Z3, Z14, Z3
+	VMAXPD Z4, Z14, Z4
+	VMAXPD Z5, Z14, Z5
+	VMAXPD Z6, Z14, Z6
+	VMAXPD Z7, Z14, Z7
+	VMAXPD Z8, Z14, Z8
+	VMAXPD Z9, Z14, Z9
+	VMAXPD Z10, Z14, Z10
+	VMAXPD Z11, Z14, Z11
+	VMAXPD Z12, Z14, Z12
+	VMAXPD Z13, Z14, Z13
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -10334,6 +11353,31 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z12, (AX)
 	VMOVUPD Z13, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -10424,32 +11468,32 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z28, Z30, Z0
-	VFMADD231PD  Z29, Z30, Z1
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z28, Z31, Z2
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z28, Z30, Z4
-	VFMADD231PD  Z29, Z30, Z5
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z28, Z31, Z6
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z28, Z30, Z8
-	VFMADD231PD  Z29, Z30, Z9
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z28, Z31, Z10
-	VFMADD231PD  Z29, Z31, Z11
-	VBROADCASTSD (AX)(R9*2), Z30
-	VFMADD231PD  Z28, Z30, Z12
-	VFMADD231PD  Z29, Z30, Z13
-	VBROADCASTSD (AX)(R11*1), Z31
-	VFMADD231PD  Z28, Z31, Z14
-	VFMADD231PD  Z29, Z31, Z15
+	VMOVUPS      (BX), Z16
+	VMOVUPS      64(BX), Z17
+	VBROADCASTSD (AX), Z18
+	VFMADD231PD  Z16, Z18, Z0
+	VFMADD231PD  Z17, Z18, Z1
+	VBROADCASTSD (AX)(R8*1), Z19
+	VFMADD231PD  Z16, Z19, Z2
+	VFMADD231PD  Z17, Z19, Z3
+	VBROADCASTSD (AX)(R8*2), Z18
+	VFMADD231PD  Z16, Z18, Z4
+	VFMADD231PD  Z17, Z18, Z5
+	VBROADCASTSD (AX)(R9*1), Z19
+	VFMADD231PD  Z16, Z19, Z6
+	VFMADD231PD  Z17, Z19, Z7
+	VBROADCASTSD (AX)(R8*4), Z18
+	VFMADD231PD  Z16, Z18, Z8
+	VFMADD231PD  Z17, Z18, Z9
+	VBROADCASTSD (AX)(R10*1), Z19
+	VFMADD231PD  Z16, Z19, Z10
+	VFMADD231PD  Z17, Z19, Z11
+	VBROADCASTSD (AX)(R9*2), Z18
+	VFMADD231PD  Z16, Z18, Z12
+	VFMADD231PD  Z17, Z18, Z13
+	VBROADCASTSD (AX)(R11*1), Z19
+	VFMADD231PD  Z16, Z19, Z14
+	VFMADD231PD  Z17, Z19, Z15
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -10472,82 +11516,84 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPD       (BX), Z0, Z0
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
+	VMOVUPD.Z    64(BX), K1, Z16
+	VADDPD       Z16, Z1, Z1
 	ADDQ         SI, BX
 	VADDPD       (BX), Z2, Z2
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    64(BX), K1, Z16
+	VADDPD       Z16, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
+	VMOVUPD.Z    64(BX), K1, Z16
+	VADDPD       Z16, Z5, Z5
 	ADDQ         SI, BX
 	VADDPD       (BX), Z6, Z6
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    64(BX), K1, Z16
+	VADDPD       Z16, Z7, Z7
 	ADDQ         SI, BX
 	VADDPD       (BX), Z8, Z8
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z9, Z9
+	VMOVUPD.Z    64(BX), K1, Z16
+	VADDPD       Z16, Z9, Z9
 	ADDQ         SI, BX
 	VADDPD       (BX), Z10, Z10
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
+	VMOVUPD.Z    64(BX), K1, Z16
+	VADDPD       Z16, Z11, Z11
 	ADDQ         SI, BX
 	VADDPD       (BX), Z12, Z12
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z13, Z13
+	VMOVUPD.Z    64(BX), K1, Z16
+	VADDPD       Z16, Z13, Z13
 	ADDQ         SI, BX
 	VADDPD       (BX), Z14, Z14
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z15, Z15
+	VMOVUPD.Z    64(BX), K1, Z16
+	VADDPD       Z16, Z15, Z15
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPD.Z 64(BX), K1, Z29
-	VADDPD    Z28, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z28, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z28, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z28, Z8, Z8
-	VADDPD    Z29, Z9, Z9
-	VADDPD    Z28, Z10, Z10
-	VADDPD    Z29, Z11, Z11
-	VADDPD    Z28, Z12, Z12
-	VADDPD    Z29, Z13, Z13
-	VADDPD    Z28, Z14, Z14
-	VADDPD    Z29, Z15, Z15
+	VMOVUPS   (BX), Z16
+	VMOVUPD.Z 64(BX), K1, Z17
+	VADDPD    Z16, Z0, Z0
+	VADDPD    Z17, Z1, Z1
+	VADDPD    Z16, Z2, Z2
+	VADDPD    Z17, Z3, Z3
+	VADDPD    Z16, Z4, Z4
+	VADDPD    Z17, Z5, Z5
+	VADDPD    Z16, Z6, Z6
+	VADDPD    Z17, Z7, Z7
+	VADDPD    Z16, Z8, Z8
+	VADDPD    Z17, Z9, Z9
+	VADDPD    Z16, Z10, Z10
+	VADDPD    Z17, Z11, Z11
+	VADDPD    Z16, Z12, Z12
+	VADDPD    Z17, Z13, Z13
+	VADDPD    Z16, Z14, Z14
+	VADDPD    Z17, Z15, Z15
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
-	VMAXPD Z12, Z30, Z12
-	VMAXPD Z13, Z30, Z13
-	VMAXPD Z14, Z30, Z14
-	VMAXPD Z15, Z30, Z15
+	VXORPS Z16, Z16, Z16
+	VMAXPD Z0, Z16, Z0
+	VMAXPD Z1, Z16, Z1
+	VMAXPD Z2, Z16, Z2
+	VMAXPD Z3, Z16, Z3
+	VMAXPD Z4, Z16, Z4
+	VMAXPD Z5, Z16, Z5
+	VMAXPD Z6, Z16, Z6
+	VMAXPD Z7, Z16, Z7
+	VMAXPD Z8, Z16, Z8
+	VMAXPD Z9, Z16, Z9
+	VMAXPD Z10, Z16, Z10
+	VMAXPD Z11, Z16, Z11
+	VMAXPD Z12, Z16, Z12
+	VMAXPD Z13, Z16, Z13
+	VMAXPD Z14, Z16, Z14
+	VMAXPD Z15, Z16, Z15
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -10571,6 +11617,34 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z14, (AX)
 	VMOVUPD Z15, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -10666,35 +11740,35 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z28, Z30, Z0
-	VFMADD231PD  Z29, Z30, Z1
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z28, Z31, Z2
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z28, Z30, Z4
-	VFMADD231PD  Z29, Z30, Z5
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z28, Z31, Z6
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z28, Z30, Z8
-	VFMADD231PD  Z29, Z30, Z9
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z28, Z31, Z10
-	VFMADD231PD  Z29, Z31, Z11
-	VBROADCASTSD (AX)(R9*2), Z30
-	VFMADD231PD  Z28, Z30, Z12
-	VFMADD231PD  Z29, Z30, Z13
-	VBROADCASTSD (AX)(R11*1), Z31
-	VFMADD231PD  Z28, Z31, Z14
-	VFMADD231PD  Z29, Z31, Z15
-	VBROADCASTSD (AX)(R8*8), Z30
-	VFMADD231PD  Z28, Z30, Z16
-	VFMADD231PD  Z29, Z30, Z17
+	VMOVUPS      (BX), Z18
+	VMOVUPS      64(BX), Z19
+	VBROADCASTSD (AX), Z20
+	VFMADD231PD  Z18, Z20, Z0
+	VFMADD231PD  Z19, Z20, Z1
+	VBROADCASTSD (AX)(R8*1), Z21
+	VFMADD231PD  Z18, Z21, Z2
+	VFMADD231PD  Z19, Z21, Z3
+	VBROADCASTSD (AX)(R8*2), Z20
+	VFMADD231PD  Z18, Z20, Z4
+	VFMADD231PD  Z19, Z20, Z5
+	VBROADCASTSD (AX)(R9*1), Z21
+	VFMADD231PD  Z18, Z21, Z6
+	VFMADD231PD  Z19, Z21, Z7
+	VBROADCASTSD (AX)(R8*4), Z20
+	VFMADD231PD  Z18, Z20, Z8
+	VFMADD231PD  Z19, Z20, Z9
+	VBROADCASTSD (AX)(R10*1), Z21
+	VFMADD231PD  Z18, Z21, Z10
+	VFMADD231PD  Z19, Z21, Z11
+	VBROADCASTSD (AX)(R9*2), Z20
+	VFMADD231PD  Z18, Z20, Z12
+	VFMADD231PD  Z19, Z20, Z13
+	VBROADCASTSD (AX)(R11*1), Z21
+	VFMADD231PD  Z18, Z21, Z14
+	VFMADD231PD  Z19, Z21, Z15
+	VBROADCASTSD (AX)(R8*8), Z20
+	VFMADD231PD  Z18, Z20, Z16
+	VFMADD231PD  Z19, Z20, Z17
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -10717,90 +11791,92 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPD       (BX), Z0, Z0
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
+	VMOVUPD.Z    64(BX), K1, Z18
+	VADDPD       Z18, Z1, Z1
 	ADDQ         SI, BX
 	VADDPD       (BX), Z2, Z2
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    64(BX), K1, Z18
+	VADDPD       Z18, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
+	VMOVUPD.Z    64(BX), K1, Z18
+	VADDPD       Z18, Z5, Z5
 	ADDQ         SI, BX
 	VADDPD       (BX), Z6, Z6
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    64(BX), K1, Z18
+	VADDPD       Z18, Z7, Z7
 	ADDQ         SI, BX
 	VADDPD       (BX), Z8, Z8
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z9, Z9
+	VMOVUPD.Z    64(BX), K1, Z18
+	VADDPD       Z18, Z9, Z9
 	ADDQ         SI, BX
 	VADDPD       (BX), Z10, Z10
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
+	VMOVUPD.Z    64(BX), K1, Z18
+	VADDPD       Z18, Z11, Z11
 	ADDQ         SI, BX
 	VADDPD       (BX), Z12, Z12
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z13, Z13
+	VMOVUPD.Z    64(BX), K1, Z18
+	VADDPD       Z18, Z13, Z13
 	ADDQ         SI, BX
 	VADDPD       (BX), Z14, Z14
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z15, Z15
+	VMOVUPD.Z    64(BX), K1, Z18
+	VADDPD       Z18, Z15, Z15
 	ADDQ         SI, BX
 	VADDPD       (BX), Z16, Z16
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z17, Z17
+	VMOVUPD.Z    64(BX), K1, Z18
+	VADDPD       Z18, Z17, Z17
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPD.Z 64(BX), K1, Z29
-	VADDPD    Z28, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z28, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z28, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z28, Z8, Z8
-	VADDPD    Z29, Z9, Z9
-	VADDPD    Z28, Z10, Z10
-	VADDPD    Z29, Z11, Z11
-	VADDPD    Z28, Z12, Z12
-	VADDPD    Z29, Z13, Z13
-	VADDPD    Z28, Z14, Z14
-	VADDPD    Z29, Z15, Z15
-	VADDPD    Z28, Z16, Z16
-	VADDPD    Z29, Z17, Z17
+	VMOVUPS   (BX), Z18
+	VMOVUPD.Z 64(BX), K1, Z19
+	VADDPD    Z18, Z0, Z0
+	VADDPD    Z19, Z1, Z1
+	VADDPD    Z18, Z2, Z2
+	VADDPD    Z19, Z3, Z3
+	VADDPD    Z18, Z4, Z4
+	VADDPD    Z19, Z5, Z5
+	VADDPD    Z18, Z6, Z6
+	VADDPD    Z19, Z7, Z7
+	VADDPD    Z18, Z8, Z8
+	VADDPD    Z19, Z9, Z9
+	VADDPD    Z18, Z10, Z10
+	VADDPD    Z19, Z11, Z11
+	VADDPD    Z18, Z12, Z12
+	VADDPD    Z19, Z13, Z13
+	VADDPD    Z18, Z14, Z14
+	VADDPD    Z19, Z15, Z15
+	VADDPD    Z18, Z16, Z16
+	VADDPD    Z19, Z17, Z17
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
-	VMAXPD Z12, Z30, Z12
-	VMAXPD Z13, Z30, Z13
-	VMAXPD Z14, Z30, Z14
-	VMAXPD Z15, Z30, Z15
-	VMAXPD Z16, Z30, Z16
-	VMAXPD Z17, Z30, Z17
+	VXORPS Z18, Z18, Z18
+	VMAXPD Z0, Z18, Z0
+	VMAXPD Z1, Z18, Z1
+	VMAXPD Z2, Z18, Z2
+	VMAXPD Z3, Z18, Z3
+	VMAXPD Z4, Z18, Z4
+	VMAXPD Z5, Z18, Z5
+	VMAXPD Z6, Z18, Z6
+	VMAXPD Z7, Z18, Z7
+	VMAXPD Z8, Z18, Z8
+	VMAXPD Z9, Z18, Z9
+	VMAXPD Z10, Z18, Z10
+	VMAXPD Z11, Z18, Z11
+	VMAXPD Z12, Z18, Z12
+	VMAXPD Z13, Z18, Z13
+	VMAXPD Z14, Z18, Z14
+	VMAXPD Z15, Z18, Z15
+	VMAXPD Z16, Z18, Z16
+	VMAXPD Z17, Z18, Z17
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -10827,6 +11903,37 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z16, (AX)
 	VMOVUPD Z17, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -10928,38 +12035,38 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z28, Z30, Z0
-	VFMADD231PD  Z29, Z30, Z1
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z28, Z31, Z2
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z28, Z30, Z4
-	VFMADD231PD  Z29, Z30, Z5
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z28, Z31, Z6
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z28, Z30, Z8
-	VFMADD231PD  Z29, Z30, Z9
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z28, Z31, Z10
-	VFMADD231PD  Z29, Z31, Z11
-	VBROADCASTSD (AX)(R9*2), Z30
-	VFMADD231PD  Z28, Z30, Z12
-	VFMADD231PD  Z29, Z30, Z13
-	VBROADCASTSD (AX)(R11*1), Z31
-	VFMADD231PD  Z28, Z31, Z14
-	VFMADD231PD  Z29, Z31, Z15
-	VBROADCASTSD (AX)(R8*8), Z30
-	VFMADD231PD  Z28, Z30, Z16
-	VFMADD231PD  Z29, Z30, Z17
-	VBROADCASTSD (AX)(R12*1), Z31
-	VFMADD231PD  Z28, Z31, Z18
-	VFMADD231PD  Z29, Z31, Z19
+	VMOVUPS      (BX), Z20
+	VMOVUPS      64(BX), Z21
+	VBROADCASTSD (AX), Z22
+	VFMADD231PD  Z20, Z22, Z0
+	VFMADD231PD  Z21, Z22, Z1
+	VBROADCASTSD (AX)(R8*1), Z23
+	VFMADD231PD  Z20, Z23, Z2
+	VFMADD231PD  Z21, Z23, Z3
+	VBROADCASTSD (AX)(R8*2), Z22
+	VFMADD231PD  Z20, Z22, Z4
+	VFMADD231PD  Z21, Z22, Z5
+	VBROADCASTSD (AX)(R9*1), Z23
+	VFMADD231PD  Z20, Z23, Z6
+	VFMADD231PD  Z21, Z23, Z7
+	VBROADCASTSD (AX)(R8*4), Z22
+	VFMADD231PD  Z20, Z22, Z8
+	VFMADD231PD  Z21, Z22, Z9
+	VBROADCASTSD (AX)(R10*1), Z23
+	VFMADD231PD  Z20, Z23, Z10
+	VFMADD231PD  Z21, Z23, Z11
+	VBROADCASTSD (AX)(R9*2), Z22
+	VFMADD231PD  Z20, Z22, Z12
+	VFMADD231PD  Z21, Z22, Z13
+	VBROADCASTSD (AX)(R11*1), Z23
+	VFMADD231PD  Z20, Z23, Z14
+	VFMADD231PD  Z21, Z23, Z15
+	VBROADCASTSD (AX)(R8*8), Z22
+	VFMADD231PD  Z20, Z22, Z16
+	VFMADD231PD  Z21, Z22, Z17
+	VBROADCASTSD (AX)(R12*1), Z23
+	VFMADD231PD  Z20, Z23, Z18
+	VFMADD231PD  Z21, Z23, Z19
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -10982,98 +12089,100 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPD       (BX), Z0, Z0
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
+	VMOVUPD.Z    64(BX), K1, Z20
+	VADDPD       Z20, Z1, Z1
 	ADDQ         SI, BX
 	VADDPD       (BX), Z2, Z2
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    64(BX), K1, Z20
+	VADDPD       Z20, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
+	VMOVUPD.Z    64(BX), K1, Z20
+	VADDPD       Z20, Z5, Z5
 	ADDQ         SI, BX
 	VADDPD       (BX), Z6, Z6
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    64(BX), K1, Z20
+	VADDPD       Z20, Z7, Z7
 	ADDQ         SI, BX
 	VADDPD       (BX), Z8, Z8
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z9, Z9
+	VMOVUPD.Z    64(BX), K1, Z20
+	VADDPD       Z20, Z9, Z9
 	ADDQ         SI, BX
 	VADDPD       (BX), Z10, Z10
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
+	VMOVUPD.Z    64(BX), K1, Z20
+	VADDPD       Z20, Z11, Z11
 	ADDQ         SI, BX
 	VADDPD       (BX), Z12, Z12
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z13, Z13
+	VMOVUPD.Z    64(BX), K1, Z20
+	VADDPD       Z20, Z13, Z13
 	ADDQ         SI, BX
 	VADDPD       (BX), Z14, Z14
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z15, Z15
+	VMOVUPD.Z    64(BX), K1, Z20
+	VADDPD       Z20, Z15, Z15
 	ADDQ         SI, BX
 	VADDPD       (BX), Z16, Z16
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z17, Z17
+	VMOVUPD.Z    64(BX), K1, Z20
+	VADDPD       Z20, Z17, Z17
 	ADDQ         SI, BX
 	VADDPD       (BX), Z18, Z18
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z19, Z19
+	VMOVUPD.Z    64(BX), K1, Z20
+	VADDPD       Z20, Z19, Z19
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPD.Z 64(BX), K1, Z29
-	VADDPD    Z28, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z28, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z28, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z28, Z8, Z8
-	VADDPD    Z29, Z9, Z9
-	VADDPD    Z28, Z10, Z10
-	VADDPD    Z29, Z11, Z11
-	VADDPD    Z28, Z12, Z12
-	VADDPD    Z29, Z13, Z13
-	VADDPD    Z28, Z14, Z14
-	VADDPD    Z29, Z15, Z15
-	VADDPD    Z28, Z16, Z16
-	VADDPD    Z29, Z17, Z17
-	VADDPD    Z28, Z18, Z18
-	VADDPD    Z29, Z19, Z19
+	VMOVUPS   (BX), Z20
+	VMOVUPD.Z 64(BX), K1, Z21
+	VADDPD    Z20, Z0, Z0
+	VADDPD    Z21, Z1, Z1
+	VADDPD    Z20, Z2, Z2
+	VADDPD    Z21, Z3, Z3
+	VADDPD    Z20, Z4, Z4
+	VADDPD    Z21, Z5, Z5
+	VADDPD    Z20, Z6, Z6
+	VADDPD    Z21, Z7, Z7
+	VADDPD    Z20, Z8, Z8
+	VADDPD    Z21, Z9, Z9
+	VADDPD    Z20, Z10, Z10
+	VADDPD    Z21, Z11, Z11
+	VADDPD    Z20, Z12, Z12
+	VADDPD    Z21, Z13, Z13
+	VADDPD    Z20, Z14, Z14
+	VADDPD    Z21, Z15, Z15
+	VADDPD    Z20, Z16, Z16
+	VADDPD    Z21, Z17, Z17
+	VADDPD    Z20, Z18, Z18
+	VADDPD    Z21, Z19, Z19
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
-	VMAXPD Z12, Z30, Z12
-	VMAXPD Z13, Z30, Z13
-	VMAXPD Z14, Z30, Z14
-	VMAXPD Z15, Z30, Z15
-	VMAXPD Z16, Z30, Z16
-	VMAXPD Z17, Z30, Z17
-	VMAXPD Z18, Z30, Z18
-	VMAXPD Z19, Z30, Z19
+	VXORPS Z20, Z20, Z20
+	VMAXPD Z0, Z20, Z0
+	VMAXPD Z1, Z20, Z1
+	VMAXPD Z2, Z20, Z2
+	VMAXPD Z3, Z20, Z3
+	VMAXPD Z4, Z20, Z4
+	VMAXPD Z5, Z20, Z5
+	VMAXPD Z6, Z20, Z6
+	VMAXPD Z7, Z20, Z7
+	VMAXPD Z8, Z20, Z8
+	VMAXPD Z9, Z20, Z9
+	VMAXPD Z10, Z20, Z10
+	VMAXPD Z11, Z20, Z11
+	VMAXPD Z12, Z20, Z12
+	VMAXPD Z13, Z20, Z13
+	VMAXPD Z14, Z20, Z14
+	VMAXPD Z15, Z20, Z15
+	VMAXPD Z16, Z20, Z16
+	VMAXPD Z17, Z20, Z17
+	VMAXPD Z18, Z20, Z18
+	VMAXPD Z19, Z20, Z19
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -11103,6 +12212,40 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z18, (AX)
 	VMOVUPD Z19, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -11209,41 +12352,41 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z28, Z30, Z0
-	VFMADD231PD  Z29, Z30, Z1
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z28, Z31, Z2
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z28, Z30, Z4
-	VFMADD231PD  Z29, Z30, Z5
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z28, Z31, Z6
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z28, Z30, Z8
-	VFMADD231PD  Z29, Z30, Z9
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z28, Z31, Z10
-	VFMADD231PD  Z29, Z31, Z11
-	VBROADCASTSD (AX)(R9*2), Z30
-	VFMADD231PD  Z28, Z30, Z12
-	VFMADD231PD  Z29, Z30, Z13
-	VBROADCASTSD (AX)(R11*1), Z31
-	VFMADD231PD  Z28, Z31, Z14
-	VFMADD231PD  Z29, Z31, Z15
-	VBROADCASTSD (AX)(R8*8), Z30
-	VFMADD231PD  Z28, Z30, Z16
-	VFMADD231PD  Z29, Z30, Z17
-	VBROADCASTSD (AX)(R12*1), Z31
-	VFMADD231PD  Z28, Z31, Z18
-	VFMADD231PD  Z29, Z31, Z19
-	VBROADCASTSD (AX)(R10*2), Z30
-	VFMADD231PD  Z28, Z30, Z20
-	VFMADD231PD  Z29, Z30, Z21
+	VMOVUPS      (BX), Z22
+	VMOVUPS      64(BX), Z23
+	VBROADCASTSD (AX), Z24
+	VFMADD231PD  Z22, Z24, Z0
+	VFMADD231PD  Z23, Z24, Z1
+	VBROADCASTSD (AX)(R8*1), Z25
+	VFMADD231PD  Z22, Z25, Z2
+	VFMADD231PD  Z23, Z25, Z3
+	VBROADCASTSD (AX)(R8*2), Z24
+	VFMADD231PD  Z22, Z24, Z4
+	VFMADD231PD  Z23, Z24, Z5
+	VBROADCASTSD (AX)(R9*1), Z25
+	VFMADD231PD  Z22, Z25, Z6
+	VFMADD231PD  Z23, Z25, Z7
+	VBROADCASTSD (AX)(R8*4), Z24
+	VFMADD231PD  Z22, Z24, Z8
+	VFMADD231PD  Z23, Z24, Z9
+	VBROADCASTSD (AX)(R10*1), Z25
+	VFMADD231PD  Z22, Z25, Z10
+	VFMADD231PD  Z23, Z25, Z11
+	VBROADCASTSD (AX)(R9*2), Z24
+	VFMADD231PD  Z22, Z24, Z12
+	VFMADD231PD  Z23, Z24, Z13
+	VBROADCASTSD (AX)(R11*1), Z25
+	VFMADD231PD  Z22, Z25, Z14
+	VFMADD231PD  Z23, Z25, Z15
+	VBROADCASTSD (AX)(R8*8), Z24
+	VFMADD231PD  Z22, Z24, Z16
+	VFMADD231PD  Z23, Z24, Z17
+	VBROADCASTSD (AX)(R12*1), Z25
+	VFMADD231PD  Z22, Z25, Z18
+	VFMADD231PD  Z23, Z25, Z19
+	VBROADCASTSD (AX)(R10*2), Z24
+	VFMADD231PD  Z22, Z24, Z20
+	VFMADD231PD  Z23, Z24, Z21
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -11266,106 +12409,108 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPD       (BX), Z0, Z0
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
+	VMOVUPD.Z    64(BX), K1, Z22
+	VADDPD       Z22, Z1, Z1
 	ADDQ         SI, BX
 	VADDPD       (BX), Z2, Z2
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    64(BX), K1, Z22
+	VADDPD       Z22, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
+	VMOVUPD.Z    64(BX), K1, Z22
+	VADDPD       Z22, Z5, Z5
 	ADDQ         SI, BX
 	VADDPD       (BX), Z6, Z6
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    64(BX), K1, Z22
+	VADDPD       Z22, Z7, Z7
 	ADDQ         SI, BX
 	VADDPD       (BX), Z8, Z8
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z9, Z9
+	VMOVUPD.Z    64(BX), K1, Z22
+	VADDPD       Z22, Z9, Z9
 	ADDQ         SI, BX
 	VADDPD       (BX), Z10, Z10
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
+	VMOVUPD.Z    64(BX), K1, Z22
+	VADDPD       Z22, Z11, Z11
 	ADDQ         SI, BX
 	VADDPD       (BX), Z12, Z12
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z13, Z13
+	VMOVUPD.Z    64(BX), K1, Z22
+	VADDPD       Z22, Z13, Z13
 	ADDQ         SI, BX
 	VADDPD       (BX), Z14, Z14
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z15, Z15
+	VMOVUPD.Z    64(BX), K1, Z22
+	VADDPD       Z22, Z15, Z15
 	ADDQ         SI, BX
 	VADDPD       (BX), Z16, Z16
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z17, Z17
+	VMOVUPD.Z    64(BX), K1, Z22
+	VADDPD       Z22, Z17, Z17
 	ADDQ         SI, BX
 	VADDPD       (BX), Z18, Z18
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z19, Z19
+	VMOVUPD.Z    64(BX), K1, Z22
+	VADDPD       Z22, Z19, Z19
 	ADDQ         SI, BX
 	VADDPD       (BX), Z20, Z20
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z21, Z21
+	VMOVUPD.Z    64(BX), K1, Z22
+	VADDPD       Z22, Z21, Z21
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPD.Z 64(BX), K1, Z29
-	VADDPD    Z28, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z28, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z28, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z28, Z8, Z8
-	VADDPD    Z29, Z9, Z9
-	VADDPD    Z28, Z10, Z10
-	VADDPD    Z29, Z11, Z11
-	VADDPD    Z28, Z12, Z12
-	VADDPD    Z29, Z13, Z13
-	VADDPD    Z28, Z14, Z14
-	VADDPD    Z29, Z15, Z15
-	VADDPD    Z28, Z16, Z16
-	VADDPD    Z29, Z17, Z17
-	VADDPD    Z28, Z18, Z18
-	VADDPD    Z29, Z19, Z19
-	VADDPD    Z28, Z20, Z20
-	VADDPD    Z29, Z21, Z21
+	VMOVUPS   (BX), Z22
+	VMOVUPD.Z 64(BX), K1, Z23
+	VADDPD    Z22, Z0, Z0
+	VADDPD    Z23, Z1, Z1
+	VADDPD    Z22, Z2, Z2
+	VADDPD    Z23, Z3, Z3
+	VADDPD    Z22, Z4, Z4
+	VADDPD    Z23, Z5, Z5
+	VADDPD    Z22, Z6, Z6
+	VADDPD    Z23, Z7, Z7
+	VADDPD    Z22, Z8, Z8
+	VADDPD    Z23, Z9, Z9
+	VADDPD    Z22, Z10, Z10
+	VADDPD    Z23, Z11, Z11
+	VADDPD    Z22, Z12, Z12
+	VADDPD    Z23, Z13, Z13
+	VADDPD    Z22, Z14, Z14
+	VADDPD    Z23, Z15, Z15
+	VADDPD    Z22, Z16, Z16
+	VADDPD    Z23, Z17, Z17
+	VADDPD    Z22, Z18, Z18
+	VADDPD    Z23, Z19, Z19
+	VADDPD    Z22, Z20, Z20
+	VADDPD    Z23, Z21, Z21
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
-	VMAXPD Z12, Z30, Z12
-	VMAXPD Z13, Z30, Z13
-	VMAXPD Z14, Z30, Z14
-	VMAXPD Z15, Z30, Z15
-	VMAXPD Z16, Z30, Z16
-	VMAXPD Z17, Z30, Z17
-	VMAXPD Z18, Z30, Z18
-	VMAXPD Z19, Z30, Z19
-	VMAXPD Z20, Z30, Z20
-	VMAXPD Z21, Z30, Z21
+	VXORPS Z22, Z22, Z22
+	VMAXPD Z0, Z22, Z0
+	VMAXPD Z1, Z22, Z1
+	VMAXPD Z2, Z22, Z2
+	VMAXPD Z3, Z22, Z3
+	VMAXPD Z4, Z22, Z4
+	VMAXPD Z5, Z22, Z5
+	VMAXPD Z6, Z22, Z6
+	VMAXPD Z7, Z22, Z7
+	VMAXPD Z8, Z22, Z8
+	VMAXPD Z9, Z22, Z9
+	VMAXPD Z10, Z22, Z10
+	VMAXPD Z11, Z22, Z11
+	VMAXPD Z12, Z22, Z12
+	VMAXPD Z13, Z22, Z13
+	VMAXPD Z14, Z22, Z14
+	VMAXPD Z15, Z22, Z15
+	VMAXPD Z16, Z22, Z16
+	VMAXPD Z17, Z22, Z17
+	VMAXPD Z18, Z22, Z18
+	VMAXPD Z19, Z22, Z19
+	VMAXPD Z20, Z22, Z20
+	VMAXPD Z21, Z22, Z21
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -11398,6 +12543,43 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z20, (AX)
 	VMOVUPD Z21, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -11510,44 +12692,44 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z28, Z30, Z0
-	VFMADD231PD  Z29, Z30, Z1
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z28, Z31, Z2
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z28, Z30, Z4
-	VFMADD231PD  Z29, Z30, Z5
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z28, Z31, Z6
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z28, Z30, Z8
-	VFMADD231PD  Z29, Z30, Z9
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z28, Z31, Z10
-	VFMADD231PD  Z29, Z31, Z11
-	VBROADCASTSD (AX)(R9*2), Z30
-	VFMADD231PD  Z28, Z30, Z12
-	VFMADD231PD  Z29, Z30, Z13
-	VBROADCASTSD (AX)(R11*1), Z31
-	VFMADD231PD  Z28, Z31, Z14
-	VFMADD231PD  Z29, Z31, Z15
-	VBROADCASTSD (AX)(R8*8), Z30
-	VFMADD231PD  Z28, Z30, Z16
-	VFMADD231PD  Z29, Z30, Z17
-	VBROADCASTSD (AX)(R12*1), Z31
-	VFMADD231PD  Z28, Z31, Z18
-	VFMADD231PD  Z29, Z31, Z19
-	VBROADCASTSD (AX)(R10*2), Z30
-	VFMADD231PD  Z28, Z30, Z20
-	VFMADD231PD  Z29, Z30, Z21
-	VBROADCASTSD (AX)(R13*1), Z31
-	VFMADD231PD  Z28, Z31, Z22
-	VFMADD231PD  Z29, Z31, Z23
+	VMOVUPS      (BX), Z24
+	VMOVUPS      64(BX), Z25
+	VBROADCASTSD (AX), Z26
+	VFMADD231PD  Z24, Z26, Z0
+	VFMADD231PD  Z25, Z26, Z1
+	VBROADCASTSD (AX)(R8*1), Z27
+	VFMADD231PD  Z24, Z27, Z2
+	VFMADD231PD  Z25, Z27, Z3
+	VBROADCASTSD (AX)(R8*2), Z26
+	VFMADD231PD  Z24, Z26, Z4
+	VFMADD231PD  Z25, Z26, Z5
+	VBROADCASTSD (AX)(R9*1), Z27
+	VFMADD231PD  Z24, Z27, Z6
+	VFMADD231PD  Z25, Z27, Z7
+	VBROADCASTSD (AX)(R8*4), Z26
+	VFMADD231PD  Z24, Z26, Z8
+	VFMADD231PD  Z25, Z26, Z9
+	VBROADCASTSD (AX)(R10*1), Z27
+	VFMADD231PD  Z24, Z27, Z10
+	VFMADD231PD  Z25, Z27, Z11
+	VBROADCASTSD (AX)(R9*2), Z26
+	VFMADD231PD  Z24, Z26, Z12
+	VFMADD231PD  Z25, Z26, Z13
+	VBROADCASTSD (AX)(R11*1), Z27
+	VFMADD231PD  Z24, Z27, Z14
+	VFMADD231PD  Z25, Z27, Z15
+	VBROADCASTSD (AX)(R8*8), Z26
+	VFMADD231PD  Z24, Z26, Z16
+	VFMADD231PD  Z25, Z26, Z17
+	VBROADCASTSD (AX)(R12*1), Z27
+	VFMADD231PD  Z24, Z27, Z18
+	VFMADD231PD  Z25, Z27, Z19
+	VBROADCASTSD (AX)(R10*2), Z26
+	VFMADD231PD  Z24, Z26, Z20
+	VFMADD231PD  Z25, Z26, Z21
+	VBROADCASTSD (AX)(R13*1), Z27
+	VFMADD231PD  Z24, Z27, Z22
+	VFMADD231PD  Z25, Z27, Z23
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -11570,114 +12752,116 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPD       (BX), Z0, Z0
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
+	VMOVUPD.Z    64(BX), K1, Z24
+	VADDPD       Z24, Z1, Z1
 	ADDQ         SI, BX
 	VADDPD       (BX), Z2, Z2
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    64(BX), K1, Z24
+	VADDPD       Z24, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
+	VMOVUPD.Z    64(BX), K1, Z24
+	VADDPD       Z24, Z5, Z5
 	ADDQ         SI, BX
 	VADDPD       (BX), Z6, Z6
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    64(BX), K1, Z24
+	VADDPD       Z24, Z7, Z7
 	ADDQ         SI, BX
 	VADDPD       (BX), Z8, Z8
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z9, Z9
+	VMOVUPD.Z    64(BX), K1, Z24
+	VADDPD       Z24, Z9, Z9
 	ADDQ         SI, BX
 	VADDPD       (BX), Z10, Z10
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
+	VMOVUPD.Z    64(BX), K1, Z24
+	VADDPD       Z24, Z11, Z11
 	ADDQ         SI, BX
 	VADDPD       (BX), Z12, Z12
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z13, Z13
+	VMOVUPD.Z    64(BX), K1, Z24
+	VADDPD       Z24, Z13, Z13
 	ADDQ         SI, BX
 	VADDPD       (BX), Z14, Z14
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z15, Z15
+	VMOVUPD.Z    64(BX), K1, Z24
+	VADDPD       Z24, Z15, Z15
 	ADDQ         SI, BX
 	VADDPD       (BX), Z16, Z16
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z17, Z17
+	VMOVUPD.Z    64(BX), K1, Z24
+	VADDPD       Z24, Z17, Z17
 	ADDQ         SI, BX
 	VADDPD       (BX), Z18, Z18
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z19, Z19
+	VMOVUPD.Z    64(BX), K1, Z24
+	VADDPD       Z24, Z19, Z19
 	ADDQ         SI, BX
 	VADDPD       (BX), Z20, Z20
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z21, Z21
+	VMOVUPD.Z    64(BX), K1, Z24
+	VADDPD       Z24, Z21, Z21
 	ADDQ         SI, BX
 	VADDPD       (BX), Z22, Z22
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z23, Z23
+	VMOVUPD.Z    64(BX), K1, Z24
+	VADDPD       Z24, Z23, Z23
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPD.Z 64(BX), K1, Z29
-	VADDPD    Z28, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z28, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z28, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z28, Z8, Z8
-	VADDPD    Z29, Z9, Z9
-	VADDPD    Z28, Z10, Z10
-	VADDPD    Z29, Z11, Z11
-	VADDPD    Z28, Z12, Z12
-	VADDPD    Z29, Z13, Z13
-	VADDPD    Z28, Z14, Z14
-	VADDPD    Z29, Z15, Z15
-	VADDPD    Z28, Z16, Z16
-	VADDPD    Z29, Z17, Z17
-	VADDPD    Z28, Z18, Z18
-	VADDPD    Z29, Z19, Z19
-	VADDPD    Z28, Z20, Z20
-	VADDPD    Z29, Z21, Z21
-	VADDPD    Z28, Z22, Z22
-	VADDPD    Z29, Z23, Z23
+	VMOVUPS   (BX), Z24
+	VMOVUPD.Z 64(BX), K1, Z25
+	VADDPD    Z24, Z0, Z0
+	VADDPD    Z25, Z1, Z1
+	VADDPD    Z24, Z2, Z2
+	VADDPD    Z25, Z3, Z3
+	VADDPD    Z24, Z4, Z4
+	VADDPD    Z25, Z5, Z5
+	VADDPD    Z24, Z6, Z6
+	VADDPD    Z25, Z7, Z7
+	VADDPD    Z24, Z8, Z8
+	VADDPD    Z25, Z9, Z9
+	VADDPD    Z24, Z10, Z10
+	VADDPD    Z25, Z11, Z11
+	VADDPD    Z24, Z12, Z12
+	VADDPD    Z25, Z13, Z13
+	VADDPD    Z24, Z14, Z14
+	VADDPD    Z25, Z15, Z15
+	VADDPD    Z24, Z16, Z16
+	VADDPD    Z25, Z17, Z17
+	VADDPD    Z24, Z18, Z18
+	VADDPD    Z25, Z19, Z19
+	VADDPD    Z24, Z20, Z20
+	VADDPD    Z25, Z21, Z21
+	VADDPD    Z24, Z22, Z22
+	VADDPD    Z25, Z23, Z23
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
-	VMAXPD Z12, Z30, Z12
-	VMAXPD Z13, Z30, Z13
-	VMAXPD Z14, Z30, Z14
-	VMAXPD Z15, Z30, Z15
-	VMAXPD Z16, Z30, Z16
-	VMAXPD Z17, Z30, Z17
-	VMAXPD Z18, Z30, Z18
-	VMAXPD Z19, Z30, Z19
-	VMAXPD Z20, Z30, Z20
-	VMAXPD Z21, Z30, Z21
-	VMAXPD Z22, Z30, Z22
-	VMAXPD Z23, Z30, Z23
+	VXORPS Z24, Z24, Z24
+	VMAXPD Z0, Z24, Z0
+	VMAXPD Z1, Z24, Z1
+	VMAXPD Z2, Z24, Z2
+	VMAXPD Z3, Z24, Z3
+	VMAXPD Z4, Z24, Z4
+	VMAXPD Z5, Z24, Z5
+	VMAXPD Z6, Z24, Z6
+	VMAXPD Z7, Z24, Z7
+	VMAXPD Z8, Z24, Z8
+	VMAXPD Z9, Z24, Z9
+	VMAXPD Z10, Z24, Z10
+	VMAXPD Z11, Z24, Z11
+	VMAXPD Z12, Z24, Z12
+	VMAXPD Z13, Z24, Z13
+	VMAXPD Z14, Z24, Z14
+	VMAXPD Z15, Z24, Z15
+	VMAXPD Z16, Z24, Z16
+	VMAXPD Z17, Z24, Z17
+	VMAXPD Z18, Z24, Z18
+	VMAXPD Z19, Z24, Z19
+	VMAXPD Z20, Z24, Z20
+	VMAXPD Z21, Z24, Z21
+	VMAXPD Z22, Z24, Z22
+	VMAXPD Z23, Z24, Z23
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -11713,6 +12897,46 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z22, (AX)
 	VMOVUPD Z23, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z22, (AX)
+	VMOVUPS Z23, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -11830,47 +13054,47 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z28, Z30, Z0
-	VFMADD231PD  Z29, Z30, Z1
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z28, Z31, Z2
-	VFMADD231PD  Z29, Z31, Z3
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z28, Z30, Z4
-	VFMADD231PD  Z29, Z30, Z5
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z28, Z31, Z6
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z28, Z30, Z8
-	VFMADD231PD  Z29, Z30, Z9
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z28, Z31, Z10
-	VFMADD231PD  Z29, Z31, Z11
-	VBROADCASTSD (AX)(R9*2), Z30
-	VFMADD231PD  Z28, Z30, Z12
-	VFMADD231PD  Z29, Z30, Z13
-	VBROADCASTSD (AX)(R11*1), Z31
-	VFMADD231PD  Z28, Z31, Z14
-	VFMADD231PD  Z29, Z31, Z15
-	VBROADCASTSD (AX)(R8*8), Z30
-	VFMADD231PD  Z28, Z30, Z16
-	VFMADD231PD  Z29, Z30, Z17
-	VBROADCASTSD (AX)(R12*1), Z31
-	VFMADD231PD  Z28, Z31, Z18
-	VFMADD231PD  Z29, Z31, Z19
-	VBROADCASTSD (AX)(R10*2), Z30
-	VFMADD231PD  Z28, Z30, Z20
-	VFMADD231PD  Z29, Z30, Z21
-	VBROADCASTSD (AX)(R13*1), Z31
-	VFMADD231PD  Z28, Z31, Z22
-	VFMADD231PD  Z29, Z31, Z23
-	VBROADCASTSD (AX)(R9*4), Z30
-	VFMADD231PD  Z28, Z30, Z24
-	VFMADD231PD  Z29, Z30, Z25
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VBROADCASTSD (AX), Z28
+	VFMADD231PD  Z26, Z28, Z0
+	VFMADD231PD  Z27, Z28, Z1
+	VBROADCASTSD (AX)(R8*1), Z29
+	VFMADD231PD  Z26, Z29, Z2
+	VFMADD231PD  Z27, Z29, Z3
+	VBROADCASTSD (AX)(R8*2), Z28
+	VFMADD231PD  Z26, Z28, Z4
+	VFMADD231PD  Z27, Z28, Z5
+	VBROADCASTSD (AX)(R9*1), Z29
+	VFMADD231PD  Z26, Z29, Z6
+	VFMADD231PD  Z27, Z29, Z7
+	VBROADCASTSD (AX)(R8*4), Z28
+	VFMADD231PD  Z26, Z28, Z8
+	VFMADD231PD  Z27, Z28, Z9
+	VBROADCASTSD (AX)(R10*1), Z29
+	VFMADD231PD  Z26, Z29, Z10
+	VFMADD231PD  Z27, Z29, Z11
+	VBROADCASTSD (AX)(R9*2), Z28
+	VFMADD231PD  Z26, Z28, Z12
+	VFMADD231PD  Z27, Z28, Z13
+	VBROADCASTSD (AX)(R11*1), Z29
+	VFMADD231PD  Z26, Z29, Z14
+	VFMADD231PD  Z27, Z29, Z15
+	VBROADCASTSD (AX)(R8*8), Z28
+	VFMADD231PD  Z26, Z28, Z16
+	VFMADD231PD  Z27, Z28, Z17
+	VBROADCASTSD (AX)(R12*1), Z29
+	VFMADD231PD  Z26, Z29, Z18
+	VFMADD231PD  Z27, Z29, Z19
+	VBROADCASTSD (AX)(R10*2), Z28
+	VFMADD231PD  Z26, Z28, Z20
+	VFMADD231PD  Z27, Z28, Z21
+	VBROADCASTSD (AX)(R13*1), Z29
+	VFMADD231PD  Z26, Z29, Z22
+	VFMADD231PD  Z27, Z29, Z23
+	VBROADCASTSD (AX)(R9*4), Z28
+	VFMADD231PD  Z26, Z28, Z24
+	VFMADD231PD  Z27, Z28, Z25
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -11893,122 +13117,124 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPD       (BX), Z0, Z0
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
+	VMOVUPD.Z    64(BX), K1, Z26
+	VADDPD       Z26, Z1, Z1
 	ADDQ         SI, BX
 	VADDPD       (BX), Z2, Z2
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    64(BX), K1, Z26
+	VADDPD       Z26, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
+	VMOVUPD.Z    64(BX), K1, Z26
+	VADDPD       Z26, Z5, Z5
 	ADDQ         SI, BX
 	VADDPD       (BX), Z6, Z6
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    64(BX), K1, Z26
+	VADDPD       Z26, Z7, Z7
 	ADDQ         SI, BX
 	VADDPD       (BX), Z8, Z8
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z9, Z9
+	VMOVUPD.Z    64(BX), K1, Z26
+	VADDPD       Z26, Z9, Z9
 	ADDQ         SI, BX
 	VADDPD       (BX), Z10, Z10
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
+	VMOVUPD.Z    64(BX), K1, Z26
+	VADDPD       Z26, Z11, Z11
 	ADDQ         SI, BX
 	VADDPD       (BX), Z12, Z12
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z13, Z13
+	VMOVUPD.Z    64(BX), K1, Z26
+	VADDPD       Z26, Z13, Z13
 	ADDQ         SI, BX
 	VADDPD       (BX), Z14, Z14
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z15, Z15
+	VMOVUPD.Z    64(BX), K1, Z26
+	VADDPD       Z26, Z15, Z15
 	ADDQ         SI, BX
 	VADDPD       (BX), Z16, Z16
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z17, Z17
+	VMOVUPD.Z    64(BX), K1, Z26
+	VADDPD       Z26, Z17, Z17
 	ADDQ         SI, BX
 	VADDPD       (BX), Z18, Z18
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z19, Z19
+	VMOVUPD.Z    64(BX), K1, Z26
+	VADDPD       Z26, Z19, Z19
 	ADDQ         SI, BX
 	VADDPD       (BX), Z20, Z20
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z21, Z21
+	VMOVUPD.Z    64(BX), K1, Z26
+	VADDPD       Z26, Z21, Z21
 	ADDQ         SI, BX
 	VADDPD       (BX), Z22, Z22
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z23, Z23
+	VMOVUPD.Z    64(BX), K1, Z26
+	VADDPD       Z26, Z23, Z23
 	ADDQ         SI, BX
 	VADDPD       (BX), Z24, Z24
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z25, Z25
+	VMOVUPD.Z    64(BX), K1, Z26
+	VADDPD       Z26, Z25, Z25
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPD.Z 64(BX), K1, Z29
-	VADDPD    Z28, Z0, Z0
-	VADDPD    Z29, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z28, Z4, Z4
-	VADDPD    Z29, Z5, Z5
-	VADDPD    Z28, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z28, Z8, Z8
-	VADDPD    Z29, Z9, Z9
-	VADDPD    Z28, Z10, Z10
-	VADDPD    Z29, Z11, Z11
-	VADDPD    Z28, Z12, Z12
-	VADDPD    Z29, Z13, Z13
-	VADDPD    Z28, Z14, Z14
-	VADDPD    Z29, Z15, Z15
-	VADDPD    Z28, Z16, Z16
-	VADDPD    Z29, Z17, Z17
-	VADDPD    Z28, Z18, Z18
-	VADDPD    Z29, Z19, Z19
-	VADDPD    Z28, Z20, Z20
-	VADDPD    Z29, Z21, Z21
-	VADDPD    Z28, Z22, Z22
-	VADDPD    Z29, Z23, Z23
-	VADDPD    Z28, Z24, Z24
-	VADDPD    Z29, Z25, Z25
+	VMOVUPS   (BX), Z26
+	VMOVUPD.Z 64(BX), K1, Z27
+	VADDPD    Z26, Z0, Z0
+	VADDPD    Z27, Z1, Z1
+	VADDPD    Z26, Z2, Z2
+	VADDPD    Z27, Z3, Z3
+	VADDPD    Z26, Z4, Z4
+	VADDPD    Z27, Z5, Z5
+	VADDPD    Z26, Z6, Z6
+	VADDPD    Z27, Z7, Z7
+	VADDPD    Z26, Z8, Z8
+	VADDPD    Z27, Z9, Z9
+	VADDPD    Z26, Z10, Z10
+	VADDPD    Z27, Z11, Z11
+	VADDPD    Z26, Z12, Z12
+	VADDPD    Z27, Z13, Z13
+	VADDPD    Z26, Z14, Z14
+	VADDPD    Z27, Z15, Z15
+	VADDPD    Z26, Z16, Z16
+	VADDPD    Z27, Z17, Z17
+	VADDPD    Z26, Z18, Z18
+	VADDPD    Z27, Z19, Z19
+	VADDPD    Z26, Z20, Z20
+	VADDPD    Z27, Z21, Z21
+	VADDPD    Z26, Z22, Z22
+	VADDPD    Z27, Z23, Z23
+	VADDPD    Z26, Z24, Z24
+	VADDPD    Z27, Z25, Z25
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
-	VMAXPD Z12, Z30, Z12
-	VMAXPD Z13, Z30, Z13
-	VMAXPD Z14, Z30, Z14
-	VMAXPD Z15, Z30, Z15
-	VMAXPD Z16, Z30, Z16
-	VMAXPD Z17, Z30, Z17
-	VMAXPD Z18, Z30, Z18
-	VMAXPD Z19, Z30, Z19
-	VMAXPD Z20, Z30, Z20
-	VMAXPD Z21, Z30, Z21
-	VMAXPD Z22, Z30, Z22
-	VMAXPD Z23, Z30, Z23
-	VMAXPD Z24, Z30, Z24
-	VMAXPD Z25, Z30, Z25
+	VXORPS Z26, Z26, Z26
+	VMAXPD Z0, Z26, Z0
+	VMAXPD Z1, Z26, Z1
+	VMAXPD Z2, Z26, Z2
+	VMAXPD Z3, Z26, Z3
+	VMAXPD Z4, Z26, Z4
+	VMAXPD Z5, Z26, Z5
+	VMAXPD Z6, Z26, Z6
+	VMAXPD Z7, Z26, Z7
+	VMAXPD Z8, Z26, Z8
+	VMAXPD Z9, Z26, Z9
+	VMAXPD Z10, Z26, Z10
+	VMAXPD Z11, Z26, Z11
+	VMAXPD Z12, Z26, Z12
+	VMAXPD Z13, Z26, Z13
+	VMAXPD Z14, Z26, Z14
+	VMAXPD Z15, Z26, Z15
+	VMAXPD Z16, Z26, Z16
+	VMAXPD Z17, Z26, Z17
+	VMAXPD Z18, Z26, Z18
+	VMAXPD Z19, Z26, Z19
+	VMAXPD Z20, Z26, Z20
+	VMAXPD Z21, Z26, Z21
+	VMAXPD Z22, Z26, Z22
+	VMAXPD Z23, Z26, Z23
+	VMAXPD Z24, Z26, Z24
+	VMAXPD Z25, Z26, Z25
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -12047,6 +13273,49 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z24, (AX)
 	VMOVUPD Z25, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z22, (AX)
+	VMOVUPS Z23, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z24, (AX)
+	VMOVUPS Z25, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -12236,60 +13505,60 @@ inner:
 	JZ           noAdd
 	MOVQ         AX, BX
 	VADDPD       (BX), Z0, Z0
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z1, Z1
+	VMOVUPD.Z    64(BX), K1, Z28
+	VADDPD       Z28, Z1, Z1
 	ADDQ         SI, BX
 	VADDPD       (BX), Z2, Z2
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    64(BX), K1, Z28
+	VADDPD       Z28, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z5, Z5
+	VMOVUPD.Z    64(BX), K1, Z28
+	VADDPD       Z28, Z5, Z5
 	ADDQ         SI, BX
 	VADDPD       (BX), Z6, Z6
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    64(BX), K1, Z28
+	VADDPD       Z28, Z7, Z7
 	ADDQ         SI, BX
 	VADDPD       (BX), Z8, Z8
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z9, Z9
+	VMOVUPD.Z    64(BX), K1, Z28
+	VADDPD       Z28, Z9, Z9
 	ADDQ         SI, BX
 	VADDPD       (BX), Z10, Z10
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
+	VMOVUPD.Z    64(BX), K1, Z28
+	VADDPD       Z28, Z11, Z11
 	ADDQ         SI, BX
 	VADDPD       (BX), Z12, Z12
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z13, Z13
+	VMOVUPD.Z    64(BX), K1, Z28
+	VADDPD       Z28, Z13, Z13
 	ADDQ         SI, BX
 	VADDPD       (BX), Z14, Z14
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z15, Z15
+	VMOVUPD.Z    64(BX), K1, Z28
+	VADDPD       Z28, Z15, Z15
 	ADDQ         SI, BX
 	VADDPD       (BX), Z16, Z16
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z17, Z17
+	VMOVUPD.Z    64(BX), K1, Z28
+	VADDPD       Z28, Z17, Z17
 	ADDQ         SI, BX
 	VADDPD       (BX), Z18, Z18
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z19, Z19
+	VMOVUPD.Z    64(BX), K1, Z28
+	VADDPD       Z28, Z19, Z19
 	ADDQ         SI, BX
 	VADDPD       (BX), Z20, Z20
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z21, Z21
+	VMOVUPD.Z    64(BX), K1, Z28
+	VADDPD       Z28, Z21, Z21
 	ADDQ         SI, BX
 	VADDPD       (BX), Z22, Z22
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z23, Z23
+	VMOVUPD.Z    64(BX), K1, Z28
+	VADDPD       Z28, Z23, Z23
 	ADDQ         SI, BX
 	VADDPD       (BX), Z24, Z24
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z25, Z25
+	VMOVUPD.Z    64(BX), K1, Z28
+	VADDPD       Z28, Z25, Z25
 	ADDQ         SI, BX
 	VADDPD       (BX), Z26, Z26
-	VMOVUPD.Z    64(BX), K1, Z30
-	VADDPD       Z30, Z27, Z27
+	VMOVUPD.Z    64(BX), K1, Z28
+	VADDPD       Z28, Z27, Z27
 
 noAdd:
 	TESTQ     $0x00000002, DX
@@ -12329,37 +13598,39 @@ noAdd:
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
-	VMAXPD Z12, Z30, Z12
-	VMAXPD Z13, Z30, Z13
-	VMAXPD Z14, Z30, Z14
-	VMAXPD Z15, Z30, Z15
-	VMAXPD Z16, Z30, Z16
-	VMAXPD Z17, Z30, Z17
-	VMAXPD Z18, Z30, Z18
-	VMAXPD Z19, Z30, Z19
-	VMAXPD Z20, Z30, Z20
-	VMAXPD Z21, Z30, Z21
-	VMAXPD Z22, Z30, Z22
-	VMAXPD Z23, Z30, Z23
-	VMAXPD Z24, Z30, Z24
-	VMAXPD Z25, Z30, Z25
-	VMAXPD Z26, Z30, Z26
-	VMAXPD Z27, Z30, Z27
+	VXORPS Z28, Z28, Z28
+	VMAXPD Z0, Z28, Z0
+	VMAXPD Z1, Z28, Z1
+	VMAXPD Z2, Z28, Z2
+	VMAXPD Z3, Z28, Z3
+	VMAXPD Z4, Z28, Z4
+	VMAXPD Z5, Z28, Z5
+	VMAXPD Z6, Z28, Z6
+	VMAXPD Z7, Z28, Z7
+	VMAXPD Z8, Z28, Z8
+	VMAXPD Z9, Z28, Z9
+	VMAXPD Z10, Z28, Z10
+	VMAXPD Z11, Z28, Z11
+	VMAXPD Z12, Z28, Z12
+	VMAXPD Z13, Z28, Z13
+	VMAXPD Z14, Z28, Z14
+	VMAXPD Z15, Z28, Z15
+	VMAXPD Z16, Z28, Z16
+	VMAXPD Z17, Z28, Z17
+	VMAXPD Z18, Z28, Z18
+	VMAXPD Z19, Z28, Z19
+	VMAXPD Z20, Z28, Z20
+	VMAXPD Z21, Z28, Z21
+	VMAXPD Z22, Z28, Z22
+	VMAXPD Z23, Z28, Z23
+	VMAXPD Z24, Z28, Z24
+	VMAXPD Z25, Z28, Z25
+	VMAXPD Z26, Z28, Z26
+	VMAXPD Z27, Z28, Z27
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	ADDQ    SI, AX
@@ -12401,6 +13672,52 @@ noRelu:
 	ADDQ    SI, AX
 	VMOVUPS Z26, (AX)
 	VMOVUPD Z27, K1, 64(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z22, (AX)
+	VMOVUPS Z23, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z24, (AX)
+	VMOVUPS Z25, 64(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z26, (AX)
+	VMOVUPS Z27, 64(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -12457,15 +13774,15 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z26
-	VMOVUPS      64(BX), Z27
-	VMOVUPS      128(BX), Z28
-	VMOVUPS      192(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z26, Z30, Z0
-	VFMADD231PD  Z27, Z30, Z1
-	VFMADD231PD  Z28, Z30, Z2
-	VFMADD231PD  Z29, Z30, Z3
+	VMOVUPS      (BX), Z4
+	VMOVUPS      64(BX), Z5
+	VMOVUPS      128(BX), Z6
+	VMOVUPS      192(BX), Z7
+	VBROADCASTSD (AX), Z8
+	VFMADD231PD  Z4, Z8, Z0
+	VFMADD231PD  Z5, Z8, Z1
+	VFMADD231PD  Z6, Z8, Z2
+	VFMADD231PD  Z7, Z8, Z3
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -12490,36 +13807,47 @@ inner:
 	VADDPD       (BX), Z0, Z0
 	VADDPD       64(BX), Z1, Z1
 	VADDPD       128(BX), Z2, Z2
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    192(BX), K1, Z4
+	VADDPD       Z4, Z3, Z3
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z26
-	VMOVUPS   64(BX), Z27
-	VMOVUPS   128(BX), Z28
-	VMOVUPD.Z 192(BX), K1, Z29
-	VADDPD    Z26, Z0, Z0
-	VADDPD    Z27, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
+	VMOVUPS   (BX), Z4
+	VMOVUPS   64(BX), Z5
+	VMOVUPS   128(BX), Z6
+	VMOVUPD.Z 192(BX), K1, Z7
+	VADDPD    Z4, Z0, Z0
+	VADDPD    Z5, Z1, Z1
+	VADDPD    Z6, Z2, Z2
+	VADDPD    Z7, Z3, Z3
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
+	VXORPS Z4, Z4, Z4
+	VMAXPD Z0, Z4, Z0
+	VMAXPD Z1, Z4, Z1
+	VMAXPD Z2, Z4, Z2
+	VMAXPD Z3, Z4, Z3
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
 	VMOVUPD Z3, K1, 192(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -12585,20 +13913,20 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z26
-	VMOVUPS      64(BX), Z27
-	VMOVUPS      128(BX), Z28
-	VMOVUPS      192(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z26, Z30, Z0
-	VFMADD231PD  Z27, Z30, Z1
-	VFMADD231PD  Z28, Z30, Z2
-	VFMADD231PD  Z29, Z30, Z3
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z26, Z31, Z4
-	VFMADD231PD  Z27, Z31, Z5
-	VFMADD231PD  Z28, Z31, Z6
-	VFMADD231PD  Z29, Z31, Z7
+	VMOVUPS      (BX), Z8
+	VMOVUPS      64(BX), Z9
+	VMOVUPS      128(BX), Z10
+	VMOVUPS      192(BX), Z11
+	VBROADCASTSD (AX), Z12
+	VFMADD231PD  Z8, Z12, Z0
+	VFMADD231PD  Z9, Z12, Z1
+	VFMADD231PD  Z10, Z12, Z2
+	VFMADD231PD  Z11, Z12, Z3
+	VBROADCASTSD (AX)(R8*1), Z13
+	VFMADD231PD  Z8, Z13, Z4
+	VFMADD231PD  Z9, Z13, Z5
+	VFMADD231PD  Z10, Z13, Z6
+	VFMADD231PD  Z11, Z13, Z7
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -12623,46 +13951,48 @@ inner:
 	VADDPD       (BX), Z0, Z0
 	VADDPD       64(BX), Z1, Z1
 	VADDPD       128(BX), Z2, Z2
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    192(BX), K1, Z8
+	VADDPD       Z8, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
 	VADDPD       64(BX), Z5, Z5
 	VADDPD       128(BX), Z6, Z6
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    192(BX), K1, Z8
+	VADDPD       Z8, Z7, Z7
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z26
-	VMOVUPS   64(BX), Z27
-	VMOVUPS   128(BX), Z28
-	VMOVUPD.Z 192(BX), K1, Z29
-	VADDPD    Z26, Z0, Z0
-	VADDPD    Z27, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z26, Z4, Z4
-	VADDPD    Z27, Z5, Z5
-	VADDPD    Z28, Z6, Z6
-	VADDPD    Z29, Z7, Z7
+	VMOVUPS   (BX), Z8
+	VMOVUPS   64(BX), Z9
+	VMOVUPS   128(BX), Z10
+	VMOVUPD.Z 192(BX), K1, Z11
+	VADDPD    Z8, Z0, Z0
+	VADDPD    Z9, Z1, Z1
+	VADDPD    Z10, Z2, Z2
+	VADDPD    Z11, Z3, Z3
+	VADDPD    Z8, Z4, Z4
+	VADDPD    Z9, Z5, Z5
+	VADDPD    Z10, Z6, Z6
+	VADDPD    Z11, Z7, Z7
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
+	VXORPS Z8, Z8, Z8
+	VMAXPD Z0, Z8, Z0
+	VMAXPD Z1, Z8, Z1
+	VMAXPD Z2, Z8, Z2
+	VMAXPD Z3, Z8, Z3
+	VMAXPD Z4, Z8, Z4
+	VMAXPD Z5, Z8, Z5
+	VMAXPD Z6, Z8, Z6
+	VMAXPD Z7, Z8, Z7
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -12672,6 +14002,20 @@ noRelu:
 	VMOVUPS Z5, 64(AX)
 	VMOVUPS Z6, 128(AX)
 	VMOVUPD Z7, K1, 192(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z6, 128(AX)
+	VMOVUPS Z7, 192(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -12746,25 +14090,25 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z26
-	VMOVUPS      64(BX), Z27
-	VMOVUPS      128(BX), Z28
-	VMOVUPS      192(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z26, Z30, Z0
-	VFMADD231PD  Z27, Z30, Z1
-	VFMADD231PD  Z28, Z30, Z2
-	VFMADD231PD  Z29, Z30, Z3
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z26, Z31, Z4
-	VFMADD231PD  Z27, Z31, Z5
-	VFMADD231PD  Z28, Z31, Z6
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z26, Z30, Z8
-	VFMADD231PD  Z27, Z30, Z9
-	VFMADD231PD  Z28, Z30, Z10
-	VFMADD231PD  Z29, Z30, Z11
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VMOVUPS      128(BX), Z14
+	VMOVUPS      192(BX), Z15
+	VBROADCASTSD (AX), Z16
+	VFMADD231PD  Z12, Z16, Z0
+	VFMADD231PD  Z13, Z16, Z1
+	VFMADD231PD  Z14, Z16, Z2
+	VFMADD231PD  Z15, Z16, Z3
+	VBROADCASTSD (AX)(R8*1), Z17
+	VFMADD231PD  Z12, Z17, Z4
+	VFMADD231PD  Z13, Z17, Z5
+	VFMADD231PD  Z14, Z17, Z6
+	VFMADD231PD  Z15, Z17, Z7
+	VBROADCASTSD (AX)(R8*2), Z16
+	VFMADD231PD  Z12, Z16, Z8
+	VFMADD231PD  Z13, Z16, Z9
+	VFMADD231PD  Z14, Z16, Z10
+	VFMADD231PD  Z15, Z16, Z11
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -12789,60 +14133,62 @@ inner:
 	VADDPD       (BX), Z0, Z0
 	VADDPD       64(BX), Z1, Z1
 	VADDPD       128(BX), Z2, Z2
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    192(BX), K1, Z12
+	VADDPD       Z12, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
 	VADDPD       64(BX), Z5, Z5
 	VADDPD       128(BX), Z6, Z6
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    192(BX), K1, Z12
+	VADDPD       Z12, Z7, Z7
 	ADDQ         SI, BX
 	VADDPD       (BX), Z8, Z8
 	VADDPD       64(BX), Z9, Z9
 	VADDPD       128(BX), Z10, Z10
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
+	VMOVUPD.Z    192(BX), K1, Z12
+	VADDPD       Z12, Z11, Z11
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z26
-	VMOVUPS   64(BX), Z27
-	VMOVUPS   128(BX), Z28
-	VMOVUPD.Z 192(BX), K1, Z29
-	VADDPD    Z26, Z0, Z0
-	VADDPD    Z27, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z26, Z4, Z4
-	VADDPD    Z27, Z5, Z5
-	VADDPD    Z28, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z26, Z8, Z8
-	VADDPD    Z27, Z9, Z9
-	VADDPD    Z28, Z10, Z10
-	VADDPD    Z29, Z11, Z11
+	VMOVUPS   (BX), Z12
+	VMOVUPS   64(BX), Z13
+	VMOVUPS   128(BX), Z14
+	VMOVUPD.Z 192(BX), K1, Z15
+	VADDPD    Z12, Z0, Z0
+	VADDPD    Z13, Z1, Z1
+	VADDPD    Z14, Z2, Z2
+	VADDPD    Z15, Z3, Z3
+	VADDPD    Z12, Z4, Z4
+	VADDPD    Z13, Z5, Z5
+	VADDPD    Z14, Z6, Z6
+	VADDPD    Z15, Z7, Z7
+	VADDPD    Z12, Z8, Z8
+	VADDPD    Z13, Z9, Z9
+	VADDPD    Z14, Z10, Z10
+	VADDPD    Z15, Z11, Z11
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
+	VXORPS Z12, Z12, Z12
+	VMAXPD Z0, Z12, Z0
+	VMAXPD Z1, Z12, Z1
+	VMAXPD Z2, Z12, Z2
+	VMAXPD Z3, Z12, Z3
+	VMAXPD Z4, Z12, Z4
+	VMAXPD Z5, Z12, Z5
+	VMAXPD Z6, Z12, Z6
+	VMAXPD Z7, Z12, Z7
+	VMAXPD Z8, Z12, Z8
+	VMAXPD Z9, Z12, Z9
+	VMAXPD Z10, Z12, Z10
+	VMAXPD Z11, Z12, Z11
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -12857,6 +14203,25 @@ noRelu:
 	VMOVUPS Z9, 64(AX)
 	VMOVUPS Z10, 128(AX)
 	VMOVUPD Z11, K1, 192(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z6, 128(AX)
+	VMOVUPS Z7, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z10, 128(AX)
+	VMOVUPS Z11, 192(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -12941,30 +14306,30 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z26
-	VMOVUPS      64(BX), Z27
-	VMOVUPS      128(BX), Z28
-	VMOVUPS      192(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z26, Z30, Z0
-	VFMADD231PD  Z27, Z30, Z1
-	VFMADD231PD  Z28, Z30, Z2
-	VFMADD231PD  Z29, Z30, Z3
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z26, Z31, Z4
-	VFMADD231PD  Z27, Z31, Z5
-	VFMADD231PD  Z28, Z31, Z6
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z26, Z30, Z8
-	VFMADD231PD  Z27, Z30, Z9
-	VFMADD231PD  Z28, Z30, Z10
-	VFMADD231PD  Z29, Z30, Z11
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z26, Z31, Z12
-	VFMADD231PD  Z27, Z31, Z13
-	VFMADD231PD  Z28, Z31, Z14
-	VFMADD231PD  Z29, Z31, Z15
+	VMOVUPS      (BX), Z16
+	VMOVUPS      64(BX), Z17
+	VMOVUPS      128(BX), Z18
+	VMOVUPS      192(BX), Z19
+	VBROADCASTSD (AX), Z20
+	VFMADD231PD  Z16, Z20, Z0
+	VFMADD231PD  Z17, Z20, Z1
+	VFMADD231PD  Z18, Z20, Z2
+	VFMADD231PD  Z19, Z20, Z3
+	VBROADCASTSD (AX)(R8*1), Z21
+	VFMADD231PD  Z16, Z21, Z4
+	VFMADD231PD  Z17, Z21, Z5
+	VFMADD231PD  Z18, Z21, Z6
+	VFMADD231PD  Z19, Z21, Z7
+	VBROADCASTSD (AX)(R8*2), Z20
+	VFMADD231PD  Z16, Z20, Z8
+	VFMADD231PD  Z17, Z20, Z9
+	VFMADD231PD  Z18, Z20, Z10
+	VFMADD231PD  Z19, Z20, Z11
+	VBROADCASTSD (AX)(R9*1), Z21
+	VFMADD231PD  Z16, Z21, Z12
+	VFMADD231PD  Z17, Z21, Z13
+	VFMADD231PD  Z18, Z21, Z14
+	VFMADD231PD  Z19, Z21, Z15
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -12989,74 +14354,76 @@ inner:
 	VADDPD       (BX), Z0, Z0
 	VADDPD       64(BX), Z1, Z1
 	VADDPD       128(BX), Z2, Z2
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    192(BX), K1, Z16
+	VADDPD       Z16, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
 	VADDPD       64(BX), Z5, Z5
 	VADDPD       128(BX), Z6, Z6
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    192(BX), K1, Z16
+	VADDPD       Z16, Z7, Z7
 	ADDQ         SI, BX
 	VADDPD       (BX), Z8, Z8
 	VADDPD       64(BX), Z9, Z9
 	VADDPD       128(BX), Z10, Z10
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
+	VMOVUPD.Z    192(BX), K1, Z16
+	VADDPD       Z16, Z11, Z11
 	ADDQ         SI, BX
 	VADDPD       (BX), Z12, Z12
 	VADDPD       64(BX), Z13, Z13
 	VADDPD       128(BX), Z14, Z14
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z15, Z15
+	VMOVUPD.Z    192(BX), K1, Z16
+	VADDPD       Z16, Z15, Z15
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z26
-	VMOVUPS   64(BX), Z27
-	VMOVUPS   128(BX), Z28
-	VMOVUPD.Z 192(BX), K1, Z29
-	VADDPD    Z26, Z0, Z0
-	VADDPD    Z27, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z26, Z4, Z4
-	VADDPD    Z27, Z5, Z5
-	VADDPD    Z28, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z26, Z8, Z8
-	VADDPD    Z27, Z9, Z9
-	VADDPD    Z28, Z10, Z10
-	VADDPD    Z29, Z11, Z11
-	VADDPD    Z26, Z12, Z12
-	VADDPD    Z27, Z13, Z13
-	VADDPD    Z28, Z14, Z14
-	VADDPD    Z29, Z15, Z15
+	VMOVUPS   (BX), Z16
+	VMOVUPS   64(BX), Z17
+	VMOVUPS   128(BX), Z18
+	VMOVUPD.Z 192(BX), K1, Z19
+	VADDPD    Z16, Z0, Z0
+	VADDPD    Z17, Z1, Z1
+	VADDPD    Z18, Z2, Z2
+	VADDPD    Z19, Z3, Z3
+	VADDPD    Z16, Z4, Z4
+	VADDPD    Z17, Z5, Z5
+	VADDPD    Z18, Z6, Z6
+	VADDPD    Z19, Z7, Z7
+	VADDPD    Z16, Z8, Z8
+	VADDPD    Z17, Z9, Z9
+	VADDPD    Z18, Z10, Z10
+	VADDPD    Z19, Z11, Z11
+	VADDPD    Z16, Z12, Z12
+	VADDPD    Z17, Z13, Z13
+	VADDPD    Z18, Z14, Z14
+	VADDPD    Z19, Z15, Z15
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
-	VMAXPD Z12, Z30, Z12
-	VMAXPD Z13, Z30, Z13
-	VMAXPD Z14, Z30, Z14
-	VMAXPD Z15, Z30, Z15
+	VXORPS Z16, Z16, Z16
+	VMAXPD Z0, Z16, Z0
+	VMAXPD Z1, Z16, Z1
+	VMAXPD Z2, Z16, Z2
+	VMAXPD Z3, Z16, Z3
+	VMAXPD Z4, Z16, Z4
+	VMAXPD Z5, Z16, Z5
+	VMAXPD Z6, Z16, Z6
+	VMAXPD Z7, Z16, Z7
+	VMAXPD Z8, Z16, Z8
+	VMAXPD Z9, Z16, Z9
+	VMAXPD Z10, Z16, Z10
+	VMAXPD Z11, Z16, Z11
+	VMAXPD Z12, Z16, Z12
+	VMAXPD Z13, Z16, Z13
+	VMAXPD Z14, Z16, Z14
+	VMAXPD Z15, Z16, Z15
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -13076,6 +14443,30 @@ noRelu:
 	VMOVUPS Z13, 64(AX)
 	VMOVUPS Z14, 128(AX)
 	VMOVUPD Z15, K1, 192(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z6, 128(AX)
+	VMOVUPS Z7, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z10, 128(AX)
+	VMOVUPS Z11, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, 128(AX)
+	VMOVUPS Z15, 192(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -13169,35 +14560,35 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z26
-	VMOVUPS      64(BX), Z27
-	VMOVUPS      128(BX), Z28
-	VMOVUPS      192(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z26, Z30, Z0
-	VFMADD231PD  Z27, Z30, Z1
-	VFMADD231PD  Z28, Z30, Z2
-	VFMADD231PD  Z29, Z30, Z3
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z26, Z31, Z4
-	VFMADD231PD  Z27, Z31, Z5
-	VFMADD231PD  Z28, Z31, Z6
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z26, Z30, Z8
-	VFMADD231PD  Z27, Z30, Z9
-	VFMADD231PD  Z28, Z30, Z10
-	VFMADD231PD  Z29, Z30, Z11
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z26, Z31, Z12
-	VFMADD231PD  Z27, Z31, Z13
-	VFMADD231PD  Z28, Z31, Z14
-	VFMADD231PD  Z29, Z31, Z15
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z26, Z30, Z16
-	VFMADD231PD  Z27, Z30, Z17
-	VFMADD231PD  Z28, Z30, Z18
-	VFMADD231PD  Z29, Z30, Z19
+	VMOVUPS      (BX), Z20
+	VMOVUPS      64(BX), Z21
+	VMOVUPS      128(BX), Z22
+	VMOVUPS      192(BX), Z23
+	VBROADCASTSD (AX), Z24
+	VFMADD231PD  Z20, Z24, Z0
+	VFMADD231PD  Z21, Z24, Z1
+	VFMADD231PD  Z22, Z24, Z2
+	VFMADD231PD  Z23, Z24, Z3
+	VBROADCASTSD (AX)(R8*1), Z25
+	VFMADD231PD  Z20, Z25, Z4
+	VFMADD231PD  Z21, Z25, Z5
+	VFMADD231PD  Z22, Z25, Z6
+	VFMADD231PD  Z23, Z25, Z7
+	VBROADCASTSD (AX)(R8*2), Z24
+	VFMADD231PD  Z20, Z24, Z8
+	VFMADD231PD  Z21, Z24, Z9
+	VFMADD231PD  Z22, Z24, Z10
+	VFMADD231PD  Z23, Z24, Z11
+	VBROADCASTSD (AX)(R9*1), Z25
+	VFMADD231PD  Z20, Z25, Z12
+	VFMADD231PD  Z21, Z25, Z13
+	VFMADD231PD  Z22, Z25, Z14
+	VFMADD231PD  Z23, Z25, Z15
+	VBROADCASTSD (AX)(R8*4), Z24
+	VFMADD231PD  Z20, Z24, Z16
+	VFMADD231PD  Z21, Z24, Z17
+	VFMADD231PD  Z22, Z24, Z18
+	VFMADD231PD  Z23, Z24, Z19
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -13222,88 +14613,90 @@ inner:
 	VADDPD       (BX), Z0, Z0
 	VADDPD       64(BX), Z1, Z1
 	VADDPD       128(BX), Z2, Z2
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    192(BX), K1, Z20
+	VADDPD       Z20, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
 	VADDPD       64(BX), Z5, Z5
 	VADDPD       128(BX), Z6, Z6
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    192(BX), K1, Z20
+	VADDPD       Z20, Z7, Z7
 	ADDQ         SI, BX
 	VADDPD       (BX), Z8, Z8
 	VADDPD       64(BX), Z9, Z9
 	VADDPD       128(BX), Z10, Z10
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
+	VMOVUPD.Z    192(BX), K1, Z20
+	VADDPD       Z20, Z11, Z11
 	ADDQ         SI, BX
 	VADDPD       (BX), Z12, Z12
 	VADDPD       64(BX), Z13, Z13
 	VADDPD       128(BX), Z14, Z14
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z15, Z15
+	VMOVUPD.Z    192(BX), K1, Z20
+	VADDPD       Z20, Z15, Z15
 	ADDQ         SI, BX
 	VADDPD       (BX), Z16, Z16
 	VADDPD       64(BX), Z17, Z17
 	VADDPD       128(BX), Z18, Z18
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z19, Z19
+	VMOVUPD.Z    192(BX), K1, Z20
+	VADDPD       Z20, Z19, Z19
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z26
-	VMOVUPS   64(BX), Z27
-	VMOVUPS   128(BX), Z28
-	VMOVUPD.Z 192(BX), K1, Z29
-	VADDPD    Z26, Z0, Z0
-	VADDPD    Z27, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z26, Z4, Z4
-	VADDPD    Z27, Z5, Z5
-	VADDPD    Z28, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z26, Z8, Z8
-	VADDPD    Z27, Z9, Z9
-	VADDPD    Z28, Z10, Z10
-	VADDPD    Z29, Z11, Z11
-	VADDPD    Z26, Z12, Z12
-	VADDPD    Z27, Z13, Z13
-	VADDPD    Z28, Z14, Z14
-	VADDPD    Z29, Z15, Z15
-	VADDPD    Z26, Z16, Z16
-	VADDPD    Z27, Z17, Z17
-	VADDPD    Z28, Z18, Z18
-	VADDPD    Z29, Z19, Z19
+	VMOVUPS   (BX), Z20
+	VMOVUPS   64(BX), Z21
+	VMOVUPS   128(BX), Z22
+	VMOVUPD.Z 192(BX), K1, Z23
+	VADDPD    Z20, Z0, Z0
+	VADDPD    Z21, Z1, Z1
+	VADDPD    Z22, Z2, Z2
+	VADDPD    Z23, Z3, Z3
+	VADDPD    Z20, Z4, Z4
+	VADDPD    Z21, Z5, Z5
+	VADDPD    Z22, Z6, Z6
+	VADDPD    Z23, Z7, Z7
+	VADDPD    Z20, Z8, Z8
+	VADDPD    Z21, Z9, Z9
+	VADDPD    Z22, Z10, Z10
+	VADDPD    Z23, Z11, Z11
+	VADDPD    Z20, Z12, Z12
+	VADDPD    Z21, Z13, Z13
+	VADDPD    Z22, Z14, Z14
+	VADDPD    Z23, Z15, Z15
+	VADDPD    Z20, Z16, Z16
+	VADDPD    Z21, Z17, Z17
+	VADDPD    Z22, Z18, Z18
+	VADDPD    Z23, Z19, Z19
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
-	VMAXPD Z12, Z30, Z12
-	VMAXPD Z13, Z30, Z13
-	VMAXPD Z14, Z30, Z14
-	VMAXPD Z15, Z30, Z15
-	VMAXPD Z16, Z30, Z16
-	VMAXPD Z17, Z30, Z17
-	VMAXPD Z18, Z30, Z18
-	VMAXPD Z19, Z30, Z19
+	VXORPS Z20, Z20, Z20
+	VMAXPD Z0, Z20, Z0
+	VMAXPD Z1, Z20, Z1
+	VMAXPD Z2, Z20, Z2
+	VMAXPD Z3, Z20, Z3
+	VMAXPD Z4, Z20, Z4
+	VMAXPD Z5, Z20, Z5
+	VMAXPD Z6, Z20, Z6
+	VMAXPD Z7, Z20, Z7
+	VMAXPD Z8, Z20, Z8
+	VMAXPD Z9, Z20, Z9
+	VMAXPD Z10, Z20, Z10
+	VMAXPD Z11, Z20, Z11
+	VMAXPD Z12, Z20, Z12
+	VMAXPD Z13, Z20, Z13
+	VMAXPD Z14, Z20, Z14
+	VMAXPD Z15, Z20, Z15
+	VMAXPD Z16, Z20, Z16
+	VMAXPD Z17, Z20, Z17
+	VMAXPD Z18, Z20, Z18
+	VMAXPD Z19, Z20, Z19
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -13328,6 +14721,35 @@ noRelu:
 	VMOVUPS Z17, 64(AX)
 	VMOVUPS Z18, 128(AX)
 	VMOVUPD Z19, K1, 192(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z6, 128(AX)
+	VMOVUPS Z7, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z10, 128(AX)
+	VMOVUPS Z11, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, 128(AX)
+	VMOVUPS Z15, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	VMOVUPS Z18, 128(AX)
+	VMOVUPS Z19, 192(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX
@@ -13431,40 +14853,40 @@ outer:
 	MOVQ 48(DI), CX
 
 inner:
-	VMOVUPS      (BX), Z26
-	VMOVUPS      64(BX), Z27
-	VMOVUPS      128(BX), Z28
-	VMOVUPS      192(BX), Z29
-	VBROADCASTSD (AX), Z30
-	VFMADD231PD  Z26, Z30, Z0
-	VFMADD231PD  Z27, Z30, Z1
-	VFMADD231PD  Z28, Z30, Z2
-	VFMADD231PD  Z29, Z30, Z3
-	VBROADCASTSD (AX)(R8*1), Z31
-	VFMADD231PD  Z26, Z31, Z4
-	VFMADD231PD  Z27, Z31, Z5
-	VFMADD231PD  Z28, Z31, Z6
-	VFMADD231PD  Z29, Z31, Z7
-	VBROADCASTSD (AX)(R8*2), Z30
-	VFMADD231PD  Z26, Z30, Z8
-	VFMADD231PD  Z27, Z30, Z9
-	VFMADD231PD  Z28, Z30, Z10
-	VFMADD231PD  Z29, Z30, Z11
-	VBROADCASTSD (AX)(R9*1), Z31
-	VFMADD231PD  Z26, Z31, Z12
-	VFMADD231PD  Z27, Z31, Z13
-	VFMADD231PD  Z28, Z31, Z14
-	VFMADD231PD  Z29, Z31, Z15
-	VBROADCASTSD (AX)(R8*4), Z30
-	VFMADD231PD  Z26, Z30, Z16
-	VFMADD231PD  Z27, Z30, Z17
-	VFMADD231PD  Z28, Z30, Z18
-	VFMADD231PD  Z29, Z30, Z19
-	VBROADCASTSD (AX)(R10*1), Z31
-	VFMADD231PD  Z26, Z31, Z20
-	VFMADD231PD  Z27, Z31, Z21
-	VFMADD231PD  Z28, Z31, Z22
-	VFMADD231PD  Z29, Z31, Z23
+	VMOVUPS      (BX), Z24
+	VMOVUPS      64(BX), Z25
+	VMOVUPS      128(BX), Z26
+	VMOVUPS      192(BX), Z27
+	VBROADCASTSD (AX), Z28
+	VFMADD231PD  Z24, Z28, Z0
+	VFMADD231PD  Z25, Z28, Z1
+	VFMADD231PD  Z26, Z28, Z2
+	VFMADD231PD  Z27, Z28, Z3
+	VBROADCASTSD (AX)(R8*1), Z29
+	VFMADD231PD  Z24, Z29, Z4
+	VFMADD231PD  Z25, Z29, Z5
+	VFMADD231PD  Z26, Z29, Z6
+	VFMADD231PD  Z27, Z29, Z7
+	VBROADCASTSD (AX)(R8*2), Z28
+	VFMADD231PD  Z24, Z28, Z8
+	VFMADD231PD  Z25, Z28, Z9
+	VFMADD231PD  Z26, Z28, Z10
+	VFMADD231PD  Z27, Z28, Z11
+	VBROADCASTSD (AX)(R9*1), Z29
+	VFMADD231PD  Z24, Z29, Z12
+	VFMADD231PD  Z25, Z29, Z13
+	VFMADD231PD  Z26, Z29, Z14
+	VFMADD231PD  Z27, Z29, Z15
+	VBROADCASTSD (AX)(R8*4), Z28
+	VFMADD231PD  Z24, Z28, Z16
+	VFMADD231PD  Z25, Z28, Z17
+	VFMADD231PD  Z26, Z28, Z18
+	VFMADD231PD  Z27, Z28, Z19
+	VBROADCASTSD (AX)(R10*1), Z29
+	VFMADD231PD  Z24, Z29, Z20
+	VFMADD231PD  Z25, Z29, Z21
+	VFMADD231PD  Z26, Z29, Z22
+	VFMADD231PD  Z27, Z29, Z23
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -13489,102 +14911,104 @@ inner:
 	VADDPD       (BX), Z0, Z0
 	VADDPD       64(BX), Z1, Z1
 	VADDPD       128(BX), Z2, Z2
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z3, Z3
+	VMOVUPD.Z    192(BX), K1, Z24
+	VADDPD       Z24, Z3, Z3
 	ADDQ         SI, BX
 	VADDPD       (BX), Z4, Z4
 	VADDPD       64(BX), Z5, Z5
 	VADDPD       128(BX), Z6, Z6
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z7, Z7
+	VMOVUPD.Z    192(BX), K1, Z24
+	VADDPD       Z24, Z7, Z7
 	ADDQ         SI, BX
 	VADDPD       (BX), Z8, Z8
 	VADDPD       64(BX), Z9, Z9
 	VADDPD       128(BX), Z10, Z10
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z11, Z11
+	VMOVUPD.Z    192(BX), K1, Z24
+	VADDPD       Z24, Z11, Z11
 	ADDQ         SI, BX
 	VADDPD       (BX), Z12, Z12
 	VADDPD       64(BX), Z13, Z13
 	VADDPD       128(BX), Z14, Z14
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z15, Z15
+	VMOVUPD.Z    192(BX), K1, Z24
+	VADDPD       Z24, Z15, Z15
 	ADDQ         SI, BX
 	VADDPD       (BX), Z16, Z16
 	VADDPD       64(BX), Z17, Z17
 	VADDPD       128(BX), Z18, Z18
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z19, Z19
+	VMOVUPD.Z    192(BX), K1, Z24
+	VADDPD       Z24, Z19, Z19
 	ADDQ         SI, BX
 	VADDPD       (BX), Z20, Z20
 	VADDPD       64(BX), Z21, Z21
 	VADDPD       128(BX), Z22, Z22
-	VMOVUPD.Z    192(BX), K1, Z30
-	VADDPD       Z30, Z23, Z23
+	VMOVUPD.Z    192(BX), K1, Z24
+	VADDPD       Z24, Z23, Z23
 
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
 	MOVQ      40(SP), BX
-	VMOVUPS   (BX), Z26
-	VMOVUPS   64(BX), Z27
-	VMOVUPS   128(BX), Z28
-	VMOVUPD.Z 192(BX), K1, Z29
-	VADDPD    Z26, Z0, Z0
-	VADDPD    Z27, Z1, Z1
-	VADDPD    Z28, Z2, Z2
-	VADDPD    Z29, Z3, Z3
-	VADDPD    Z26, Z4, Z4
-	VADDPD    Z27, Z5, Z5
-	VADDPD    Z28, Z6, Z6
-	VADDPD    Z29, Z7, Z7
-	VADDPD    Z26, Z8, Z8
-	VADDPD    Z27, Z9, Z9
-	VADDPD    Z28, Z10, Z10
-	VADDPD    Z29, Z11, Z11
-	VADDPD    Z26, Z12, Z12
-	VADDPD    Z27, Z13, Z13
-	VADDPD    Z28, Z14, Z14
-	VADDPD    Z29, Z15, Z15
-	VADDPD    Z26, Z16, Z16
-	VADDPD    Z27, Z17, Z17
-	VADDPD    Z28, Z18, Z18
-	VADDPD    Z29, Z19, Z19
-	VADDPD    Z26, Z20, Z20
-	VADDPD    Z27, Z21, Z21
-	VADDPD    Z28, Z22, Z22
-	VADDPD    Z29, Z23, Z23
+	VMOVUPS   (BX), Z24
+	VMOVUPS   64(BX), Z25
+	VMOVUPS   128(BX), Z26
+	VMOVUPD.Z 192(BX), K1, Z27
+	VADDPD    Z24, Z0, Z0
+	VADDPD    Z25, Z1, Z1
+	VADDPD    Z26, Z2, Z2
+	VADDPD    Z27, Z3, Z3
+	VADDPD    Z24, Z4, Z4
+	VADDPD    Z25, Z5, Z5
+	VADDPD    Z26, Z6, Z6
+	VADDPD    Z27, Z7, Z7
+	VADDPD    Z24, Z8, Z8
+	VADDPD    Z25, Z9, Z9
+	VADDPD    Z26, Z10, Z10
+	VADDPD    Z27, Z11, Z11
+	VADDPD    Z24, Z12, Z12
+	VADDPD    Z25, Z13, Z13
+	VADDPD    Z26, Z14, Z14
+	VADDPD    Z27, Z15, Z15
+	VADDPD    Z24, Z16, Z16
+	VADDPD    Z25, Z17, Z17
+	VADDPD    Z26, Z18, Z18
+	VADDPD    Z27, Z19, Z19
+	VADDPD    Z24, Z20, Z20
+	VADDPD    Z25, Z21, Z21
+	VADDPD    Z26, Z22, Z22
+	VADDPD    Z27, Z23, Z23
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z30, Z30, Z30
-	VMAXPD Z0, Z30, Z0
-	VMAXPD Z1, Z30, Z1
-	VMAXPD Z2, Z30, Z2
-	VMAXPD Z3, Z30, Z3
-	VMAXPD Z4, Z30, Z4
-	VMAXPD Z5, Z30, Z5
-	VMAXPD Z6, Z30, Z6
-	VMAXPD Z7, Z30, Z7
-	VMAXPD Z8, Z30, Z8
-	VMAXPD Z9, Z30, Z9
-	VMAXPD Z10, Z30, Z10
-	VMAXPD Z11, Z30, Z11
-	VMAXPD Z12, Z30, Z12
-	VMAXPD Z13, Z30, Z13
-	VMAXPD Z14, Z30, Z14
-	VMAXPD Z15, Z30, Z15
-	VMAXPD Z16, Z30, Z16
-	VMAXPD Z17, Z30, Z17
-	VMAXPD Z18, Z30, Z18
-	VMAXPD Z19, Z30, Z19
-	VMAXPD Z20, Z30, Z20
-	VMAXPD Z21, Z30, Z21
-	VMAXPD Z22, Z30, Z22
-	VMAXPD Z23, Z30, Z23
+	VXORPS Z24, Z24, Z24
+	VMAXPD Z0, Z24, Z0
+	VMAXPD Z1, Z24, Z1
+	VMAXPD Z2, Z24, Z2
+	VMAXPD Z3, Z24, Z3
+	VMAXPD Z4, Z24, Z4
+	VMAXPD Z5, Z24, Z5
+	VMAXPD Z6, Z24, Z6
+	VMAXPD Z7, Z24, Z7
+	VMAXPD Z8, Z24, Z8
+	VMAXPD Z9, Z24, Z9
+	VMAXPD Z10, Z24, Z10
+	VMAXPD Z11, Z24, Z11
+	VMAXPD Z12, Z24, Z12
+	VMAXPD Z13, Z24, Z13
+	VMAXPD Z14, Z24, Z14
+	VMAXPD Z15, Z24, Z15
+	VMAXPD Z16, Z24, Z16
+	VMAXPD Z17, Z24, Z17
+	VMAXPD Z18, Z24, Z18
+	VMAXPD Z19, Z24, Z19
+	VMAXPD Z20, Z24, Z20
+	VMAXPD Z21, Z24, Z21
+	VMAXPD Z22, Z24, Z22
+	VMAXPD Z23, Z24, Z23
 
 noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -13614,6 +15038,40 @@ noRelu:
 	VMOVUPS Z21, 64(AX)
 	VMOVUPS Z22, 128(AX)
 	VMOVUPD Z23, K1, 192(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z6, 128(AX)
+	VMOVUPS Z7, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z10, 128(AX)
+	VMOVUPS Z11, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, 128(AX)
+	VMOVUPS Z15, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	VMOVUPS Z18, 128(AX)
+	VMOVUPS Z19, 192(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+	VMOVUPS Z22, 128(AX)
+	VMOVUPS Z23, 192(AX)
+
+stored:
 	MOVQ    120(DI), AX
 	ADDQ    AX, 16(SP)
 	MOVQ    128(DI), AX

@@ -158,7 +158,7 @@ func checkPack[T simd.Float](t *testing.T, what string, dst []T, width, rows, co
 
 func BenchmarkRun(b *testing.B) {
 	k := Of[float32]()
-	for _, s := range [][2]int{{k.Rows, k.Vecs}, {k.Rows / 2, k.Vecs}, {k.WideRows, 4}} {
+	for _, s := range [][2]int{{k.Rows, k.Vecs}, {k.Rows / 2, k.Vecs}, {k.Rows, 1}, {k.WideRows, k.WideVecs}} {
 		rows, vecs := s[0], s[1]
 		if rows == 0 {
 			continue

@@ -10,7 +10,7 @@ import (
 
 // packs emits the copies of matrices into panels, which hold some whole vectors of every row one after another.
 func packs(t *target) {
-	for _, vecs := range []int{1, 2, 4} {
+	for _, vecs := range []int{1, 2, 3, 4} {
 		t.packRows(vecs)
 	}
 	t.packColumns()

@@ -15,7 +15,7 @@ import (
 func pairs(t *target) {
 	for _, vecs := range []int{1, 2} {
 		for rows := 1; rows <= 14; rows++ {
-			t.tile(fmt.Sprintf("pairs%dx%d%s", rows, vecs, t.isa.suffix()), rows, vecs, t.dotPairs)
+			t.tile(fmt.Sprintf("pairs%dx%d%s", rows, vecs, t.isa.suffix()), rows, vecs, t.dotPairs, nil)
 		}
 	}
 	t.pairRows()

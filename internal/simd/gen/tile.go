@@ -41,26 +41,36 @@ const (
 // tileShape is the largest tile with a given number of vectors per row.
 type tileShape struct{ rows, vecs int }
 
-// tileShapes fill the registers: rows*vecs accumulators, vecs for a row of B and two for elements of A.
+// tileShapes fill the registers: rows*vecs accumulators, vecs for a row of B and one or two for elements of A.
 func (t *target) tileShapes() []tileShape {
 	if t.isa == avx512 {
 		return []tileShape{{14, 1}, {14, 2}, {6, 4}}
 	}
-	return []tileShape{{6, 1}, {6, 2}}
+	return []tileShape{{6, 1}, {6, 2}, {4, 3}}
 }
 
 // tiles emits the micro-kernels of matrix products: C (rows x vecs vectors) = or += the sum over k of A[.,k]*B[k,.].
 func tiles(t *target) {
 	for _, s := range t.tileShapes() {
 		for rows := 1; rows <= s.rows; rows++ {
-			t.tile(fmt.Sprintf("tile%dx%dx%d%s", rows, s.vecs, t.bits, t.isa.suffix()), rows, s.vecs, t.fma)
+			t.tile(fmt.Sprintf("tile%dx%dx%d%s", rows, s.vecs, t.bits, t.isa.suffix()), rows, s.vecs, t.fma, t.fmaAlone())
 		}
 	}
 }
 
-// tile emits one micro-kernel, which computes tiles one after another; step is what it does with elements of A and B. AX
-// points into A, BX into B, DI to the arguments; the stack has the number of tiles left and their places.
-func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b operand.Op)) {
+// fmaAlone is fma with one element of A in memory, spread over the vector. A tile of one vector loads an element for each
+// product, of which the processor does more in this way than with a register between.
+func (t *target) fmaAlone() func(acc, b vec, a operand.Op) {
+	if t.isa != avx512 {
+		return nil
+	}
+	return func(acc, b vec, a operand.Op) { t.pick(t.VFMADD231PS_BCST, t.VFMADD231PD_BCST, a, b, acc) }
+}
+
+// tile emits one micro-kernel, which computes tiles one after another; step is what it does with elements of A and B, and
+// alone the same for a single vector of B and an element in memory, if there is such an instruction. AX points into A, BX
+// into B, DI to the arguments; the stack has the number of tiles left and their places.
+func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b operand.Op), alone func(acc, b vec, a operand.Op)) {
 	t.Function(name)
 	t.Attributes(attr.NOSPLIT)
 	t.SignatureExpr("func(args *byte)")
@@ -75,10 +85,9 @@ func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b opera
 	t.copy(tileC, t.arg(argC))
 	t.copy(tileBias, t.arg(argBias))
 
-	n := len(t.regs)
 	acc := func(i, j int) vec { return t.regs[i*vecs+j] }
-	b := t.regs[n-2-vecs : n-2]
-	a := t.regs[n-2:]
+	b := t.regs[rows*vecs:][:vecs]
+	a := t.regs[(rows+1)*vecs:][:min(2, len(t.regs)-(rows+1)*vecs)]
 	t.Label("tile")
 	for i := range rows * vecs {
 		t.zero(t.regs[i])
@@ -98,9 +107,14 @@ func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b opera
 		t.VMOVUPS(t.at(reg.RBX, j), b[j])
 	}
 	for i := range rows {
-		t.broadcast(a[i%2], rowOf(i))
+		x := rowOf(i)
+		if vecs == 1 && alone != nil {
+			alone(acc(i, 0), b[0], x)
+			continue
+		}
+		t.broadcast(a[i%len(a)], x)
 		for j := range vecs {
-			step(acc(i, j), a[i%2], b[j])
+			step(acc(i, j), a[i%len(a)], b[j])
 		}
 	}
 	t.ADDQ(reg.RDX, reg.RAX)
@@ -189,12 +203,12 @@ func rowOf(i int) operand.Mem {
 
 // tileEnd adds the old C, the bias and the rectifier as the flags say, and stores the tile. b and a are free by now.
 func (t *target) tileEnd(c, bias operand.Mem, rows, vecs int, acc func(i, j int) vec, b, a []vec) {
-	tmp := a[0]
+	tmp, mask := b[0], a[0]
 	t.MOVQ(c, reg.RAX)
 	t.MOVQ(t.arg(argRowC), reg.RSI)
 	t.MOVQ(t.arg(argFlags), reg.RDX)
 	t.MOVQ(t.arg(argLast), reg.RCX)
-	t.lastMask(reg.RCX, a[1], reg.R8)
+	t.lastMask(reg.RCX, mask, reg.R8)
 	last := func(j int) bool { return j == vecs-1 }
 	each := func(f func(i, j int)) {
 		for i := range rows {
@@ -241,5 +255,12 @@ func (t *target) tileEnd(c, bias operand.Mem, rows, vecs int, acc func(i, j int)
 		t.zero(tmp)
 		each(func(i, j int) { t.max(acc(i, j), tmp, acc(i, j)) })
 	})
+	// Stores of a part of a vector are slow on some processors.
+	t.CMPQ(reg.RCX, operand.U8(t.lanes()))
+	t.JGE(operand.LabelRef("whole"))
 	walk(reg.RAX, func(i, j int) { t.store(t.at(reg.RAX, j), acc(i, j), last(j)) })
+	t.JMP(operand.LabelRef("stored"))
+	t.Label("whole")
+	walk(reg.RAX, func(i, j int) { t.store(t.at(reg.RAX, j), acc(i, j), false) })
+	t.Label("stored")
 }
