@@ -57,6 +57,42 @@ row16:
 	RET
 
 row:
+	CMPQ R10, $0x00000040
+	JG   fours
+
+row2:
+	VMOVUPS (SI), Y0
+	VMOVUPS -32(SI)(R10*1), Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, -32(DI)(R10*1)
+	ADDQ    DX, DI
+	ADDQ    BX, SI
+	DECQ    R9
+	JNZ     row2
+	VZEROUPPER
+	RET
+
+fours:
+	CMPQ R10, $0x00000080
+	JG   rows
+
+row4v:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS -64(SI)(R10*1), Y2
+	VMOVUPS -32(SI)(R10*1), Y3
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, -64(DI)(R10*1)
+	VMOVUPS Y3, -32(DI)(R10*1)
+	ADDQ    DX, DI
+	ADDQ    BX, SI
+	DECQ    R9
+	JNZ     row4v
+	VZEROUPPER
+	RET
+
+rows:
 	XORQ R8, R8
 	MOVQ R10, CX
 	SUBQ $0x00000080, CX
@@ -96,7 +132,7 @@ whole:
 	ADDQ DX, DI
 	ADDQ BX, SI
 	DECQ R9
-	JNZ  row
+	JNZ  rows
 	VZEROUPPER
 	RET
 

@@ -71,6 +71,42 @@ row32:
 	RET
 
 row:
+	CMPQ R10, $0x00000080
+	JG   fours
+
+row2:
+	VMOVUPS (SI), Z0
+	VMOVUPS -64(SI)(R10*1), Z1
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, -64(DI)(R10*1)
+	ADDQ    DX, DI
+	ADDQ    BX, SI
+	DECQ    R9
+	JNZ     row2
+	VZEROUPPER
+	RET
+
+fours:
+	CMPQ R10, $0x00000100
+	JG   rows
+
+row4v:
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS -128(SI)(R10*1), Z2
+	VMOVUPS -64(SI)(R10*1), Z3
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, -128(DI)(R10*1)
+	VMOVUPS Z3, -64(DI)(R10*1)
+	ADDQ    DX, DI
+	ADDQ    BX, SI
+	DECQ    R9
+	JNZ     row4v
+	VZEROUPPER
+	RET
+
+rows:
 	XORQ R8, R8
 	MOVQ R10, CX
 	SUBQ $0x00000100, CX
@@ -110,7 +146,7 @@ whole:
 	ADDQ DX, DI
 	ADDQ BX, SI
 	DECQ R9
-	JNZ  row
+	JNZ  rows
 	VZEROUPPER
 	RET
 

@@ -78,9 +78,30 @@ func (t *target) copyRows() {
 		next("row32")
 	}
 
+	// So are rows of up to two vectors, and of up to four.
+	t.Label("row")
+	t.CMPQ(size, operand.U32(uint32(2*t.bytes())))
+	t.JG(operand.LabelRef("fours"))
+	t.Label("row2")
+	two(t.bytes(), t.regs[0], t.regs[1])
+	next("row2")
+	t.Label("fours")
+	t.CMPQ(size, operand.U32(uint32(4*t.bytes())))
+	t.JG(operand.LabelRef("rows"))
+	t.Label("row4v")
+	t.VMOVUPS(operand.Mem{Base: src}, t.regs[0])
+	t.VMOVUPS(operand.Mem{Base: src, Disp: t.bytes()}, t.regs[1])
+	t.VMOVUPS(last(src, 2*t.bytes()), t.regs[2])
+	t.VMOVUPS(last(src, t.bytes()), t.regs[3])
+	t.VMOVUPS(t.regs[0], operand.Mem{Base: dst})
+	t.VMOVUPS(t.regs[1], operand.Mem{Base: dst, Disp: t.bytes()})
+	t.VMOVUPS(t.regs[2], last(dst, 2*t.bytes()))
+	t.VMOVUPS(t.regs[3], last(dst, t.bytes()))
+	next("row4v")
+
 	// Others are vectors of which the last overlaps the one before.
 	block := operand.U32(uint32(4 * t.bytes()))
-	t.Label("row")
+	t.Label("rows")
 	t.XORQ(at, at)
 	t.MOVQ(size, n)
 	t.SUBQ(block, n)
@@ -113,7 +134,7 @@ func (t *target) copyRows() {
 	t.VMOVUPS(last(src, t.bytes()), t.regs[0])
 	t.VMOVUPS(t.regs[0], last(dst, t.bytes()))
 	t.Label("whole")
-	next("row")
+	next("rows")
 
 	t.Label("long")
 	t.MOVQ(dst, reg.R11)

@@ -5,42 +5,56 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// ahead is how many rows before it is copied a row is fetched into the cache.
+// ahead is how many rows before it is used a row is fetched into the cache.
 const ahead = 8
 
 // gathers emits the copy of listed rows, each of a number of 32-bit words. The list goes on for ahead more rows.
 func gathers(t *target) {
 	t.plainFunction("gatherRows", "func(dst, src *%[1]s, list *int64, rows, words int)",
 		"copies rows of words elements of src that list names to dst; list has 8 more rows")
+	t.copyListed(reg.RSI, reg.R10, reg.RDI, reg.RDI, reg.R10)
+}
+
+// copyListed is the body of a copy from one register to another, of which one is listed, the place in base that the list
+// names, and the other is next, which goes on row by row.
+func (t *target) copyListed(base, listed, next, to, from reg.Register) {
+	list, rows, words, mask := reg.RDX, reg.RBX, reg.R9, t.regs[4]
 	t.Load(t.Param("dst"), reg.RDI)
 	t.Load(t.Param("src"), reg.RSI)
-	t.Load(t.Param("list"), reg.RDX)
-	t.Load(t.Param("rows"), reg.RBX)
-	t.Load(t.Param("words"), reg.R9)
-	mask := t.regs[4]
+	t.Load(t.Param("list"), list)
+	t.Load(t.Param("rows"), rows)
+	t.Load(t.Param("words"), words)
 	t.Label("row")
-	from, next, end := reg.R10, reg.R11, reg.R12
-	t.MOVQ(operand.Mem{Base: reg.RDX, Disp: 8 * ahead}, next)
-	t.IMULQ(reg.R9, next)
-	t.LEAQ(operand.Mem{Base: reg.RSI, Index: next, Scale: 4}, next)
-	t.LEAQ(operand.Mem{Base: next, Index: reg.R9, Scale: 4}, end)
-	t.Label("fetch")
-	t.PREFETCHT0(operand.Mem{Base: next})
-	t.ADDQ(operand.U32(64), next)
-	t.CMPQ(next, end)
-	t.JL(operand.LabelRef("fetch"))
-	t.MOVQ(operand.Mem{Base: reg.RDX}, from)
-	t.IMULQ(reg.R9, from)
-	t.LEAQ(operand.Mem{Base: reg.RSI, Index: from, Scale: 4}, from)
-	t.MOVQ(reg.R9, reg.RCX)
+	t.fetchRow("fetch", operand.Mem{Base: list, Disp: 8 * ahead}, base, words, 4)
+	t.rowAt(operand.Mem{Base: list}, listed, base, words, 4)
+	t.MOVQ(words, reg.RCX)
 	t.loop(4, mask, func(disp int, masked bool) {
 		v := t.regs[disp/t.bytes()]
 		t.load(v, operand.Mem{Base: from, Index: reg.R8, Scale: 1, Disp: disp}, masked)
-		t.store(operand.Mem{Base: reg.RDI, Index: reg.R8, Scale: 1, Disp: disp}, v, masked)
+		t.store(operand.Mem{Base: to, Index: reg.R8, Scale: 1, Disp: disp}, v, masked)
 	})
-	t.LEAQ(operand.Mem{Base: reg.RDI, Index: reg.R9, Scale: 4}, reg.RDI)
-	t.ADDQ(operand.U32(8), reg.RDX)
-	t.DECQ(reg.RBX)
+	t.LEAQ(operand.Mem{Base: next, Index: words, Scale: 4}, next)
+	t.ADDQ(operand.U32(8), list)
+	t.DECQ(rows)
 	t.JNZ(operand.LabelRef("row"))
 	t.plainRet()
+}
+
+// rowAt sets at to the row of base that number names; rows have n elements of a size.
+func (t *target) rowAt(number operand.Mem, at, base, n reg.Register, size uint8) {
+	t.MOVQ(number, at)
+	t.IMULQ(n, at)
+	t.LEAQ(operand.Mem{Base: base, Index: at, Scale: size}, at)
+}
+
+// fetchRow fetches a row into the cache. It overwrites R11 and R12.
+func (t *target) fetchRow(label string, number operand.Mem, base, n reg.Register, size uint8) {
+	at, end := reg.R11, reg.R12
+	t.rowAt(number, at, base, n, size)
+	t.LEAQ(operand.Mem{Base: at, Index: n, Scale: size}, end)
+	t.Label(label)
+	t.PREFETCHT0(operand.Mem{Base: at})
+	t.ADDQ(operand.U32(64), at)
+	t.CMPQ(at, end)
+	t.JL(operand.LabelRef(label))
 }

@@ -41,6 +41,7 @@ func sources() []source {
 			source{"simd", "compare_" + isa.String(), isa, comparisons, both},
 			source{"simd", "integers_" + isa.String(), isa, integers, both},
 			source{"simd", "gather_" + isa.String(), isa, gathers, single},
+			source{"simd", "scatter_" + isa.String(), isa, scatters, both},
 			source{"simd", "copies_" + isa.String(), isa, copies, single},
 			source{"simd", "lerp_" + isa.String(), isa, lerps, single},
 			source{"simd", "normalize_" + isa.String(), isa, normalization, single},
