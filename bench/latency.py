@@ -145,16 +145,28 @@ def together(sessions, kind, step_of, calls):
 
 def go_client(side):
     """Steps from the Go client, with as many sessions as clients."""
-    c = side.cluster(JOBS)
-    calls = ",".join(f"{n}:{side.count(k)}" for n, k in MANY.items())
-    done = subprocess.run([GO, "-target", c.target("worker", 0), "-calls", calls], capture_output=True, text=True, timeout=50)
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip())
     out = {}
-    for r in json.loads(done.stdout):
+    for r in go_steps(side.cluster(JOBS).target("worker", 0), {n: side.count(k) for n, k in MANY.items()}):
         median, worst = row_names("Go client, " + STEPS[r["step"]], r["clients"])
         out |= {median: r["median"], worst: r["p99"]}
     return out
+
+
+def go_steps(target, calls):
+    """What the Go client prints, given how often each of so many clients calls."""
+    calls = ",".join(f"{n}:{k}" for n, k in calls.items())
+    done = subprocess.run([GO, "-target", target, "-calls", calls], capture_output=True, text=True, timeout=50)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    return json.loads(done.stdout)
+
+
+def in_process(side):
+    """A step of one node in the Go program that asks for it. TensorFlow has nothing like it for Go without C."""
+    if side.server == cluster.TENSORFLOW:
+        return {}
+    (r,) = go_steps("local", {1: side.count(100_000)})
+    return {IN_PROCESS: r["median"]}
 
 
 def rows(prefix, kinds, clients, aim, headline=()):
@@ -166,6 +178,8 @@ def rows(prefix, kinds, clients, aim, headline=()):
     return out
 
 
+IN_PROCESS = "Go, a step of one node in process: median"
+
 GO_STEPS = ("callable", "feed", "one hop", "three hops")
 
 MEASURED = [
@@ -174,4 +188,6 @@ MEASURED = [
           many_clients, rounds=3, limit=120),
     Group("latency of the Go client", rows("Go client, ", GO_STEPS, MANY, 5, [("callable", 1), ("callable", 64)]), go_client),
 ]
-GROUPS = MEASURED + [floor.below(group) for group in MEASURED]
+IN_ONE = Group("latency in process", [Row(IN_PROCESS, "µs", bound=2)], in_process)
+
+GROUPS = MEASURED + [IN_ONE] + [floor.below(group) for group in MEASURED]

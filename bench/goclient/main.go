@@ -3,7 +3,7 @@
 //
 //	goclient -target grpc://localhost:2222 -calls 1:500,8:100,64:30
 //
-// It prints a JSON list of the median and 99th percentile, in microseconds, for every kind of step and number of clients at
+// With -target local the step is one of this process. It prints a JSON list of the median and 99th percentile, in microseconds, for every kind of step and number of clients at
 // once. Every client has a session of its own.
 package main
 
@@ -21,6 +21,7 @@ import (
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/graph"
+	_ "github.com/weft-ml/weft/local" // the target
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -37,7 +38,7 @@ type result struct {
 type load struct{ clients, calls int }
 
 func main() {
-	target := flag.String("target", "", "worker 0 of a cluster with a ps and two workers")
+	target := flag.String("target", "", "worker 0 of a cluster with a ps and two workers, or "+inProcess)
 	calls := flag.String("calls", "1:500", "calls of each client, by the number of clients at once")
 	only := flag.String("steps", "", "kinds of steps to be measured, separated by commas; all if there are none")
 	flag.Parse()
@@ -56,7 +57,7 @@ func measure(ctx context.Context, target, calls, only string) ([]result, error) 
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := steps()
+	kinds, err := steps(target)
 	if err != nil {
 		return nil, err
 	}
@@ -109,9 +110,14 @@ type step struct {
 	fed   []tensor.Tensor
 }
 
-// steps returns those of bench.latency that a Go client takes as well.
-func steps() ([]step, error) {
+const inProcess = "local"
+
+// steps returns those of bench.latency that a Go client takes as well, or the only one in process.
+func steps(target string) ([]step, error) {
 	one := op.NewScope()
+	if target == inProcess {
+		return []step{{"in process", one.Graph(), op.Const(one, float32(1)), nil, nil}}, nil
+	}
 	constant := op.Const(one.WithDevice("/job:worker/task:0"), float32(1))
 
 	two := op.NewScope()
