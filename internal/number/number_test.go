@@ -2,6 +2,8 @@ package number
 
 import (
 	"math"
+	"math/rand/v2"
+	"strconv"
 	"testing"
 )
 
@@ -16,7 +18,7 @@ func TestFloat(t *testing.T) {
 		{"0x10", 16, true}, {"0x1p3", 8, true}, {"1e400", math.Inf(1), true}, {"-1e400", math.Inf(-1), true}, {"1e-400", 0, true},
 		{"-Infinity", math.Inf(-1), true}, {"INF", math.Inf(1), true}, {"nan", math.NaN(), true}, {"+nan", math.NaN(), true},
 		{"nan(1)", math.NaN(), true},
-		{"", 0, false}, {"1_0", 0, false}, {"1.5f", 0, false}, {"+-1", 0, false}, {"infi", 0, false}, {"1e", 0, false}, {"1\x00", 0, false},
+		{"", 0, false}, {".", 0, false}, {"-", 0, false}, {"1.2.3", 0, false}, {"1_0", 0, false}, {"1.5f", 0, false}, {"+-1", 0, false}, {"infi", 0, false}, {"1e", 0, false}, {"1\x00", 0, false},
 	} {
 		got, ok := Float(tt.text, 64)
 		if ok != tt.ok || ok && math.Float64bits(got) != math.Float64bits(tt.want) && !(math.IsNaN(got) && math.IsNaN(tt.want)) {
@@ -45,6 +47,26 @@ func TestIntegers(t *testing.T) {
 	for _, text := range []string{"-1", "-0", "4294967296", "++1"} {
 		if got, ok := Uint(text, 32); ok {
 			t.Errorf("%q: %v, want none", text, got)
+		}
+	}
+}
+
+// What is read by the short way is what the long way reads.
+func TestShort(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20000 {
+		text := strconv.FormatUint(rng.Uint64()>>rng.IntN(64), 10)
+		if at := rng.IntN(len(text) + 1); rng.IntN(4) > 0 {
+			text = text[:at] + "." + text[at:]
+		}
+		if rng.IntN(2) == 0 {
+			text = "-" + text
+		}
+		for _, bits := range []int{32, 64} {
+			want, err := strconv.ParseFloat(text, bits)
+			if got, ok := Float(text, bits); err != nil || !ok || math.Float64bits(got) != math.Float64bits(want) {
+				t.Fatalf("%q in %d bits: %v, %v, want %v, %v", text, bits, got, ok, want, err)
+			}
 		}
 	}
 }

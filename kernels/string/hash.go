@@ -1,6 +1,8 @@
 package string
 
 import (
+	"math"
+	"math/bits"
 	"strconv"
 
 	"github.com/weft-ml/weft/internal/farmhash"
@@ -58,8 +60,24 @@ func buckets(hash func(*kernel.Construction) (func(string) uint64, error)) kerne
 			return nil, err
 		}
 		n := uint64(c.Attrs.Int("num_buckets"))
+		share := math.MaxUint64 / n
 		return kernel.Func(func(ctx *kernel.Context) error {
-			return eachString(ctx, func(s string) (int64, error) { return int64(sum(s) % n), nil })
+			in := ctx.Input(0)
+			out, err := ctx.AllocateLike(0, in)
+			if err != nil {
+				return err
+			}
+			dst := tensor.Values[int64](out)
+			for i, s := range tensor.Values[string](in) {
+				v := sum(s)
+				q, _ := bits.Mul64(v, share) // v/n or one less, without a division
+				r := v - q*n
+				if r >= n {
+					r -= n
+				}
+				dst[i] = int64(r)
+			}
+			return nil
 		}), nil
 	}
 }

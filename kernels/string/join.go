@@ -1,8 +1,6 @@
 package string
 
 import (
-	"strings"
-
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -61,15 +59,23 @@ func newJoin(c *kernel.Construction) (kernel.Kernel, error) {
 }
 
 func joinEach(ctx *kernel.Context, dst []string, separator string) {
-	parts := make([]string, ctx.NumInputs())
+	parts := make([][]string, ctx.NumInputs()) // of a scalar, one
+	for j := range parts {
+		parts[j] = tensor.Values[string](ctx.Input(j))
+	}
+	b := newBuilder(dst)
 	for i := range dst {
-		for j := range parts {
-			if in := ctx.Input(j); in.Rank() == 0 {
-				parts[j] = tensor.Value[string](in)
+		for j, part := range parts {
+			if j > 0 {
+				b.buf = append(b.buf, separator...)
+			}
+			if ctx.Input(j).Rank() == 0 {
+				b.buf = append(b.buf, part[0]...)
 			} else {
-				parts[j] = tensor.Values[string](in)[i]
+				b.buf = append(b.buf, part[i]...)
 			}
 		}
-		dst[i] = strings.Join(parts, separator)
+		b.next()
 	}
+	b.flush()
 }

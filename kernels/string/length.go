@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 func init() {
@@ -16,18 +17,25 @@ func init() {
 		Attrs: []string{"unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'"},
 		Shape: opdef.SameShape,
 	}, func(c *kernel.Construction) (kernel.Kernel, error) {
-		length := func(s string) int { return len(s) }
-		if c.Attrs.String("unit") == "UTF8_CHAR" {
-			length = countChars
-		}
+		chars := c.Attrs.String("unit") == "UTF8_CHAR"
 		return kernel.Func(func(ctx *kernel.Context) error {
-			return eachString(ctx, func(s string) (int32, error) {
-				n := length(s)
-				if n > math.MaxInt32 {
-					return 0, status.InvalidArgumentf("a string of %d bytes is too long", n)
+			in := ctx.Input(0)
+			out, err := ctx.AllocateLike(0, in)
+			if err != nil {
+				return err
+			}
+			lengths := tensor.Values[int32](out)
+			for i, s := range tensor.Values[string](in) {
+				n := len(s)
+				if chars {
+					n = countChars(s)
 				}
-				return int32(n), nil
-			})
+				if n > math.MaxInt32 {
+					return status.InvalidArgumentf("a string of %d bytes is too long", n)
+				}
+				lengths[i] = int32(n)
+			}
+			return nil
 		}), nil
 	})
 }

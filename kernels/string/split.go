@@ -1,6 +1,7 @@
 package string
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/weft-ml/weft/internal/shapes"
@@ -19,7 +20,7 @@ func init() {
 		Shape: splitShape,
 	}, func(c *kernel.Construction) (kernel.Kernel, error) {
 		skip := c.Attrs.Bool("skip_empty")
-		return splitter("delimiter", func(s, delimiter string) []string { return splitAny(s, delimiter, skip) }), nil
+		return splitter("delimiter", func(parts []string, s, delimiter string) []string { return splitAny(parts, s, delimiter, skip) }), nil
 	})
 	registerNew(opdef.Def{
 		Name: "StringSplitV2", Doc: "Splits strings at a separator, or at runs of space if it is empty; the parts are a sparse matrix.",
@@ -29,7 +30,7 @@ func init() {
 		Shape: splitShape,
 	}, func(c *kernel.Construction) (kernel.Kernel, error) {
 		most := c.Attrs.Int("maxsplit")
-		return splitter("sep", func(s, sep string) []string { return splitAt(s, sep, most) }), nil
+		return splitter("sep", func(parts []string, s, sep string) []string { return splitAt(parts, s, sep, most) }), nil
 	})
 }
 
@@ -38,8 +39,9 @@ func splitShape(c *opdef.ShapeContext) error {
 	return shapes.CheckRanks(c, 0, 1, 0)
 }
 
-// splitter returns the kernel of an operation that splits each string at the second input, which has the given name.
-func splitter(name string, split func(s, at string) []string) kernel.Kernel {
+// splitter returns the kernel of an operation that splits each string at the second input, which has the given name, and adds
+// the parts to a list.
+func splitter(name string, split func(parts []string, s, at string) []string) kernel.Kernel {
 	return kernel.Func(func(ctx *kernel.Context) error {
 		in, at := ctx.Input(0), ctx.Input(1)
 		if in.Rank() != 1 {
@@ -48,22 +50,28 @@ func splitter(name string, split func(s, at string) []string) kernel.Kernel {
 		if at.Rank() != 0 {
 			return status.InvalidArgumentf("%s must be a scalar, got shape: %v", name, at.Shape())
 		}
-		var indices []int64
+		texts, separator := tensor.Values[string](in), tensor.Value[string](at)
 		var values []string
-		most := 0
-		for row, s := range tensor.Values[string](in) {
-			parts := split(s, tensor.Value[string](at))
-			most = max(most, len(parts))
-			values = append(values, parts...)
-			for column := range parts {
-				indices = append(indices, int64(row), int64(column))
+		ends := make([]int, len(texts))
+		for row, s := range texts {
+			if row == 8 { // the others are probably as long
+				values = slices.Grow(values, len(values)/4*len(texts)/7)
 			}
+			values = split(values, s, separator)
+			ends[row] = len(values)
 		}
-		places, err := tensor.FromSlice(tensor.Shape{int64(len(values)), 2}, indices)
+		places, err := ctx.Allocate(0, tensor.Shape{int64(len(values)), 2})
 		if err != nil {
 			return err
 		}
-		ctx.SetOutput(0, places)
+		indices := tensor.Values[int64](places)
+		lo, most := 0, 0
+		for row, hi := range ends {
+			for i := lo; i < hi; i++ {
+				indices[2*i], indices[2*i+1] = int64(row), int64(i-lo)
+			}
+			lo, most = hi, max(most, hi-lo)
+		}
 		ctx.SetOutput(1, tensor.Vector(values...))
 		ctx.SetOutput(2, tensor.Vector(int64(in.Dim(0)), int64(most)))
 		return nil
@@ -71,11 +79,10 @@ func splitter(name string, split func(s, at string) []string) kernel.Kernel {
 }
 
 // splitAny splits at every byte of a set, or into bytes.
-func splitAny(s, set string, skipEmpty bool) []string {
+func splitAny(parts []string, s, set string, skipEmpty bool) []string {
 	if s == "" {
-		return nil
+		return parts
 	}
-	var parts []string
 	if set == "" {
 		for i := range len(s) {
 			parts = append(parts, s[i:i+1])
@@ -96,30 +103,30 @@ func splitAny(s, set string, skipEmpty bool) []string {
 }
 
 // splitAt splits as Python does, so many times at most; a negative number stands for no limit.
-func splitAt(s, sep string, most int) []string {
-	switch {
-	case most == 0:
-		return []string{s}
-	case sep == "":
-		return splitSpace(s, most)
-	case most < 0:
-		return strings.Split(s, sep)
-	default:
-		return strings.SplitN(s, sep, most+1)
+func splitAt(parts []string, s, sep string, most int) []string {
+	if most != 0 && sep == "" {
+		return splitSpace(parts, s, most)
 	}
+	for ; most != 0; most-- {
+		n := strings.Index(s, sep)
+		if n < 0 {
+			break
+		}
+		parts, s = append(parts, s[:n]), s[n+len(sep):]
+	}
+	return append(parts, s)
 }
 
-func splitSpace(s string, most int) []string {
-	var parts []string
+func splitSpace(parts []string, s string, most int) []string {
 	s = strings.TrimLeft(s, space)
-	for s != "" {
-		n := strings.IndexAny(s, space)
-		if n < 0 {
-			n = len(s)
+	for n := 1; s != ""; n++ {
+		end := strings.IndexAny(s, space)
+		if end < 0 {
+			end = len(s)
 		}
-		parts = append(parts, s[:n])
-		s = strings.TrimLeft(s[n:], space)
-		if most > 0 && len(parts) == most {
+		parts = append(parts, s[:end])
+		s = strings.TrimLeft(s[end:], space)
+		if n == most {
 			return append(parts, s)
 		}
 	}

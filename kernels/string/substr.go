@@ -66,9 +66,25 @@ func substr(ctx *kernel.Context, part cut, quote bool) error {
 		return err
 	}
 	texts, positions, lengths := tensor.Values[string](in), ints.Values(pos), ints.Values(length)
-	fromText, fromPos := elementwise.Offsets(shape, in.Shape()), elementwise.Offsets(shape, pos.Shape())
+	var fromText, fromPos []int // where both are not simply in order, or the same for all
+	step := 1
+	if !in.Shape().Equal(shape) {
+		fromText = elementwise.Offsets(shape, in.Shape())
+	}
+	if len(positions) == 1 {
+		step = 0
+	} else if !pos.Shape().Equal(shape) {
+		fromPos = elementwise.Offsets(shape, pos.Shape())
+	}
 	for i, dst := 0, tensor.Values[string](out); i < len(dst); i++ {
-		s, at := texts[fromText[i]], fromPos[i]
+		from, at := i, i*step
+		if fromText != nil {
+			from = fromText[i]
+		}
+		if fromPos != nil {
+			at = fromPos[i]
+		}
+		s := texts[from]
 		var ok bool
 		if dst[i], ok = part(s, positions[at], lengths[at]); !ok {
 			return outside(s, positions[at], i, shape, quote)

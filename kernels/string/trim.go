@@ -10,6 +10,7 @@ import (
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 // space are the bytes that count as space in the language C.
@@ -39,20 +40,19 @@ func init() {
 			Attrs: []string{"encoding: string = ''"},
 			Shape: opdef.SameShape,
 		}, func(c *kernel.Construction) (kernel.Kernel, error) {
-			convert := mapBytes(op.ascii)
 			switch encoding := c.Attrs.String("encoding"); encoding {
 			case "":
+				return mapBytes(op.ascii), nil
 			case "utf-8":
-				convert = func(s string) string {
-					s, _, _ = strings.Cut(s, "\x00") // TensorFlow's text ends there
-					return op.caser(language.Und).String(validUTF8(s))
-				}
+				return kernel.Func(func(ctx *kernel.Context) error {
+					return eachString(ctx, func(s string) (string, error) {
+						s, _, _ = strings.Cut(s, "\x00") // TensorFlow's text ends there
+						return op.caser(language.Und).String(validUTF8(s)), nil
+					})
+				}), nil
 			default:
 				return nil, status.InvalidArgumentf("only utf-8 or '' (no encoding) is supported, received %s", encoding)
 			}
-			return kernel.Func(func(ctx *kernel.Context) error {
-				return eachString(ctx, func(s string) (string, error) { return convert(s), nil })
-			}), nil
 		})
 	}
 }
@@ -87,12 +87,28 @@ func validUTF8(s string) string {
 	return string(b)
 }
 
-func mapBytes(f func(byte) byte) func(string) string {
-	return func(s string) string {
-		b := []byte(s)
-		for i, c := range b {
-			b[i] = f(c)
-		}
-		return string(b)
+// mapBytes returns the kernel that replaces each byte of all strings by f of it.
+func mapBytes(f func(byte) byte) kernel.Kernel {
+	var table [256]byte
+	for c := range table {
+		table[c] = f(byte(c))
 	}
+	return kernel.Func(func(ctx *kernel.Context) error {
+		in := ctx.Input(0)
+		out, err := ctx.AllocateLike(0, in)
+		if err != nil {
+			return err
+		}
+		b := newBuilder(tensor.Values[string](out))
+		for _, s := range tensor.Values[string](in) {
+			from := len(b.buf)
+			b.buf = append(b.buf, s...)
+			for i, c := range b.buf[from:] {
+				b.buf[from+i] = table[c]
+			}
+			b.next()
+		}
+		b.flush()
+		return nil
+	})
 }
