@@ -123,11 +123,12 @@ func sparseBincountShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// counter adds weights, or ones, to bins of a type.
+// counter counts numbers, or adds up the weights that go with them, in bins of a type.
 type counter struct {
 	binary bool
-	// adder returns what adds weight number i, or one if there are no weights, to a bin.
-	adder func(bins, weights *tensor.Tensor) func(bin, i int)
+	// add counts values number lo to hi in the bins of a row, size of them. It returns the place of the first value below
+	// zero, which ends the count, or -1.
+	add func(bins *tensor.Tensor, row, size int, values, weights *tensor.Tensor, lo, hi int) int
 }
 
 func counters(run func(*counter) kernel.Func) kernel.Table {
@@ -142,19 +143,55 @@ func counters(run func(*counter) kernel.Func) kernel.Table {
 func counterOf[T elementwise.Real](t kernel.Table, run func(*counter) kernel.Func) {
 	t[tensor.DTypeOf[T]()] = func(c *kernel.Construction) (kernel.Kernel, error) {
 		k := &counter{binary: c.Attrs.Bool("binary_output")}
-		k.adder = func(bins, weights *tensor.Tensor) func(bin, i int) {
-			z, w := tensor.Values[T](bins), tensor.Values[T](weights)
-			switch {
-			case k.binary:
-				return func(bin, _ int) { z[bin] = 1 }
-			case len(w) == 0:
-				return func(bin, _ int) { z[bin]++ }
-			default:
-				return func(bin, i int) { z[bin] += w[i] }
+		k.add = func(bins *tensor.Tensor, row, size int, values, weights *tensor.Tensor, lo, hi int) int {
+			z, w := tensor.Values[T](bins)[row*size:(row+1)*size], tensor.Values[T](weights)
+			if k.binary {
+				w = nil
 			}
+			if len(w) > 0 {
+				w = w[lo:hi]
+			}
+			bad := -1
+			if values.DType() == tensor.Int32 {
+				bad = count(z, tensor.Values[int32](values)[lo:hi], w, k.binary)
+			} else {
+				bad = count(z, tensor.Values[int64](values)[lo:hi], w, k.binary)
+			}
+			if bad >= 0 {
+				bad += lo
+			}
+			return bad
 		}
 		return run(k), nil
 	}
+}
+
+// count adds weights, or ones if there are none, to the bins that values name, or only marks these bins. It returns the
+// place of the first value below zero, or -1.
+func count[T elementwise.Real, I int32 | int64](bins []T, values []I, weights []T, mark bool) int {
+	if !mark && len(weights) == 0 { // what nearly all do, without a choice for each value
+		for i, v := range values {
+			if uint64(v) < uint64(len(bins)) {
+				bins[v]++
+			} else if v < 0 {
+				return i
+			}
+		}
+		return -1
+	}
+	for i, v := range values {
+		switch {
+		case uint64(v) >= uint64(len(bins)):
+			if v < 0 {
+				return i
+			}
+		case mark:
+			bins[v] = 1
+		default:
+			bins[v] += weights[i]
+		}
+	}
+	return -1
 }
 
 // binSize reads the number of bins.
@@ -182,14 +219,8 @@ func (k *counter) bincount(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	add := k.adder(out, weights)
-	for i, v := range ints.Values(arr) {
-		if v < 0 {
-			return status.InvalidArgumentf("Input arr must be non-negative!")
-		}
-		if v < size {
-			add(int(v), i)
-		}
+	if k.add(out, 0, int(size), arr, weights, 0, arr.NumElements()) >= 0 {
+		return status.InvalidArgumentf("Input arr must be non-negative!")
 	}
 	return nil
 }
@@ -207,21 +238,17 @@ func (k *counter) dense(ctx *kernel.Context) error {
 		return status.InvalidArgumentf("`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which case it acts as all "+
 			"weights equal to 1. Received %v", weights.Shape())
 	}
-	shape, per := tensor.Shape{size}, in.NumElements()
+	shape, n, per := tensor.Shape{size}, 1, in.NumElements()
 	if in.Rank() == 2 {
-		shape, per = tensor.Shape{in.Shape()[0], size}, in.Dim(1)
+		shape, n, per = tensor.Shape{in.Shape()[0], size}, in.Dim(0), in.Dim(1)
 	}
 	out, err := ctx.AllocateZeros(0, shape)
 	if err != nil {
 		return err
 	}
-	add := k.adder(out, weights)
-	for i, v := range ints.Values(in) {
-		if v < 0 {
+	for row := range n {
+		if k.add(out, row, int(size), in, weights, row*per, (row+1)*per) >= 0 {
 			return status.InvalidArgumentf("Input arr must be non-negative!")
-		}
-		if v < size {
-			add(i/per*int(size)+int(v), i)
 		}
 	}
 	return nil
@@ -250,18 +277,23 @@ func (k *counter) sparse(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	add := k.adder(out, weights)
-	places := ints.Values(indices)
-	for i, v := range ints.Values(values) {
-		row := int64(0)
-		if matrix {
-			row = places[i*indices.Dim(1)]
-		} else if v < 0 { // which rows leave aside
+	n := values.NumElements()
+	if !matrix {
+		if k.add(out, 0, int(size), values, weights, 0, n) >= 0 {
 			return status.InvalidArgumentf("Input arr must be non-negative!")
 		}
-		if v >= 0 && v < size {
-			add(int(row*size+v), i)
+		return nil
+	}
+	places, depth := ints.Values(indices), indices.Dim(1)
+	for lo := 0; lo < n; {
+		row, hi := places[lo*depth], lo+1
+		for hi < n && places[hi*depth] == row {
+			hi++
 		}
+		if bad := k.add(out, int(row), int(size), values, weights, lo, hi); bad >= 0 {
+			hi = bad + 1 // rows leave values below zero aside
+		}
+		lo = hi
 	}
 	return nil
 }
@@ -297,18 +329,16 @@ func (k *counter) ragged(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	add := k.adder(out, weights)
 	row := 0
-	for i, v := range ints.Values(values) {
-		for int64(i) >= splits[row+1] {
+	for lo := int64(0); lo < n; {
+		for lo >= splits[row+1] {
 			row++
 		}
-		if v < 0 {
+		hi := min(splits[row+1], n)
+		if k.add(out, row, int(size), values, weights, int(lo), int(hi)) >= 0 {
 			return status.InvalidArgumentf("Input must be non-negative")
 		}
-		if v < size {
-			add(row*int(size)+int(v), i)
-		}
+		lo = hi
 	}
 	return nil
 }

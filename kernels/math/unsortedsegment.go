@@ -185,15 +185,15 @@ func outOfRange(ids *tensor.Tensor, i int, id, n int64) error {
 // addNumbers adds numbers to their segments, for the commonest types.
 func addNumbers(out, data, ids *tensor.Tensor, n int64) (done bool, err error) {
 	var bad int
-	switch list := ints.Values(ids); out.DType() {
+	switch out.DType() {
 	case tensor.Float32:
-		bad = addEach(tensor.Values[float32](out), tensor.Values[float32](data), list)
+		bad = addListed[float32](out, data, ids)
 	case tensor.Float64:
-		bad = addEach(tensor.Values[float64](out), tensor.Values[float64](data), list)
+		bad = addListed[float64](out, data, ids)
 	case tensor.Int32:
-		bad = addEach(tensor.Values[int32](out), tensor.Values[int32](data), list)
+		bad = addListed[int32](out, data, ids)
 	case tensor.Int64:
-		bad = addEach(tensor.Values[int64](out), tensor.Values[int64](data), list)
+		bad = addListed[int64](out, data, ids)
 	default:
 		return false, nil
 	}
@@ -203,16 +203,22 @@ func addNumbers(out, data, ids *tensor.Tensor, n int64) (done bool, err error) {
 	return true, err
 }
 
+func addListed[T elementwise.Real](sums, x, ids *tensor.Tensor) int {
+	if ids.DType() == tensor.Int32 {
+		return addEach(tensor.Values[T](sums), tensor.Values[T](x), tensor.Values[int32](ids))
+	}
+	return addEach(tensor.Values[T](sums), tensor.Values[T](x), ints.Values(ids))
+}
+
 // addEach adds every number to the sum that ids names. It returns the place of the first id that is too large, or -1.
-func addEach[T elementwise.Real](sums, x []T, ids []int64) int {
+func addEach[T elementwise.Real, I int32 | int64](sums, x []T, ids []I) int {
+	x = x[:len(ids)]
 	for i, id := range ids {
-		if id < 0 {
-			continue
-		}
-		if id >= int64(len(sums)) {
+		if uint64(id) < uint64(len(sums)) {
+			sums[id] += x[i]
+		} else if id >= 0 {
 			return i
 		}
-		sums[id] += x[i]
 	}
 	return -1
 }
