@@ -45,7 +45,7 @@ type arrival struct {
 	left   int             // bytes that have no room yet
 	have   int             // bytes that have come
 	owed   int             // bytes that the last of placed misses
-	leased int64           // bytes of the window of arrivals
+	leased *entry          // what it has of the window of arrivals; nil for nothing
 
 	looking bool
 	at      int   // how far it has looked
@@ -108,19 +108,18 @@ func (a *arrival) Discard() {
 
 // enter waits until the window of all arrivals has room for a tensor. A message that has some of it waits no more.
 func (a *arrival) enter(size int) {
-	if a.leased == 0 {
-		arrivals.enter(int64(size))
+	if a.leased == nil {
+		a.leased = arrivals.enter(int64(size))
 	} else {
-		arrivals.add(int64(size))
+		arrivals.add(a.leased, int64(size))
 	}
-	a.leased += int64(size)
 }
 
 // leave says that the message no longer holds what has arrived.
 func (a *arrival) leave() {
-	if a.leased > 0 {
+	if a.leased != nil {
 		arrivals.leave(a.leased)
-		a.leased = 0
+		a.leased = nil
 	}
 }
 

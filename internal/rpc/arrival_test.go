@@ -105,6 +105,7 @@ func TestArrivalThatEnds(t *testing.T) {
 	defer promised.Add(-maxPromised)
 	a = arriving(responseTensors[MethodRecvTensor], len(wire))
 	deliver(a, wire, 1<<20)
+	defer a.Discard()
 	if len(a.placed) > 0 {
 		t.Error("a tensor was placed beyond the limit")
 	}

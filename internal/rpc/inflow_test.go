@@ -1,10 +1,13 @@
 package rpc
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weft-ml/weft/internal/message"
 )
 
 // TestInflowIsBounded lets many tensors in and looks at how much there is at a time.
@@ -15,7 +18,7 @@ func TestInflowIsBounded(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 50 {
 			wg.Go(func() {
-				f.enter(int64(1 + i%4))
+				e := f.enter(int64(1 + i%4))
 				f.mu.Lock()
 				order = append(order, i)
 				if f.used > 10 {
@@ -23,7 +26,7 @@ func TestInflowIsBounded(t *testing.T) {
 				}
 				f.mu.Unlock()
 				time.Sleep(time.Millisecond) //nolint:forbidigo // in virtual time
-				f.leave(int64(1 + i%4))
+				f.leave(e)
 			})
 			synctest.Wait() // until it is in, or waits
 		}
@@ -43,18 +46,61 @@ func TestInflowIsBounded(t *testing.T) {
 func TestInflowDoesNotHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &inflow{window: 10, patience: time.Second}
-		f.enter(100) // alone
+		large := f.enter(100) // alone
 		start := time.Now()
-		f.enter(1)
+		small := f.enter(1)
 		if waited := time.Since(start); waited != time.Second {
 			t.Errorf("waited %v", waited)
 		}
-		f.leave(1)
-		f.leave(100)
-		f.enter(10)
-		f.leave(10)
-		if waited := time.Since(start); waited != time.Second || f.used != 0 {
+		f.leave(small)
+		f.leave(large)
+		f.leave(f.enter(10))
+		if waited := time.Since(start); waited != time.Second || f.used != 0 || f.inside.Len() != 0 {
 			t.Errorf("waited %v, %d bytes are left", waited, f.used)
+		}
+	})
+}
+
+// TestStalledPeerHoldsOthersUpOnce has peers stop in the middle of large tensors, which fill the window, and others send on.
+func TestStalledPeerHoldsOthersUpOnce(t *testing.T) {
+	const size = 2 * minPlaced
+	data, err := encode(&message.RecvTensorResponse{Tensor: vector(size / 4)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wire := slices.Concat(data.data...)
+	data.Free()
+	synctest.Test(t, func(t *testing.T) {
+		defer SetInflow(3*size, time.Second)()
+		stalled := make([]*arrival, 3)
+		for i := range stalled {
+			stalled[i] = arriving(responseTensors[MethodRecvTensor], len(wire))
+			deliver(stalled[i], wire[:len(wire)/2], headSize)
+		}
+		start := time.Now()
+		var others sync.WaitGroup
+		for range 5 {
+			others.Go(func() {
+				for range 20 {
+					a := arriving(responseTensors[MethodRecvTensor], len(wire))
+					deliver(a, wire, len(wire))
+					var got message.RecvTensorResponse
+					if err := receive(a, &got); err != nil {
+						t.Error(err)
+					}
+					got.Release()
+				}
+			})
+		}
+		others.Wait()
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("the others took %v", took)
+		}
+		for _, a := range stalled {
+			a.Discard()
+		}
+		if arrivals.used != 0 || arrivals.inside.Len() != 0 {
+			t.Errorf("%d bytes of the window are still used", arrivals.used)
 		}
 	})
 }

@@ -76,7 +76,7 @@ func (c *channel) greet(ctx context.Context, secret []byte, b *Borrower) error {
 	if word, err := readWord(pid, address); err == nil && word == probe && !b.blind {
 		c.way = memory(pid)
 	} else {
-		through := &pipes{c.conn, b.pipes}
+		through := &pipes{c.conn, b.pipes, greeting}
 		word, err := through.word(ctx)
 		if err != nil {
 			return err
@@ -84,6 +84,7 @@ func (c *channel) greet(ctx context.Context, secret []byte, b *Borrower) error {
 		if word != probe {
 			return fmt.Errorf("process %d is another one than the lender", pid)
 		}
+		through.stall = maxStall
 		c.way = through
 	}
 	return c.conn.SetDeadline(time.Time{})

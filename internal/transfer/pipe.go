@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"time"
 )
 
 const (
@@ -17,6 +18,8 @@ const (
 	pipeRead = pipeSize / 2
 	// maxPipes bounds the pipes of a borrower. The kernel lets the processes of a user have 64 of this size.
 	maxPipes = 8
+	// maxStall is how long a lender may hand over nothing. All pipes may be its own for so long.
+	maxStall = time.Second
 	// probeTicket is what a borrower without a ticket asks for: the word of the greeting.
 	probeTicket = 0
 )
@@ -26,8 +29,9 @@ var errChannelEnd = errors.New("the lender has ended the channel")
 // pipes are a way to the elements of a lender that the system does not let others read: with the ticket, the borrower sends
 // one end of a pipe, and the lender has its pages taken for what the pipe holds. Reading them is the only copy.
 type pipes struct {
-	conn *net.UnixConn
-	open chan struct{} // has an element for each of the borrower's
+	conn  *net.UnixConn
+	open  chan struct{} // has an element for each of the borrower's
+	stall time.Duration // how long the lender may hand over nothing
 }
 
 // lends implements [way]. Whether a tensor is still lent shows when its first bytes come.
@@ -47,6 +51,8 @@ func (p *pipes) read(ctx context.Context, dst []byte, r *reply) error {
 	return stillOpen(p.conn)
 }
 
+// receive fills dst with what the lender hands over for a ticket. A lender that stops to do so loses the channel: others wait
+// for the pipe.
 func (p *pipes) receive(ctx context.Context, dst []byte, ticket uint64) error {
 	in, out, err := newPipe()
 	if err != nil {
@@ -55,13 +61,21 @@ func (p *pipes) receive(ctx context.Context, dst []byte, ticket uint64) error {
 	defer in.Close()
 	stop := context.AfterFunc(ctx, func() { in.Close() })
 	defer stop()
-	err = sendPipe(p.conn, ticketBytes(ticket), out)
+	if err = p.conn.SetWriteDeadline(time.Now().Add(p.stall)); err == nil {
+		err = sendPipe(p.conn, ticketBytes(ticket), out)
+	}
 	out.Close()
 	if err != nil {
 		return err
 	}
 	for len(dst) > 0 {
+		if err := in.SetReadDeadline(time.Now().Add(p.stall)); err != nil {
+			return err
+		}
 		n, err := in.Read(dst[:min(len(dst), pipeRead)])
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			p.conn.Close()
+		}
 		if err != nil {
 			return fmt.Errorf("reading what is handed over: %w", err)
 		}

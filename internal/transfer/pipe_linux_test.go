@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/status"
@@ -209,5 +211,65 @@ func TestManyPipes(t *testing.T) {
 	r := &reply{ticket: 1, dtype: tensor.Int8, shape: tensor.Shape{minLent}}
 	if _, err := p.borrower.borrow(ctx, ch, r); status.CodeOf(status.FromContext(ctx, "")) != status.Cancelled || err == nil {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A lender that stops handing over does not keep the pipes from other lenders: what it lends comes over the main channel.
+func TestStalledLenderLosesItsPipes(t *testing.T) {
+	x := random(tensor.Uint8, tensor.Shape{minLent})
+	p := newBlindPair(t, responses(x))
+	ch := p.open()
+	deaf, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketPrefix + "00112255", Net: "unix"}) // nobody accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	var reading sync.WaitGroup
+	for range 2 * maxPipes {
+		conn := deafConn(t, deaf)
+		stalled := &pipes{conn, p.borrower.pipes, time.Millisecond}
+		reading.Go(func() {
+			if err := stalled.read(t.Context(), make([]byte, minLent), &reply{ticket: 1}); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("reading what never comes: %v", err)
+			}
+			if _, err := conn.Write([]byte{1}); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("the channel is kept: %v", err)
+			}
+		})
+	}
+	reading.Wait() // none waits for a lender that does not move, nor for a pipe that such a one has
+	if n := len(p.borrower.pipes); n != 0 {
+		t.Fatalf("%d pipes are still open", n)
+	}
+
+	ch.way = &pipes{deafConn(t, deaf), p.borrower.pipes, time.Millisecond}
+	resp, err := p.recv(t.Context())
+	if err != nil || !bytes.Equal(resp.Tensor.Bytes(), x.Bytes()) || p.lastOffer().redeem == 0 {
+		t.Errorf("%v, %+v", err, p.lastOffer())
+	}
+}
+
+// deafConn connects to a socket that nobody listens to.
+func deafConn(t *testing.T, l *net.UnixListener) *net.UnixConn {
+	t.Helper()
+	conn, err := net.DialUnix("unix", nil, l.Addr().(*net.UnixAddr)) //nolint:forcetypeassert // of a Unix socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// A channel is as good after a rest as before.
+func TestPipesAfterRest(t *testing.T) {
+	x := random(tensor.Uint8, tensor.Shape{minLent})
+	p := newBlindPair(t, responses(x))
+	ch := p.open()
+	if err := ch.conn.SetWriteDeadline(time.Unix(1, 0)); err != nil { // the time that the last message had is over
+		t.Fatal(err)
+	}
+	resp, err := p.recv(t.Context())
+	if err != nil || !bytes.Equal(resp.Tensor.Bytes(), x.Bytes()) || p.lastOffer().redeem != 0 {
+		t.Errorf("%v, %+v", err, p.lastOffer())
 	}
 }
