@@ -203,8 +203,8 @@ func TestBFloat16(t *testing.T) {
 			bx, x := short(s.inputs())
 			bf, f := short(s.filter())
 			bdy, dy := short(s.outputs())
-			y, dx, _ := reference(&s, x, f, dy)
-			gy, gdx := make([]float32, len(y)), make([]float32, len(dx))
+			y, dx, df := reference(&s, x, f, dy)
+			gy, gdx, gdf := make([]float32, len(y)), make([]float32, len(dx)), make([]float32, len(df))
 			if ForwardBFloat16(&s, gy, bx, bf) {
 				compare(t, fmt.Sprintf("Forward %+v", s), gy, y, s.patch())
 				done++
@@ -213,8 +213,12 @@ func TestBFloat16(t *testing.T) {
 				compare(t, fmt.Sprintf("InputGrad %+v", s), gdx, dx, s.FilterH*s.FilterW*s.OutC)
 				done++
 			}
+			if FilterGradBFloat16(&s, gdf, bx, bdy) {
+				compare(t, fmt.Sprintf("FilterGrad %+v", s), gdf, df, s.Batch*s.pixels())
+				done++
+			}
 		}
-		if want := tile.Pairs() != nil; want != (done > 10) {
+		if want := tile.Pairs() != nil; want != (done > 30) {
 			t.Errorf("%d convolutions of bfloat16, and the processor has its instructions: %v", done, want)
 		}
 	})

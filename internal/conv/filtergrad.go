@@ -28,7 +28,7 @@ func FilterGrad[T simd.Float](s *Shape, df, x, dy []T, add bool) {
 	case s.pixels() < fewPixels:
 		filterGradPatches(s, df, x, dy, add)
 	default:
-		filterGradDirect(s, df, x, dy, add)
+		filterGradDirect(tile.Of[T](), s, df, x, dy, add)
 	}
 }
 
@@ -60,11 +60,11 @@ func (g *filterGradient[T]) release() {
 	tile.Put[filterGradient[T], T](&filterGradients, g)
 }
 
-func filterGradDirect[T simd.Float](s *Shape, df, x, dy []T, add bool) {
+func filterGradDirect[T simd.Float](kern *tile.Kernel[T], s *Shape, df, x, dy []T, add bool) {
 	size := int(unsafe.Sizeof(T(0)))
 	g := tile.Take[filterGradient[T], T](&filterGradients)
 	g.source = source[T]{s.correlate(), x, s.groupIn() < fewChannels && s.DilationW == 1}
-	g.dy, g.kern, g.add = dy, tile.Of[T](), add
+	g.dy, g.kern, g.add = dy, kern, add
 	// A chunk's outputs and inputs share the second-level cache.
 	g.rows = max(1, chunkBytes/size/(s.OutW*s.OutC+s.StrideH*s.InW*s.InC))
 	g.rows = min(g.rows, s.OutH, max(1, tile.MaxSteps/s.OutW))

@@ -40,6 +40,7 @@ func bfloatEngine() convEngine[tensor.BFloat] {
 	e := shortEngine[tensor.BFloat]()
 	e.forward = bfloatOr(conv.ForwardBFloat16[tensor.BFloat], e.forward)
 	e.inputGrad = bfloatOr(conv.InputGradBFloat16[tensor.BFloat], e.inputGrad)
+	e.filterGrad = bfloatOr(conv.FilterGradBFloat16[tensor.BFloat], e.filterGrad)
 	return e
 }
 
