@@ -3317,6 +3317,28 @@ func CholeskyGrad(s *Scope, l Output, grad Output) Output {
 	return out(s.Add("CholeskyGrad", []Arg{One(l), One(grad)}, nil), 0)
 }
 
+// ChooseFastestBranchDataset makes a dataset of what several functions make of datasets of the elements of another: the first num_elements_per_branch of each, the others of the fastest.
+//
+//	inputDataset      variant
+//	ratioNumerator    int64
+//	ratioDenominator  int64
+//	otherArguments    tensors of the types Targuments
+//	→
+//	handle            variant
+//
+// where
+//
+//	Targuments             any type, at least 0 of them
+//	numElementsPerBranch   int, at least 1
+//	branches               list(func), at least 1 of them
+//	otherArgumentsLengths  list(int), at least 1 of them
+//	outputTypes            any type, at least 1 of them
+//	outputShapes           list(shape), at least 1 of them
+func ChooseFastestBranchDataset(s *Scope, inputDataset Output, ratioNumerator Output, ratioDenominator Output, otherArguments []Output, numElementsPerBranch int64, branches []opdef.Func, otherArgumentsLengths []int64, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"num_elements_per_branch": numElementsPerBranch, "branches": branches, "other_arguments_lengths": otherArgumentsLengths, "output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ChooseFastestBranchDataset", []Arg{One(inputDataset), One(ratioNumerator), One(ratioDenominator), Many(otherArguments)}, attrs), 0)
+}
+
 // ChooseFastestDataset gives a dataset of the elements that all of several datasets have: the first num_experiments are made by all of them, the others by the fastest.
 //
 //	inputDatasets  N tensors of variant
@@ -6544,6 +6566,33 @@ func DynamicPartition(s *Scope, data Output, partitions Output, numPartitions in
 //	T  any type
 func DynamicStitch(s *Scope, indices []Output, data []Output) Output {
 	return out(s.Add("DynamicStitch", []Arg{Many(indices), Many(data)}, nil), 0)
+}
+
+// EagerPyFuncAttr is an optional argument of [EagerPyFunc].
+type EagerPyFuncAttr func(opdef.Attrs)
+
+// EagerPyFuncIsAsync sets the optional attribute is_async; the default is false.
+func EagerPyFuncIsAsync(value bool) EagerPyFuncAttr {
+	return func(a opdef.Attrs) { a["is_async"] = value }
+}
+
+// EagerPyFunc calls a function of Python on eager tensors, which fails: servers have none.
+//
+//	input   tensors of the types Tin
+//	→
+//	output  tensors of the types tout
+//
+// where
+//
+//	token  string
+//	Tin    any type, at least 0 of them
+//	tout   any type, at least 0 of them
+func EagerPyFunc(s *Scope, input []Output, token string, tout []tensor.DType, optional ...EagerPyFuncAttr) []Output {
+	attrs := opdef.Attrs{"token": token, "Tout": tout}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return outArg(s.Add("EagerPyFunc", []Arg{Many(input)}, attrs), "output")
 }
 
 // EditDistanceAttr is an optional argument of [EditDistance].
@@ -10074,6 +10123,39 @@ func InTopKV2(s *Scope, predictions Output, targets Output, k Output) Output {
 	return out(s.Add("InTopKV2", []Arg{One(predictions), One(targets), One(k)}, nil), 0)
 }
 
+// IndexFlatMapDatasetAttr is an optional argument of [IndexFlatMapDataset].
+type IndexFlatMapDatasetAttr func(opdef.Attrs)
+
+// IndexFlatMapDatasetMetadata sets the optional attribute metadata; the default is "".
+func IndexFlatMapDatasetMetadata(value string) IndexFlatMapDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// IndexFlatMapDataset makes a dataset of the rows of what map_func makes of elements; index_map_func says in which element and in which row of it each is.
+//
+//	inputDataset           variant
+//	mapFuncOtherArgs       tensors of the types Tmap_func_args
+//	indexMapFuncOtherArgs  tensors of the types Tindex_map_func_args
+//	outputCardinality      int64
+//	→
+//	handle                 variant
+//
+// where
+//
+//	mapFunc               func
+//	indexMapFunc          func
+//	Tmap_func_args        any type, at least 0 of them
+//	Tindex_map_func_args  any type, at least 0 of them
+//	outputTypes           any type, at least 1 of them
+//	outputShapes          list(shape), at least 1 of them
+func IndexFlatMapDataset(s *Scope, inputDataset Output, mapFuncOtherArgs []Output, indexMapFuncOtherArgs []Output, outputCardinality Output, mapFunc opdef.Func, indexMapFunc opdef.Func, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...IndexFlatMapDatasetAttr) Output {
+	attrs := opdef.Attrs{"map_func": mapFunc, "index_map_func": indexMapFunc, "output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("IndexFlatMapDataset", []Arg{One(inputDataset), Many(mapFuncOtherArgs), Many(indexMapFuncOtherArgs), One(outputCardinality)}, attrs), 0)
+}
+
 // InitializeTable fills a table, unless it holds as many keys already, with keys and their values.
 //
 //	tableHandle  variable of string  [?]
@@ -11017,6 +11099,21 @@ func ListDiff(s *Scope, x Output, y Output, optional ...ListDiffAttr) (out_ Outp
 	}
 	node := s.Add("ListDiff", []Arg{One(x), One(y)}, attrs)
 	return out(node, 0), out(node, 1)
+}
+
+// ListSnapshotChunksDataset makes a dataset of the names of the chunks of a snapshot that several workers write. It waits for those that are still to come.
+//
+//	snapshotPath  string
+//	→
+//	handle        variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func ListSnapshotChunksDataset(s *Scope, snapshotPath Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	return out(s.Add("ListSnapshotChunksDataset", []Arg{One(snapshotPath)}, attrs), 0)
 }
 
 // LoadAndRemapMatrixAttr is an optional argument of [LoadAndRemapMatrix].
@@ -15499,6 +15596,38 @@ func Prod(s *Scope, input Output, reductionIndices Output, optional ...ProdAttr)
 		set(attrs)
 	}
 	return out(s.Add("Prod", []Arg{One(input), One(reductionIndices)}, attrs), 0)
+}
+
+// PyFunc calls a function of Python, which fails: servers have none.
+//
+//	input   tensors of the types Tin
+//	→
+//	output  tensors of the types tout
+//
+// where
+//
+//	token  string
+//	Tin    any type, at least 0 of them
+//	tout   any type, at least 0 of them
+func PyFunc(s *Scope, input []Output, token string, tout []tensor.DType) []Output {
+	attrs := opdef.Attrs{"token": token, "Tout": tout}
+	return outArg(s.Add("PyFunc", []Arg{Many(input)}, attrs), "output")
+}
+
+// PyFuncStateless calls a function of Python without effects, which fails: servers have none.
+//
+//	input   tensors of the types Tin
+//	→
+//	output  tensors of the types tout
+//
+// where
+//
+//	token  string
+//	Tin    any type, at least 0 of them
+//	tout   any type, at least 0 of them
+func PyFuncStateless(s *Scope, input []Output, token string, tout []tensor.DType) []Output {
+	attrs := opdef.Attrs{"token": token, "Tout": tout}
+	return outArg(s.Add("PyFuncStateless", []Arg{Many(input)}, attrs), "output")
 }
 
 // QrAttr is an optional argument of [Qr].
@@ -21799,6 +21928,32 @@ func SlidingWindowDataset(s *Scope, inputDataset Output, windowSize Output, wind
 //	T  any type
 func Snapshot(s *Scope, input Output) Output {
 	return out(s.Add("Snapshot", []Arg{One(input)}, nil), 0)
+}
+
+// SnapshotChunkDatasetAttr is an optional argument of [SnapshotChunkDataset].
+type SnapshotChunkDatasetAttr func(opdef.Attrs)
+
+// SnapshotChunkDatasetCompression sets the optional attribute compression; the default is "".
+func SnapshotChunkDatasetCompression(value string) SnapshotChunkDatasetAttr {
+	return func(a opdef.Attrs) { a["compression"] = value }
+}
+
+// SnapshotChunkDataset makes a dataset of the elements in a chunk of a snapshot.
+//
+//	chunkFile  string
+//	→
+//	handle     variant
+//
+// where
+//
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func SnapshotChunkDataset(s *Scope, chunkFile Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...SnapshotChunkDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("SnapshotChunkDataset", []Arg{One(chunkFile)}, attrs), 0)
 }
 
 // SnapshotDatasetAttr is an optional argument of [SnapshotDataset].
@@ -28934,6 +29089,35 @@ func VariableV2(s *Scope, shape tensor.PartialShape, dtype tensor.DType, optiona
 		set(attrs)
 	}
 	return out(s.Add("VariableV2", nil, attrs), 0)
+}
+
+// WeightedFlatMapDatasetAttr is an optional argument of [WeightedFlatMapDataset].
+type WeightedFlatMapDatasetAttr func(opdef.Attrs)
+
+// WeightedFlatMapDatasetMetadata sets the optional attribute metadata; the default is "".
+func WeightedFlatMapDatasetMetadata(value string) WeightedFlatMapDatasetAttr {
+	return func(a opdef.Attrs) { a["metadata"] = value }
+}
+
+// WeightedFlatMapDataset makes a dataset of elements of several datasets, one dataset after the other, as many of each as its weight says: until there are no more of one.
+//
+//	inputDatasets  N tensors of variant
+//	weights        M tensors of float64
+//	→
+//	handle         variant
+//
+// where
+//
+//	N             int, at least 2
+//	M             int, at least 2
+//	outputTypes   any type, at least 1 of them
+//	outputShapes  list(shape), at least 1 of them
+func WeightedFlatMapDataset(s *Scope, inputDatasets []Output, weights []Output, outputTypes []tensor.DType, outputShapes []tensor.PartialShape, optional ...WeightedFlatMapDatasetAttr) Output {
+	attrs := opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("WeightedFlatMapDataset", []Arg{Many(inputDatasets), Many(weights)}, attrs), 0)
 }
 
 // Where gives the indices of the elements that are true or not zero, one row each.

@@ -175,6 +175,9 @@ type missingOp struct {
 	Nodes []string `json:"nodes"` // some of those that need it, in functions "function/node"
 }
 
+// ofPython are the operations that servers have only to say, when a step comes to one, that they have no functions of Python.
+var ofPython = map[string]bool{"PyFunc": true, "PyFuncStateless": true, "EagerPyFunc": true}
+
 // missingOps returns the operations of a graph that are not registered, in order of their names.
 func missingOps(def *graph.Def) []missingOp {
 	const most = 3 // nodes that are named for each
@@ -186,7 +189,7 @@ func missingOps(def *graph.Def) []missingOp {
 	see := func(prefix string, nodes []graph.NodeDef) {
 		for i := range nodes {
 			op := nodes[i].Op
-			if _, known := kernel.Default.LookupOp(op); !known && !functions[op] && len(users[op]) < most {
+			if _, known := kernel.Default.LookupOp(op); (!known || ofPython[op]) && !functions[op] && len(users[op]) < most {
 				users[op] = append(users[op], prefix+nodes[i].Name)
 			}
 		}

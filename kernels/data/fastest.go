@@ -1,12 +1,12 @@
 package data
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
-	"github.com/weft-ml/weft/tensor"
 )
 
 func init() {
@@ -31,13 +31,10 @@ func newFastest(n *node, ctx *kernel.Context) (dataset, error) {
 		return nil, err
 	}
 	d := &fastestDataset{n.spec(), inputs, inputs[0].cardinality(), int64(n.Attrs.Int("num_experiments"))}
-	shapes := make([]tensor.PartialShape, len(d.shapes))
-	copy(shapes, d.shapes)
-	d.shapes = shapes
+	if err := d.join("ChooseFastestDataset", inputs); err != nil {
+		return nil, err
+	}
 	for i, in := range inputs[1:] {
-		if err := d.join(i+1, in.elementSpec()); err != nil {
-			return nil, err
-		}
 		switch size := in.cardinality(); {
 		case d.n == unknown:
 			d.n = size
@@ -49,23 +46,27 @@ func newFastest(n *node, ctx *kernel.Context) (dataset, error) {
 	return d, nil
 }
 
-// join adds what is known of the elements of input i.
-func (d *fastestDataset) join(i int, in *spec) error {
-	if checkTypes(d.types, in.types) != nil {
-		return status.InvalidArgumentf("All inputs to ChooseFastestDataset must have the same output types. Input %d has output types: %s. "+
-			"Expected: %s.", i, opdef.JoinTypes(in.types), opdef.JoinTypes(d.types))
-	}
-	if len(d.shapes) != len(in.shapes) {
-		return status.InvalidArgumentf("All inputs to ChooseFastestDataset must have compatible outputs. Input %d has %d components. Expected to "+
-			"have %d components.", i, len(in.shapes), len(d.shapes))
-	}
-	for c, shape := range d.shapes {
-		merged, ok := shape.Merge(in.shapes[c])
-		if !ok {
-			return status.InvalidArgumentf("All inputs to ChooseFastestDataset must have compatible output shapes. Component %d of input %d has "+
-				"shape: %v. Expected to be compatible with shape: %v.", c, i, in.shapes[c], shape)
+// join makes a spec that of the elements of all of several inputs.
+func (s *spec) join(op string, inputs []dataset) error {
+	s.shapes = slices.Clone(s.shapes)
+	for i := 1; i < len(inputs); i++ {
+		in := inputs[i].elementSpec()
+		if checkTypes(s.types, in.types) != nil {
+			return status.InvalidArgumentf("All inputs to %s must have the same output types. Input %d has output types: %s. Expected: %s.",
+				op, i, opdef.JoinTypes(in.types), opdef.JoinTypes(s.types))
 		}
-		d.shapes[c] = merged
+		if len(s.shapes) != len(in.shapes) {
+			return status.InvalidArgumentf("All inputs to %s must have compatible outputs. Input %d has %d components. Expected to have %d components.",
+				op, i, len(in.shapes), len(s.shapes))
+		}
+		for c, shape := range s.shapes {
+			merged, ok := shape.Merge(in.shapes[c])
+			if !ok {
+				return status.InvalidArgumentf("All inputs to %s must have compatible output shapes. Component %d of input %d has shape: %v. "+
+					"Expected to be compatible with shape: %v.", op, c, i, in.shapes[c], shape)
+			}
+			s.shapes[c] = merged
+		}
 	}
 	return nil
 }

@@ -43,7 +43,8 @@ func kindOf(d dataset) string {
 
 // anyOrder returns why the elements of a dataset can't be had in any order, if so.
 func anyOrder(d dataset) error {
-	if _, ok := d.(indexed); !ok {
+	_, shuffled := d.(*shuffleDataset)
+	if _, ok := d.(indexed); !ok || shuffled { // a shuffle has an order of its own
 		return status.FailedPreconditionf("%s does not support random access.", kindOf(d))
 	}
 	switch d := d.(type) {

@@ -207,20 +207,19 @@ func (d *shardDirDataset) iterate(r *run) (iterator, error) {
 
 type shardDirIterator struct {
 	d       *shardDirDataset
-	part, i int64 // of the next element in its part
-	file    *os.File
-	from    reading // nil between parts
-	forget  func()  // calls off what closes the file when the iterator ends
+	part, i int64       // of the next element in its part
+	file    *partReader // nil between parts
+	forget  func()      // calls off what closes the file when the iterator ends
 }
 
 func (it *shardDirIterator) next(*run) (element, error) {
 	for {
-		if it.from == nil {
+		if it.file == nil {
 			if err := it.open(); err != nil {
 				return nil, err
 			}
 		}
-		e, err := it.read()
+		e, err := it.file.read()
 		if err == nil {
 			it.i++
 			return e, nil
@@ -234,57 +233,20 @@ func (it *shardDirIterator) next(*run) (element, error) {
 }
 
 // open begins to read a part; where there is none, the dataset ends.
-func (it *shardDirIterator) open() error {
+func (it *shardDirIterator) open() (err error) {
 	name := partFile(it.d.dir, it.part)
-	file, err := os.Open(name)
-	if os.IsNotExist(err) {
+	if _, err := os.Stat(name); os.IsNotExist(err) {
 		it.forget()
 		return errEnd
 	}
-	if err != nil {
-		return fileio.Error(name, err)
-	}
-	from, err := openRecords(file, it.d.compression)
-	if err != nil {
-		file.Close()
-		return err
-	}
-	it.file, it.from = file, from
-	for range it.i { // after the place is restored
-		if _, err := it.read(); err != nil {
-			return cmpError(nil, "the saved state of the iterator is of another dataset")
-		}
-	}
-	return nil
-}
-
-func (it *shardDirIterator) read() (element, error) {
-	e := make(element, 0, len(it.d.types))
-	for range it.d.types {
-		b, err := it.from.record()
-		if err != nil {
-			e.release()
-			return nil, err
-		}
-		p := &pb.TensorProto{}
-		if err := proto.Unmarshal([]byte(b), p); err != nil {
-			e.release()
-			return nil, status.DataLossf("Unable to parse tensor from stored proto in file: %s", it.file.Name())
-		}
-		t, err := pbconv.TensorFromProto(p)
-		if err != nil {
-			e.release()
-			return nil, err
-		}
-		e = append(e, t)
-	}
-	return e, nil
+	it.file, err = openPart(name, it.d.compression, it.d.types, it.i)
+	return err
 }
 
 func (it *shardDirIterator) close() {
 	if it.file != nil {
-		it.file.Close()
-		it.file, it.from = nil, nil
+		it.file.close()
+		it.file = nil
 	}
 }
 
@@ -298,3 +260,58 @@ func (it *shardDirIterator) state(a *archive) {
 
 // newRunID names a run as TensorFlow does: by a number of 64 bits.
 func newRunID(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// partReader reads a file of elements: a record for each component.
+type partReader struct {
+	file  *os.File
+	from  reading
+	types []tensor.DType
+}
+
+// openPart opens a file of elements after the first skip of them, which must be there.
+func openPart(name, compression string, types []tensor.DType, skip int64) (*partReader, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fileio.Error(name, err)
+	}
+	from, err := openRecords(file, compression)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	r := &partReader{file, from, types}
+	for range skip { // after the place is restored
+		e, err := r.read()
+		if err != nil {
+			r.close()
+			return nil, cmpError(nil, "the saved state of the iterator is of another dataset")
+		}
+		e.release()
+	}
+	return r, nil
+}
+
+func (r *partReader) read() (element, error) {
+	e := make(element, 0, len(r.types))
+	for range r.types {
+		b, err := r.from.record()
+		if err != nil {
+			e.release()
+			return nil, err
+		}
+		p := &pb.TensorProto{}
+		if err := proto.Unmarshal([]byte(b), p); err != nil {
+			e.release()
+			return nil, status.DataLossf("Unable to parse tensor from stored proto in file: %s", r.file.Name())
+		}
+		t, err := pbconv.TensorFromProto(p)
+		if err != nil {
+			e.release()
+			return nil, err
+		}
+		e = append(e, t)
+	}
+	return e, nil
+}
+
+func (r *partReader) close() { r.file.Close() }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"sync"
 
 	"github.com/weft-ml/weft/internal/philox"
 	"github.com/weft-ml/weft/internal/resource"
@@ -25,6 +26,13 @@ type shuffleDataset struct {
 	stage
 	size  int64
 	seeds *seeds
+	order order
+}
+
+// order is a random order of all elements of a dataset, drawn when somebody asks for it.
+type order struct {
+	once   sync.Once
+	places []int64
 }
 
 func bufferSize(n *node, ctx *kernel.Context) (int64, error) {
@@ -47,7 +55,7 @@ func newShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		return nil, err
 	}
 	from, err := n.seeds(ctx, "reshuffle_each_iteration")
-	return &shuffleDataset{s, size, from}, err
+	return &shuffleDataset{stage: s, size: size, seeds: from}, err
 }
 
 func newSharedShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -56,7 +64,7 @@ func newSharedShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		return nil, err
 	}
 	shared, err := resource.Find[*seeds](ctx, 2)
-	return &shuffleDataset{s, size, shared}, err
+	return &shuffleDataset{stage: s, size: size, seeds: shared}, err
 }
 
 func (d *shuffleDataset) iterate(r *run) (iterator, error) {
@@ -65,6 +73,26 @@ func (d *shuffleDataset) iterate(r *run) (iterator, error) {
 		return nil, err
 	}
 	return &shuffleIterator{source: src, d: d, random: d.seeds.next()}, nil
+}
+
+// at returns an element in an order of its own: of all elements, whatever the size of the buffer.
+func (d *shuffleDataset) at(r *run, i int64) (element, error) {
+	n := d.input.cardinality()
+	if n < 0 {
+		return afterSkipping(r, d, i)
+	}
+	d.order.once.Do(func() {
+		d.order.places = make([]int64, n)
+		from := newStream(d.seeds.seed, d.seeds.seed2)
+		for k := range d.order.places {
+			d.order.places[k] = int64(k)
+		}
+		for k := range n {
+			j := k + int64(from.next())%(n-k)
+			d.order.places[j], d.order.places[k] = d.order.places[k], d.order.places[j]
+		}
+	})
+	return atIndex(r, d.input, d.order.places[i])
 }
 
 type shuffleIterator struct {

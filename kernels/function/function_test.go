@@ -55,3 +55,18 @@ func TestNoLibrary(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestFunctionsOfPython(t *testing.T) {
+	for _, op := range []string{"PyFunc", "PyFuncStateless", "EagerPyFunc"} {
+		for token, want := range map[string]status.Code{"pyfunc_7": status.InvalidArgument, "\xb0": status.Internal} {
+			types := []tensor.DType{tensor.Int32}
+			n, err := kerneltest.NewEnv().MakeNode("call", op, opdef.Attrs{"token": token, "Tin": types, "Tout": types})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := n.Run(tensor.Scalar[int32](1)); status.CodeOf(err) != want {
+				t.Errorf("%s of %q: %v", op, token, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package data
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerStage("ChooseFastestBranchDataset",
+		"Makes a dataset of what several functions make of datasets of the elements of another: the first num_elements_per_branch of each, "+
+			"the others of the fastest.",
+		[]string{"ratio_numerator: int64", "ratio_denominator: int64", "other_arguments: Targuments"},
+		typed("Targuments: list(type) >= 0", "num_elements_per_branch: int >= 1", "branches: list(func) >= 1",
+			"other_arguments_lengths: list(int) >= 1"), newFastestBranch)
+}
+
+// fastestBranchDataset has ratio[0] elements for ratio[1] of its input.
+type fastestBranchDataset struct {
+	stage
+	branches []*captured
+	ratio    [2]int64
+	trial    int64 // elements of each branch before one is chosen
+}
+
+func newFastestBranch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	d := &fastestBranchDataset{stage: s, trial: int64(n.Attrs.Int("num_elements_per_branch"))}
+	v, err := n.scalars(ctx, "ratio_numerator", "ratio_denominator")
+	if err != nil {
+		return nil, err
+	}
+	d.ratio = [2]int64{v[0], v[1]}
+	switch {
+	case v[0] <= 0:
+		return nil, status.InvalidArgumentf("`ratio_numerator` must be greater than zero.")
+	case v[1] <= 0:
+		return nil, status.InvalidArgumentf("`ratio_denominator` must be greater than zero.")
+	case d.trial%v[1] != 0:
+		return nil, status.InvalidArgumentf("`num_elements_per_branch` must be divisible by `ratio_denominator`.")
+	}
+	last, err := n.inputs(ctx, "other_arguments")
+	if err != nil {
+		return nil, err
+	}
+	funcs, lengths := n.Attrs.Funcs("branches"), n.Attrs.Ints("other_arguments_lengths")
+	if len(funcs) != len(lengths) {
+		return nil, status.InvalidArgumentf("branches and other_arguments_lengths must have the same length.")
+	}
+	if n.Functions == nil {
+		return nil, status.InvalidArgumentf("%s needs functions, and the graph has none", n.Op.Name)
+	}
+	for i, f := range funcs {
+		k := lengths[i]
+		if k < 0 || k > int64(len(last)) {
+			return nil, status.InvalidArgumentf("other_arguments_lengths has %d for branch %d, and there are %d arguments left", k, i, len(last))
+		}
+		made, err := n.Functions.Instantiate(f)
+		if err != nil {
+			return nil, err
+		}
+		d.branches = append(d.branches, &captured{made, last[:k], n.Op.Name})
+		last = last[k:]
+	}
+	return d, nil
+}
+
+func (d *fastestBranchDataset) cardinality() int64 {
+	n := d.input.cardinality()
+	if n < 0 {
+		return n
+	}
+	return int64(float64(n) * float64(d.ratio[0]) / float64(d.ratio[1]))
+}
+
+func (d *fastestBranchDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	return &fastestBranchIterator{source: src, d: d, times: make([][]time.Duration, len(d.branches))}, err
+}
+
+type fastestBranchIterator struct {
+	source
+	d      *fastestBranchDataset
+	mu     sync.Mutex // guards the input, which a branch that reads ahead takes from on a goroutine of its own
+	times  [][]time.Duration
+	branch int64 // on trial; as many as there are when all have been
+	tried  int64 // elements of the branch
+	chosen int64
+	at     iterator // of the branch, or of the chosen one; nil before its first element
+}
+
+func (it *fastestBranchIterator) next(r *run) (element, error) {
+	trial := it.branch < int64(len(it.times))
+	if it.at == nil {
+		if !trial {
+			it.choose()
+		}
+		var err error
+		if it.at, err = it.begin(r); err != nil {
+			return nil, err
+		}
+	}
+	if !trial {
+		return it.at.next(r)
+	}
+	start := time.Now()
+	e, err := it.at.next(r)
+	if it.tried > 0 { // the first pays for the beginning
+		it.times[it.branch] = append(it.times[it.branch], time.Since(start))
+	}
+	if it.tried++; it.tried >= it.d.trial {
+		it.tried, it.at = 0, nil
+		it.branch++
+	}
+	return e, err
+}
+
+// choose takes the branch whose slow elements, the last tenth, are the fastest.
+func (it *fastestBranchIterator) choose() {
+	var best time.Duration
+	for i, times := range it.times {
+		var slow time.Duration
+		if len(times) > 0 {
+			slices.Sort(times)
+			slow = times[len(times)*9/10]
+		}
+		if i == 0 || slow <= best {
+			it.chosen, best = int64(i), slow
+		}
+	}
+}
+
+// begin makes the dataset of the branch, of as many elements of the input as the trial takes or of those that are left.
+func (it *fastestBranchIterator) begin(r *run) (iterator, error) {
+	branch := it.chosen
+	var d dataset = &restDataset{spec: it.d.input.elementSpec(), it: it}
+	if it.branch < int64(len(it.times)) {
+		branch = it.branch
+		d = &takeDataset{stage{spec: d.elementSpec(), input: d}, it.d.trial * it.d.ratio[0] / it.d.ratio[1]}
+	}
+	return it.d.branches[branch].iterate(r, element{tensor.Scalar(tensor.VariantValue{Value: d})})
+}
+
+func (it *fastestBranchIterator) state(a *archive) {
+	it.source.state(a)
+	a.int(&it.branch)
+	a.int(&it.tried)
+	a.int(&it.chosen)
+	if n := int64(len(it.times)); it.branch < 0 || it.branch > n || it.chosen < 0 || it.chosen >= n {
+		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+		return
+	}
+	a.iterator(&it.at, func() (iterator, error) { return it.begin(a.run) })
+}
+
+// restDataset is what is left of the input of an iterator. There is one place in it.
+type restDataset struct {
+	*spec
+	it    *fastestBranchIterator
+	begun sync.Once
+}
+
+func (d *restDataset) cardinality() int64 { return unknown }
+
+func (d *restDataset) iterate(*run) (iterator, error) {
+	first := false
+	d.begun.Do(func() { first = true })
+	if !first {
+		return nil, status.InvalidArgumentf("Cannot create more than one WrapperIterator per WrapperDataset. " +
+			"Make sure the branches to ChooseFastestDataset do not expect the input to repeat.")
+	}
+	return &restIterator{d.it}, nil
+}
+
+type restIterator struct{ of *fastestBranchIterator }
+
+func (it *restIterator) next(r *run) (element, error) {
+	it.of.mu.Lock()
+	defer it.of.mu.Unlock()
+	return it.of.input.next(r)
+}
+
+// state saves nothing: the iterator whose input this is does.
+func (*restIterator) state(*archive) {}

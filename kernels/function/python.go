@@ -1,0 +1,38 @@
+package function
+
+import (
+	"unicode/utf8"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+)
+
+// Functions of Python live in the process of a client, and are found by a token. There are none here: a node that calls one has
+// TensorFlow's error of a server that does not know the token. The rest of its graph can be run.
+func init() {
+	types := []string{"token: string", "Tin: list(type) >= 0", "Tout: list(type) >= 0"}
+	register := func(name, doc string, attrs []string, stateful bool) {
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: name, Doc: doc, In: []string{"input: Tin"}, Out: []string{"output: Tout"}, Attrs: attrs, Stateful: stateful,
+				Shape: opdef.UnknownShape,
+			},
+			Kernels: kernel.Any(newPython),
+		})
+	}
+	register("PyFunc", "Calls a function of Python, which fails: servers have none.", types, true)
+	register("PyFuncStateless", "Calls a function of Python without effects, which fails: servers have none.", types, false)
+	register("EagerPyFunc", "Calls a function of Python on eager tensors, which fails: servers have none.",
+		append([]string{"is_async: bool = false"}, types...), true)
+}
+
+func newPython(c *kernel.Construction) (kernel.Kernel, error) {
+	token := c.Attrs.String("token")
+	return kernel.Func(func(*kernel.Context) error {
+		if !utf8.ValidString(token) {
+			return status.Internalf("Failed to create python tuple. Please make sure `token` is a well-formed UTF-8 string.")
+		}
+		return status.InvalidArgumentf("ValueError: Could not find callback with key=%s in the registry.", token)
+	}), nil
+}
