@@ -12,26 +12,33 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// node is a compiled node. Slots and counts are places in the state of an iteration of the node's frame.
+// node is a compiled node. Slots and counts are places in the state of an iteration of the node's frame. What a run reads of
+// every node is here, in two cache lines; the rest is behind a pointer.
 type node struct {
 	kind     kind
 	transfer bool // runs when dead, and may have outputs without value
 	refs     bool // an input is, or comes from, a reference
-	late     bool // the output is the reference that the input is, though its type does not say so
+	waits    bool // kern is an [kernel.Async]
 	numIn    int32
 	in       int32 // slot of the first input
 	count    int32
-	numOut   int
+	numOut   int32
 	edges    []edge
 	kern     kernel.Kernel
-	async    kernel.Async // kern, if it is one
 	cost     atomic.Int64 // average time of a call in nanoseconds; 0 before the first
-
-	name, op string
-	inTypes  []tensor.DType
 	outTypes []tensor.DType
-	unused   []bool   // outputs without consumers
-	sources  []string // what each input is connected to, if refs
+	name     string
+	*details
+}
+
+// details are what few executions of a node need.
+type details struct {
+	late    bool         // the output is the reference that the input is, though its type does not say so
+	async   kernel.Async // kern, if it is one
+	op      string
+	inTypes []tensor.DType
+	unused  []bool   // outputs without consumers
+	sources []string // what each input is connected to, if refs
 
 	value    tensor.Tensor   // of a constant
 	indexes  []tensor.Tensor // of a Merge: its second output, for each input
@@ -64,24 +71,34 @@ func (e *Executor) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.K
 		return err
 	}
 	e.nodes = make([]node, g.NumNodes())
+	cold := make([]details, len(e.nodes))
 	byID := make([]*node, g.NumIDs())
-	i := 0
+	order := runOrder(g)
+	edges, outs := 0, 0
+	for i, gn := range order {
+		byID[gn.ID] = &e.nodes[i]
+		byID[gn.ID].details = &cold[i]
+		edges += len(gn.OutEdges())
+		outs += len(gn.OutTypes)
+	}
 	for gn := range g.Nodes() {
-		n := &e.nodes[i]
-		byID[gn.ID] = n
-		i++
-		if err := n.compile(gn, newKernel); err != nil {
+		if err := byID[gn.ID].compile(gn, newKernel); err != nil {
 			return status.AtNode(err, gn.Name)
 		}
-		l.place(n, gn)
+	}
+	room := rooms{make([]edge, 0, edges), make([]tensor.DType, 0, outs), make([]bool, outs)}
+	for _, gn := range order {
+		l.place(byID[gn.ID], gn)
+	}
+	for _, gn := range order {
+		byID[gn.ID].connect(gn, byID, &room)
 	}
 	var roots []*node
 	for gn := range g.Nodes() {
 		n := byID[gn.ID]
-		n.connect(gn, byID)
 		switch {
 		case n.numIn > 0 || len(gn.ControlInputs()) > 0:
-		case n.async != nil: // to wait for others while the rest runs
+		case n.waits: // for others, while the rest runs
 			e.roots = append(e.roots, n)
 		default:
 			roots = append(roots, n)
@@ -93,8 +110,8 @@ func (e *Executor) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.K
 
 func (n *node) compile(gn *graph.Node, newKernel func(*graph.Node) (kernel.Kernel, error)) error {
 	n.name, n.op = gn.Name, gn.Op.Name
-	n.inTypes, n.outTypes = gn.InTypes, gn.OutTypes
-	n.numIn, n.numOut = int32(gn.NumInputs()), len(gn.OutTypes)
+	n.inTypes = gn.InTypes
+	n.numIn, n.numOut = int32(gn.NumInputs()), int32(len(gn.OutTypes))
 	n.uninitOK, n.peers = gn.Op.AllowsUninitialized, gn.Op.Distributed
 	n.transfer = transfers[n.op]
 	n.kind = kinds[n.op]
@@ -117,7 +134,7 @@ func (n *node) compile(gn *graph.Node, newKernel func(*graph.Node) (kernel.Kerne
 	}
 	var err error
 	n.kern, err = newKernel(gn)
-	n.async, _ = n.kern.(kernel.Async)
+	n.async, n.waits = n.kern.(kernel.Async)
 	return err
 }
 
@@ -165,19 +182,30 @@ func (n *node) compileKnown(attrs opdef.Attrs) error {
 	return nil
 }
 
+// rooms are what the edges, types and marks of all nodes are cut from, so that those of nodes that follow each other lie next
+// to each other.
+type rooms struct {
+	edges  []edge
+	types  []tensor.DType
+	unused []bool
+}
+
 // connect makes the edges of the node, those of each output together and in order.
-func (n *node) connect(gn *graph.Node, byID []*node) {
-	n.edges = make([]edge, 0, len(gn.OutEdges()))
+func (n *node) connect(gn *graph.Node, byID []*node, room *rooms) {
+	first := len(room.edges)
 	for _, ge := range gn.OutEdges() {
 		dst := byID[ge.Dst.ID]
 		e := edge{dst: dst, count: dst.count, slot: control, out: control, merge: dst.kind == merge}
 		if !ge.IsControl() {
 			e.slot, e.out = dst.in+int32(ge.DstIn), int32(ge.SrcOut)
 		}
-		n.edges = append(n.edges, e)
+		room.edges = append(room.edges, e)
 	}
+	n.edges = slices.Clip(room.edges[first:])
 	slices.SortStableFunc(n.edges, func(a, b edge) int { return cmp.Compare(uint32(a.out), uint32(b.out)) })
-	n.unused = make([]bool, n.numOut)
+	room.types = append(room.types, gn.OutTypes...)
+	n.outTypes = slices.Clip(room.types[len(room.types)-len(gn.OutTypes):])
+	n.unused, room.unused = slices.Clip(room.unused[:n.numOut]), room.unused[n.numOut:]
 	for i := range n.unused {
 		n.unused[i] = true
 	}

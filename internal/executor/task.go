@@ -47,7 +47,7 @@ func (t *task) prepare(n *node, it *iteration, dead bool) {
 
 // outputs makes room for the outputs of a node.
 func (t *task) outputs(n *node) []kernel.Value {
-	if cap(t.outs) < n.numOut {
+	if cap(t.outs) < int(n.numOut) {
 		t.outs = make([]kernel.Value, n.numOut)
 	}
 	t.outs = t.outs[:n.numOut]
@@ -66,7 +66,7 @@ func (t *task) execute() bool {
 	if t.stats != nil {
 		t.stats.start()
 	}
-	if n.async == nil {
+	if !n.waits {
 		t.call()
 		t.check()
 		return true

@@ -1,0 +1,42 @@
+package executor
+
+import "github.com/weft-ml/weft/graph"
+
+// runOrder returns the nodes of a graph about in the order in which one goroutine runs them. Their state is laid out in this
+// order, so that a run goes through memory and does not jump: programs often make the nodes of many chains in turns.
+func runOrder(g *graph.Graph) []*graph.Node {
+	var ready []*graph.Node // a stack
+	pending := make([]int, g.NumIDs())
+	for n := range g.Nodes() {
+		pending[n.ID] = n.NumInputs()
+		if kinds[n.Op.Name] == merge {
+			pending[n.ID] = 1 // the others may come round a loop
+		}
+		pending[n.ID] += len(n.ControlInputs())
+		if pending[n.ID] == 0 {
+			ready = append(ready, n)
+		}
+	}
+	for i, j := 0, len(ready)-1; i < j; i, j = i+1, j-1 {
+		ready[i], ready[j] = ready[j], ready[i]
+	}
+	order := make([]*graph.Node, 0, g.NumNodes())
+	placed := make([]bool, g.NumIDs())
+	for len(ready) > 0 {
+		n := ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		order = append(order, n)
+		placed[n.ID] = true
+		for _, e := range n.OutEdges() {
+			if pending[e.Dst.ID]--; pending[e.Dst.ID] == 0 {
+				ready = append(ready, e.Dst)
+			}
+		}
+	}
+	for n := range g.Nodes() {
+		if !placed[n.ID] {
+			order = append(order, n)
+		}
+	}
+	return order
+}
