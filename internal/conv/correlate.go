@@ -109,6 +109,7 @@ func (c *correlation[T]) Range(lo, hi int) {
 func (c *correlation[T]) chunk(s *tile.Scratch[T], image, oy, end int) {
 	var v view[T]
 	y := c.y[image*c.outImage:]
+	c.fetchNext(&s.Args, image, oy, end)
 	for i, p := range c.panels {
 		if i == 0 || p.group != c.panels[i-1].group {
 			v = c.view(s, image, oy, end, p.group)
@@ -127,6 +128,18 @@ func (c *correlation[T]) chunk(s *tile.Scratch[T], image, oy, end int) {
 		z := y[oy*c.outRow : end*c.outRow]
 		simd.Relu(z, z)
 	}
+}
+
+// fetchNext asks for what the chunk after output rows [oy, end) of an image reads beyond them, while these are computed.
+func (c *correlation[T]) fetchNext(g *tile.Args, image, oy, end int) {
+	g.StepAhead = 0
+	if c.copied {
+		return // images of few channels are small beside their outputs
+	}
+	size, row := int(unsafe.Sizeof(T(0))), c.inW*c.pixel
+	seen := max(0, end*c.strideH-c.padTop+(c.filterH-1)*c.dilationH)
+	tiles := len(c.panels) * (end - oy) * ceilDiv(c.outW, c.panels[0].rows)
+	g.Fetch(unsafe.Pointer(&c.x[0]), (image*c.inH+seen)*row*size, (end-oy)*c.strideH*row*size, tiles*c.filterH*c.filterW*c.inC)
 }
 
 // band is a run of output rows that see the same rows of the filter, [first, end); the others fall outside the image.

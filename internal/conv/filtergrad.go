@@ -119,6 +119,16 @@ func (g *filterGradient[T]) chunk(s *tile.Scratch[T], sum []T, image, oy, group 
 	if add {
 		a.Flags = tile.Add
 	}
+	a.StepAhead = 0
+	if g.groups == 1 {
+		// Meanwhile the outputs of the next chunk, which follow, come closer.
+		n, tiles := (end-oy)*g.outW, g.filterH*g.filterW*ceilDiv(g.inC, g.kern.Rows)
+		if g.copied {
+			tiles = g.filterH * ceilDiv(g.filterW*g.inC, g.kern.Rows)
+		}
+		bytes := n * g.outC * size
+		a.Fetch(unsafe.Pointer(&dy[0]), bytes, bytes, n*tiles*ceilDiv(g.outC, g.kern.Width()))
+	}
 	for col := 0; col < g.outC; col += g.kern.Width() {
 		vecs, last := g.kern.VecsFor(min(g.kern.Width(), g.outC-col))
 		a.Last = last
@@ -176,6 +186,7 @@ func (g *filterGradient[T]) column(a *tile.Args, vecs, n int, x, b, sum []T) {
 		a.Tiles = min(most, count)
 		a.TileA, a.TileC = height*a.RowA, height*a.RowC
 		a.A, a.C = unsafe.Pointer(&x[row]), unsafe.Pointer(&sum[row*g.outs()])
+		a.Even()
 		g.kern.Run(a, height, vecs)
 		row += height * a.Tiles
 	}

@@ -120,6 +120,7 @@ func (w *worker[T]) slice() {
 			w.packTiles(t0, t1)
 		}
 		w.prepare(t0)
+		w.fetchRows(t0, t1)
 		width := w.kern.Width()
 		j := w.n0
 		if whole := (w.n1 - w.n0) / width; whole > 1 && (w.k1-w.k0)*whole*width <= flatSize {
@@ -144,6 +145,18 @@ func (w *worker[T]) prepare(t0 int) {
 		g.RowA, g.StepA = w.a.RowStride*w.size(), w.a.ColStride*w.size()
 	}
 	w.setFlags()
+}
+
+// fetchRows asks for the rows of A that follow the tiles [t0, t1) while these are computed, where rows are contiguous.
+func (w *worker[T]) fetchRows(t0, t1 int) {
+	g := &w.Args
+	g.StepAhead, g.TileAhead = 0, 0
+	if t1 == w.tiles || w.a.ColStride != 1 {
+		return
+	}
+	bytes := (w.tileRow(t1) - w.tileRow(t0)) * w.a.RowStride * w.size()
+	g.Fetch(unsafe.Pointer(&w.a.Data[w.a.at(w.tileRow(t1), w.k0)]), 0, bytes, (t1-t0)*g.K*ceilDiv(w.n1-w.n0, w.kern.Width()))
+	g.Even()
 }
 
 // panel computes the tiles [t0, t1) of the panel from column j on, one below the other.

@@ -4,7 +4,7 @@
 
 // func pairs1x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs1x1AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs1x1AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -21,6 +21,8 @@ TEXT ·pairs1x1AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -32,6 +34,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -46,6 +49,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xc1
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -101,6 +106,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -109,7 +116,7 @@ stored:
 
 // func pairs2x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs2x1AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs2x1AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -126,6 +133,8 @@ TEXT ·pairs2x1AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -140,6 +149,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -161,6 +171,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xca
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -225,6 +237,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -233,7 +247,7 @@ stored:
 
 // func pairs3x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs3x1AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs3x1AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -250,6 +264,8 @@ TEXT ·pairs3x1AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -267,6 +283,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -295,6 +312,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xd3
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -368,6 +387,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -376,7 +397,7 @@ stored:
 
 // func pairs4x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs4x1AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs4x1AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -393,6 +414,8 @@ TEXT ·pairs4x1AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -413,6 +436,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -449,6 +473,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xdc
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -531,6 +557,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -539,7 +567,7 @@ stored:
 
 // func pairs5x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs5x1AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs5x1AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -556,6 +584,8 @@ TEXT ·pairs5x1AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -579,6 +609,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -622,6 +653,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xe5
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -713,6 +746,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -721,7 +756,7 @@ stored:
 
 // func pairs6x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs6x1AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs6x1AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -738,6 +773,8 @@ TEXT ·pairs6x1AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -764,6 +801,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -815,6 +853,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xee
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -915,6 +955,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -923,7 +965,7 @@ stored:
 
 // func pairs7x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs7x1AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs7x1AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -940,6 +982,8 @@ TEXT ·pairs7x1AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -969,6 +1013,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1027,6 +1072,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xf7
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -1136,6 +1183,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1144,7 +1193,7 @@ stored:
 
 // func pairs8x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs8x1AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs8x1AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1161,6 +1210,8 @@ TEXT ·pairs8x1AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1193,6 +1244,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1259,6 +1311,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xf8
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -1377,6 +1431,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1385,7 +1441,7 @@ stored:
 
 // func pairs9x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs9x1AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs9x1AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1402,6 +1458,8 @@ TEXT ·pairs9x1AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1437,6 +1495,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1510,6 +1569,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xc1
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -1637,6 +1698,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1645,7 +1708,7 @@ stored:
 
 // func pairs10x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs10x1AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs10x1AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1662,6 +1725,8 @@ TEXT ·pairs10x1AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1700,6 +1765,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1781,6 +1847,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xca
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -1917,6 +1985,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1925,7 +1995,7 @@ stored:
 
 // func pairs11x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs11x1AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs11x1AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1942,6 +2012,8 @@ TEXT ·pairs11x1AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1983,6 +2055,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -2071,6 +2144,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xd3
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2216,6 +2291,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2224,7 +2301,7 @@ stored:
 
 // func pairs12x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs12x1AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs12x1AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2241,6 +2318,8 @@ TEXT ·pairs12x1AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -2285,6 +2364,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -2381,6 +2461,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xdc
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2535,6 +2617,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2543,7 +2627,7 @@ stored:
 
 // func pairs13x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs13x1AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs13x1AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2560,6 +2644,8 @@ TEXT ·pairs13x1AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -2607,6 +2693,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -2710,6 +2797,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xe5
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2873,6 +2962,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2881,7 +2972,7 @@ stored:
 
 // func pairs14x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs14x1AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs14x1AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2898,6 +2989,8 @@ TEXT ·pairs14x1AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -2948,6 +3041,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -3059,6 +3153,8 @@ inner:
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xee
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3231,6 +3327,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3239,7 +3337,7 @@ stored:
 
 // func pairs1x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs1x2AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs1x2AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3256,6 +3354,8 @@ TEXT ·pairs1x2AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3269,6 +3369,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -3290,6 +3391,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xcb
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3351,6 +3454,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3359,7 +3464,7 @@ stored:
 
 // func pairs2x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs2x2AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs2x2AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3376,6 +3481,8 @@ TEXT ·pairs2x2AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3394,6 +3501,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -3428,6 +3536,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xdd
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3503,6 +3613,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3511,7 +3623,7 @@ stored:
 
 // func pairs3x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs3x2AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs3x2AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3528,6 +3640,8 @@ TEXT ·pairs3x2AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3551,6 +3665,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -3598,6 +3713,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xef
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3687,6 +3804,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3695,7 +3814,7 @@ stored:
 
 // func pairs4x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs4x2AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs4x2AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3712,6 +3831,8 @@ TEXT ·pairs4x2AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3740,6 +3861,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -3801,6 +3923,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xf9
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3904,6 +4028,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3912,7 +4038,7 @@ stored:
 
 // func pairs5x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs5x2AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs5x2AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3929,6 +4055,8 @@ TEXT ·pairs5x2AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3962,6 +4090,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -4036,6 +4165,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xcb
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4153,6 +4284,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4161,7 +4294,7 @@ stored:
 
 // func pairs6x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs6x2AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs6x2AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4178,6 +4311,8 @@ TEXT ·pairs6x2AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -4216,6 +4351,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -4304,6 +4440,8 @@ inner:
 	BYTE         $0x48
 	BYTE         $0x52
 	BYTE         $0xdd
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4435,6 +4573,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4443,7 +4583,7 @@ stored:
 
 // func pairs7x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs7x2AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs7x2AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4460,6 +4600,8 @@ TEXT ·pairs7x2AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -4503,6 +4645,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -4604,6 +4747,8 @@ inner:
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xef
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4749,6 +4894,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4757,7 +4904,7 @@ stored:
 
 // func pairs8x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs8x2AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs8x2AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4774,6 +4921,8 @@ TEXT ·pairs8x2AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -4822,6 +4971,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -4937,6 +5087,8 @@ inner:
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xf9
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -5096,6 +5248,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -5104,7 +5258,7 @@ stored:
 
 // func pairs9x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs9x2AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs9x2AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -5121,6 +5275,8 @@ TEXT ·pairs9x2AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -5174,6 +5330,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -5302,6 +5459,8 @@ inner:
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xcb
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -5475,6 +5634,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -5483,7 +5644,7 @@ stored:
 
 // func pairs10x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs10x2AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs10x2AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -5500,6 +5661,8 @@ TEXT ·pairs10x2AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -5558,6 +5721,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -5700,6 +5864,8 @@ inner:
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xdd
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -5887,6 +6053,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -5895,7 +6063,7 @@ stored:
 
 // func pairs11x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs11x2AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs11x2AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -5912,6 +6080,8 @@ TEXT ·pairs11x2AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -5975,6 +6145,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -6130,6 +6301,8 @@ inner:
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xef
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -6331,6 +6504,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -6339,7 +6514,7 @@ stored:
 
 // func pairs12x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs12x2AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs12x2AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -6356,6 +6531,8 @@ TEXT ·pairs12x2AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -6424,6 +6601,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -6593,6 +6771,8 @@ inner:
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xf9
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -6808,6 +6988,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -6816,7 +6998,7 @@ stored:
 
 // func pairs13x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs13x2AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs13x2AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -6833,6 +7015,8 @@ TEXT ·pairs13x2AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -6906,6 +7090,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -7088,6 +7273,8 @@ inner:
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xcb
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -7317,6 +7504,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -7325,7 +7514,7 @@ stored:
 
 // func pairs14x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs14x2AVX512(SB), NOSPLIT, $48-8
+TEXT ·pairs14x2AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -7342,6 +7531,8 @@ TEXT ·pairs14x2AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -7420,6 +7611,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -7616,6 +7808,8 @@ inner:
 	BYTE         $0x40
 	BYTE         $0x52
 	BYTE         $0xdd
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -7859,6 +8053,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)

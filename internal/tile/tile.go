@@ -34,7 +34,20 @@ type Args struct {
 	TileA, TileB int
 	TileC        int
 	TileBias     int
+
+	// What later calls need is asked for, for the second-level cache: with each k the line at Ahead, which may be any
+	// address. It advances by StepAhead bytes with each k, and from where a tile began by TileAhead to the next.
+	Ahead                uintptr
+	StepAhead, TileAhead int
 }
+
+// Fetch has the following calls ask for n bytes from offset bytes behind p on, evenly over so many steps.
+func (g *Args) Fetch(p unsafe.Pointer, offset, n, steps int) {
+	g.Ahead, g.StepAhead = uintptr(p)+uintptr(offset), (n+steps-1)/max(1, steps)
+}
+
+// Even sets TileAhead for what Fetch asked for.
+func (g *Args) Even() { g.TileAhead = g.StepAhead * g.K * g.Outer }
 
 // MaxSteps bounds Tiles*Outer*K of a call.
 const MaxSteps = 8 << 10
@@ -83,7 +96,11 @@ func (k *Kernel[T]) widen() {
 
 // Run computes tiles of the given size. Args should be on the heap, for the call is indirect: a field of reused scratch space.
 func (k *Kernel[T]) Run(args *Args, rows, vecs int) {
+	if args.Ahead == 0 {
+		args.Ahead = uintptr(args.A)
+	}
 	k.run[rows][vecs]((*byte)(unsafe.Pointer(args)))
+	args.Ahead += uintptr(args.Tiles * args.TileAhead)
 }
 
 // Width is the number of columns of the widest tile with Rows rows.

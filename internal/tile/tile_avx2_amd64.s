@@ -4,7 +4,7 @@
 
 // func tile1x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x1x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile1x1x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -21,6 +21,8 @@ TEXT ·tile1x1x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -32,6 +34,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -41,6 +44,8 @@ inner:
 	VMOVUPS      (BX), Y1
 	VBROADCASTSS (AX), Y2
 	VFMADD231PS  Y1, Y2, Y0
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -96,6 +101,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -104,7 +111,7 @@ stored:
 
 // func tile2x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x1x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile2x1x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -121,6 +128,8 @@ TEXT ·tile2x1x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -135,6 +144,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -146,6 +156,8 @@ inner:
 	VFMADD231PS  Y2, Y3, Y0
 	VBROADCASTSS (AX)(R8*1), Y4
 	VFMADD231PS  Y2, Y4, Y1
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -210,6 +222,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -218,7 +232,7 @@ stored:
 
 // func tile3x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x1x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile3x1x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -235,6 +249,8 @@ TEXT ·tile3x1x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -252,6 +268,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -265,6 +282,8 @@ inner:
 	VFMADD231PS  Y3, Y5, Y1
 	VBROADCASTSS (AX)(R8*2), Y4
 	VFMADD231PS  Y3, Y4, Y2
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -338,6 +357,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -346,7 +367,7 @@ stored:
 
 // func tile4x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x1x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile4x1x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -363,6 +384,8 @@ TEXT ·tile4x1x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -383,6 +406,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -399,6 +423,8 @@ inner:
 	VFMADD231PS  Y4, Y5, Y2
 	VBROADCASTSS (AX)(R9*1), Y6
 	VFMADD231PS  Y4, Y6, Y3
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -481,6 +507,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -489,7 +517,7 @@ stored:
 
 // func tile5x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x1x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile5x1x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -506,6 +534,8 @@ TEXT ·tile5x1x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -529,6 +559,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -547,6 +578,8 @@ inner:
 	VFMADD231PS  Y5, Y7, Y3
 	VBROADCASTSS (AX)(R8*4), Y6
 	VFMADD231PS  Y5, Y6, Y4
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -638,6 +671,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -646,7 +681,7 @@ stored:
 
 // func tile6x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x1x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile6x1x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -663,6 +698,8 @@ TEXT ·tile6x1x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -689,6 +726,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -710,6 +748,8 @@ inner:
 	VFMADD231PS  Y6, Y7, Y4
 	VBROADCASTSS (AX)(R10*1), Y8
 	VFMADD231PS  Y6, Y8, Y5
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -810,6 +850,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -818,7 +860,7 @@ stored:
 
 // func tile1x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x2x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile1x2x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -835,6 +877,8 @@ TEXT ·tile1x2x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -847,6 +891,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -858,6 +903,8 @@ inner:
 	VBROADCASTSS (AX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -919,6 +966,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -927,7 +976,7 @@ stored:
 
 // func tile2x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x2x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile2x2x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -944,6 +993,8 @@ TEXT ·tile2x2x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -960,6 +1011,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -974,6 +1026,8 @@ inner:
 	VBROADCASTSS (AX)(R8*1), Y7
 	VFMADD231PS  Y4, Y7, Y2
 	VFMADD231PS  Y5, Y7, Y3
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -1049,6 +1103,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1057,7 +1113,7 @@ stored:
 
 // func tile3x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x2x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile3x2x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1074,6 +1130,8 @@ TEXT ·tile3x2x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -1094,6 +1152,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -1111,6 +1170,8 @@ inner:
 	VBROADCASTSS (AX)(R8*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -1200,6 +1261,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1208,7 +1271,7 @@ stored:
 
 // func tile4x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x2x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile4x2x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1225,6 +1288,8 @@ TEXT ·tile4x2x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -1249,6 +1314,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -1270,6 +1336,8 @@ inner:
 	VBROADCASTSS (AX)(R9*1), Y11
 	VFMADD231PS  Y8, Y11, Y6
 	VFMADD231PS  Y9, Y11, Y7
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -1373,6 +1441,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1381,7 +1451,7 @@ stored:
 
 // func tile5x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x2x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile5x2x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1398,6 +1468,8 @@ TEXT ·tile5x2x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -1426,6 +1498,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -1450,6 +1523,8 @@ inner:
 	VBROADCASTSS (AX)(R8*4), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -1567,6 +1642,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1575,7 +1652,7 @@ stored:
 
 // func tile6x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x2x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile6x2x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1592,6 +1669,8 @@ TEXT ·tile6x2x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -1624,6 +1703,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1652,6 +1732,8 @@ inner:
 	VBROADCASTSS (AX)(R10*1), Y15
 	VFMADD231PS  Y12, Y15, Y10
 	VFMADD231PS  Y13, Y15, Y11
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -1783,6 +1865,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1791,7 +1875,7 @@ stored:
 
 // func tile1x3x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x3x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile1x3x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1808,6 +1892,8 @@ TEXT ·tile1x3x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -1822,6 +1908,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -1835,6 +1922,8 @@ inner:
 	VFMADD231PS  Y3, Y6, Y0
 	VFMADD231PS  Y4, Y6, Y1
 	VFMADD231PS  Y5, Y6, Y2
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -1902,6 +1991,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1910,7 +2001,7 @@ stored:
 
 // func tile2x3x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x3x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile2x3x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1927,6 +2018,8 @@ TEXT ·tile2x3x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -1947,6 +2040,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -1964,6 +2058,8 @@ inner:
 	VFMADD231PS  Y6, Y10, Y3
 	VFMADD231PS  Y7, Y10, Y4
 	VFMADD231PS  Y8, Y10, Y5
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2050,6 +2146,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2058,7 +2156,7 @@ stored:
 
 // func tile3x3x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x3x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile3x3x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2075,6 +2173,8 @@ TEXT ·tile3x3x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -2101,6 +2201,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -2122,6 +2223,8 @@ inner:
 	VFMADD231PS  Y9, Y12, Y6
 	VFMADD231PS  Y10, Y12, Y7
 	VFMADD231PS  Y11, Y12, Y8
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2227,6 +2330,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2235,7 +2340,7 @@ stored:
 
 // func tile4x3x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x3x32AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile4x3x32AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2252,6 +2357,8 @@ TEXT ·tile4x3x32AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -2284,6 +2391,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -2310,6 +2418,8 @@ inner:
 	VFMADD231PS  Y12, Y15, Y9
 	VFMADD231PS  Y13, Y15, Y10
 	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2434,6 +2544,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2452,7 +2564,7 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 
 // func tile1x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x1x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile1x1x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2469,6 +2581,8 @@ TEXT ·tile1x1x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -2480,6 +2594,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -2489,6 +2604,8 @@ inner:
 	VMOVUPS      (BX), Y1
 	VBROADCASTSD (AX), Y2
 	VFMADD231PD  Y1, Y2, Y0
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2544,6 +2661,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2552,7 +2671,7 @@ stored:
 
 // func tile2x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x1x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile2x1x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2569,6 +2688,8 @@ TEXT ·tile2x1x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -2583,6 +2704,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -2594,6 +2716,8 @@ inner:
 	VFMADD231PD  Y2, Y3, Y0
 	VBROADCASTSD (AX)(R8*1), Y4
 	VFMADD231PD  Y2, Y4, Y1
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2658,6 +2782,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2666,7 +2792,7 @@ stored:
 
 // func tile3x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x1x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile3x1x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2683,6 +2809,8 @@ TEXT ·tile3x1x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -2700,6 +2828,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -2713,6 +2842,8 @@ inner:
 	VFMADD231PD  Y3, Y5, Y1
 	VBROADCASTSD (AX)(R8*2), Y4
 	VFMADD231PD  Y3, Y4, Y2
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2786,6 +2917,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2794,7 +2927,7 @@ stored:
 
 // func tile4x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x1x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile4x1x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2811,6 +2944,8 @@ TEXT ·tile4x1x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -2831,6 +2966,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -2847,6 +2983,8 @@ inner:
 	VFMADD231PD  Y4, Y5, Y2
 	VBROADCASTSD (AX)(R9*1), Y6
 	VFMADD231PD  Y4, Y6, Y3
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2929,6 +3067,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2937,7 +3077,7 @@ stored:
 
 // func tile5x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x1x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile5x1x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2954,6 +3094,8 @@ TEXT ·tile5x1x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -2977,6 +3119,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -2995,6 +3138,8 @@ inner:
 	VFMADD231PD  Y5, Y7, Y3
 	VBROADCASTSD (AX)(R8*4), Y6
 	VFMADD231PD  Y5, Y6, Y4
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3086,6 +3231,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3094,7 +3241,7 @@ stored:
 
 // func tile6x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x1x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile6x1x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3111,6 +3258,8 @@ TEXT ·tile6x1x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -3137,6 +3286,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -3158,6 +3308,8 @@ inner:
 	VFMADD231PD  Y6, Y7, Y4
 	VBROADCASTSD (AX)(R10*1), Y8
 	VFMADD231PD  Y6, Y8, Y5
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3258,6 +3410,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3266,7 +3420,7 @@ stored:
 
 // func tile1x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x2x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile1x2x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3283,6 +3437,8 @@ TEXT ·tile1x2x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -3295,6 +3451,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -3306,6 +3463,8 @@ inner:
 	VBROADCASTSD (AX), Y4
 	VFMADD231PD  Y2, Y4, Y0
 	VFMADD231PD  Y3, Y4, Y1
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3367,6 +3526,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3375,7 +3536,7 @@ stored:
 
 // func tile2x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x2x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile2x2x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3392,6 +3553,8 @@ TEXT ·tile2x2x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -3408,6 +3571,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -3422,6 +3586,8 @@ inner:
 	VBROADCASTSD (AX)(R8*1), Y7
 	VFMADD231PD  Y4, Y7, Y2
 	VFMADD231PD  Y5, Y7, Y3
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3497,6 +3663,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3505,7 +3673,7 @@ stored:
 
 // func tile3x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x2x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile3x2x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3522,6 +3690,8 @@ TEXT ·tile3x2x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -3542,6 +3712,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -3559,6 +3730,8 @@ inner:
 	VBROADCASTSD (AX)(R8*2), Y8
 	VFMADD231PD  Y6, Y8, Y4
 	VFMADD231PD  Y7, Y8, Y5
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3648,6 +3821,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3656,7 +3831,7 @@ stored:
 
 // func tile4x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x2x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile4x2x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3673,6 +3848,8 @@ TEXT ·tile4x2x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -3697,6 +3874,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -3718,6 +3896,8 @@ inner:
 	VBROADCASTSD (AX)(R9*1), Y11
 	VFMADD231PD  Y8, Y11, Y6
 	VFMADD231PD  Y9, Y11, Y7
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3821,6 +4001,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3829,7 +4011,7 @@ stored:
 
 // func tile5x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x2x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile5x2x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3846,6 +4028,8 @@ TEXT ·tile5x2x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -3874,6 +4058,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -3898,6 +4083,8 @@ inner:
 	VBROADCASTSD (AX)(R8*4), Y12
 	VFMADD231PD  Y10, Y12, Y8
 	VFMADD231PD  Y11, Y12, Y9
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4015,6 +4202,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4023,7 +4212,7 @@ stored:
 
 // func tile6x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x2x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile6x2x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4040,6 +4229,8 @@ TEXT ·tile6x2x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -4072,6 +4263,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -4100,6 +4292,8 @@ inner:
 	VBROADCASTSD (AX)(R10*1), Y15
 	VFMADD231PD  Y12, Y15, Y10
 	VFMADD231PD  Y13, Y15, Y11
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4231,6 +4425,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4239,7 +4435,7 @@ stored:
 
 // func tile1x3x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x3x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile1x3x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4256,6 +4452,8 @@ TEXT ·tile1x3x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -4270,6 +4468,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -4283,6 +4482,8 @@ inner:
 	VFMADD231PD  Y3, Y6, Y0
 	VFMADD231PD  Y4, Y6, Y1
 	VFMADD231PD  Y5, Y6, Y2
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4350,6 +4551,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4358,7 +4561,7 @@ stored:
 
 // func tile2x3x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x3x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile2x3x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4375,6 +4578,8 @@ TEXT ·tile2x3x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -4395,6 +4600,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -4412,6 +4618,8 @@ inner:
 	VFMADD231PD  Y6, Y10, Y3
 	VFMADD231PD  Y7, Y10, Y4
 	VFMADD231PD  Y8, Y10, Y5
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4498,6 +4706,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4506,7 +4716,7 @@ stored:
 
 // func tile3x3x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x3x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile3x3x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4523,6 +4733,8 @@ TEXT ·tile3x3x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -4549,6 +4761,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -4570,6 +4783,8 @@ inner:
 	VFMADD231PD  Y9, Y12, Y6
 	VFMADD231PD  Y10, Y12, Y7
 	VFMADD231PD  Y11, Y12, Y8
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4675,6 +4890,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4683,7 +4900,7 @@ stored:
 
 // func tile4x3x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x3x64AVX2(SB), NOSPLIT, $48-8
+TEXT ·tile4x3x64AVX2(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4700,6 +4917,8 @@ TEXT ·tile4x3x64AVX2(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -4732,6 +4951,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -4758,6 +4978,8 @@ inner:
 	VFMADD231PD  Y12, Y15, Y9
 	VFMADD231PD  Y13, Y15, Y10
 	VFMADD231PD  Y14, Y15, Y11
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4882,6 +5104,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)

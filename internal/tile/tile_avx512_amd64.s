@@ -4,7 +4,7 @@
 
 // func tile1x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x1x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile1x1x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -21,6 +21,8 @@ TEXT ·tile1x1x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -32,6 +34,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -40,6 +43,8 @@ outer:
 inner:
 	VMOVUPS          (BX), Z1
 	VFMADD231PS.BCST (AX), Z1, Z0
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -95,6 +100,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -103,7 +110,7 @@ stored:
 
 // func tile2x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x1x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile2x1x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -120,6 +127,8 @@ TEXT ·tile2x1x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -134,6 +143,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -143,6 +153,8 @@ inner:
 	VMOVUPS          (BX), Z2
 	VFMADD231PS.BCST (AX), Z2, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z2, Z1
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -207,6 +219,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -215,7 +229,7 @@ stored:
 
 // func tile3x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x1x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile3x1x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -232,6 +246,8 @@ TEXT ·tile3x1x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -249,6 +265,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -259,6 +276,8 @@ inner:
 	VFMADD231PS.BCST (AX), Z3, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z3, Z1
 	VFMADD231PS.BCST (AX)(R8*2), Z3, Z2
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -332,6 +351,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -340,7 +361,7 @@ stored:
 
 // func tile4x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x1x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile4x1x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -357,6 +378,8 @@ TEXT ·tile4x1x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -377,6 +400,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -389,6 +413,8 @@ inner:
 	VFMADD231PS.BCST (AX)(R8*1), Z4, Z1
 	VFMADD231PS.BCST (AX)(R8*2), Z4, Z2
 	VFMADD231PS.BCST (AX)(R9*1), Z4, Z3
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -471,6 +497,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -479,7 +507,7 @@ stored:
 
 // func tile5x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x1x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile5x1x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -496,6 +524,8 @@ TEXT ·tile5x1x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -519,6 +549,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -532,6 +563,8 @@ inner:
 	VFMADD231PS.BCST (AX)(R8*2), Z5, Z2
 	VFMADD231PS.BCST (AX)(R9*1), Z5, Z3
 	VFMADD231PS.BCST (AX)(R8*4), Z5, Z4
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -623,6 +656,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -631,7 +666,7 @@ stored:
 
 // func tile6x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x1x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile6x1x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -648,6 +683,8 @@ TEXT ·tile6x1x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -674,6 +711,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -689,6 +727,8 @@ inner:
 	VFMADD231PS.BCST (AX)(R9*1), Z6, Z3
 	VFMADD231PS.BCST (AX)(R8*4), Z6, Z4
 	VFMADD231PS.BCST (AX)(R10*1), Z6, Z5
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -789,6 +829,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -797,7 +839,7 @@ stored:
 
 // func tile7x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile7x1x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile7x1x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -814,6 +856,8 @@ TEXT ·tile7x1x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -843,6 +887,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -859,6 +904,8 @@ inner:
 	VFMADD231PS.BCST (AX)(R8*4), Z7, Z4
 	VFMADD231PS.BCST (AX)(R10*1), Z7, Z5
 	VFMADD231PS.BCST (AX)(R9*2), Z7, Z6
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -968,6 +1015,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -976,7 +1025,7 @@ stored:
 
 // func tile8x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile8x1x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile8x1x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -993,6 +1042,8 @@ TEXT ·tile8x1x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1025,6 +1076,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1043,6 +1095,8 @@ inner:
 	VFMADD231PS.BCST (AX)(R10*1), Z8, Z5
 	VFMADD231PS.BCST (AX)(R9*2), Z8, Z6
 	VFMADD231PS.BCST (AX)(R11*1), Z8, Z7
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -1161,6 +1215,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1169,7 +1225,7 @@ stored:
 
 // func tile9x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile9x1x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile9x1x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1186,6 +1242,8 @@ TEXT ·tile9x1x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1221,6 +1279,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1240,6 +1299,8 @@ inner:
 	VFMADD231PS.BCST (AX)(R9*2), Z9, Z6
 	VFMADD231PS.BCST (AX)(R11*1), Z9, Z7
 	VFMADD231PS.BCST (AX)(R8*8), Z9, Z8
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -1367,6 +1428,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1375,7 +1438,7 @@ stored:
 
 // func tile10x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile10x1x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile10x1x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1392,6 +1455,8 @@ TEXT ·tile10x1x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1430,6 +1495,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1451,6 +1517,8 @@ inner:
 	VFMADD231PS.BCST (AX)(R11*1), Z10, Z7
 	VFMADD231PS.BCST (AX)(R8*8), Z10, Z8
 	VFMADD231PS.BCST (AX)(R12*1), Z10, Z9
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -1587,6 +1655,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1595,7 +1665,7 @@ stored:
 
 // func tile11x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile11x1x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile11x1x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1612,6 +1682,8 @@ TEXT ·tile11x1x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1653,6 +1725,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1675,6 +1748,8 @@ inner:
 	VFMADD231PS.BCST (AX)(R8*8), Z11, Z8
 	VFMADD231PS.BCST (AX)(R12*1), Z11, Z9
 	VFMADD231PS.BCST (AX)(R10*2), Z11, Z10
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -1820,6 +1895,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1828,7 +1905,7 @@ stored:
 
 // func tile12x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile12x1x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile12x1x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1845,6 +1922,8 @@ TEXT ·tile12x1x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1889,6 +1968,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1913,6 +1993,8 @@ inner:
 	VFMADD231PS.BCST (AX)(R12*1), Z12, Z9
 	VFMADD231PS.BCST (AX)(R10*2), Z12, Z10
 	VFMADD231PS.BCST (AX)(R13*1), Z12, Z11
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -2067,6 +2149,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2075,7 +2159,7 @@ stored:
 
 // func tile13x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile13x1x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile13x1x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2092,6 +2176,8 @@ TEXT ·tile13x1x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -2139,6 +2225,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -2164,6 +2251,8 @@ inner:
 	VFMADD231PS.BCST (AX)(R10*2), Z13, Z10
 	VFMADD231PS.BCST (AX)(R13*1), Z13, Z11
 	VFMADD231PS.BCST (AX)(R9*4), Z13, Z12
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -2327,6 +2416,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2335,7 +2426,7 @@ stored:
 
 // func tile14x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile14x1x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile14x1x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2352,6 +2443,8 @@ TEXT ·tile14x1x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -2402,6 +2495,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -2429,6 +2523,8 @@ inner:
 	VFMADD231PS.BCST (AX)(R13*1), Z14, Z11
 	VFMADD231PS.BCST (AX)(R9*4), Z14, Z12
 	VFMADD231PS.BCST (AX)(R15*1), Z14, Z13
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -2601,6 +2697,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2609,7 +2707,7 @@ stored:
 
 // func tile1x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x2x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile1x2x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2626,6 +2724,8 @@ TEXT ·tile1x2x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -2639,6 +2739,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -2650,6 +2751,8 @@ inner:
 	VBROADCASTSS (AX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2711,6 +2814,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2719,7 +2824,7 @@ stored:
 
 // func tile2x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x2x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile2x2x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2736,6 +2841,8 @@ TEXT ·tile2x2x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -2754,6 +2861,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -2768,6 +2876,8 @@ inner:
 	VBROADCASTSS (AX)(R8*1), Z7
 	VFMADD231PS  Z4, Z7, Z2
 	VFMADD231PS  Z5, Z7, Z3
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2843,6 +2953,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2851,7 +2963,7 @@ stored:
 
 // func tile3x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x2x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile3x2x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2868,6 +2980,8 @@ TEXT ·tile3x2x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -2891,6 +3005,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -2908,6 +3023,8 @@ inner:
 	VBROADCASTSS (AX)(R8*2), Z8
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -2997,6 +3114,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3005,7 +3124,7 @@ stored:
 
 // func tile4x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x2x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile4x2x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3022,6 +3141,8 @@ TEXT ·tile4x2x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3050,6 +3171,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -3071,6 +3193,8 @@ inner:
 	VBROADCASTSS (AX)(R9*1), Z11
 	VFMADD231PS  Z8, Z11, Z6
 	VFMADD231PS  Z9, Z11, Z7
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3174,6 +3298,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3182,7 +3308,7 @@ stored:
 
 // func tile5x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x2x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile5x2x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3199,6 +3325,8 @@ TEXT ·tile5x2x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3232,6 +3360,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -3256,6 +3385,8 @@ inner:
 	VBROADCASTSS (AX)(R8*4), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3373,6 +3504,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3381,7 +3514,7 @@ stored:
 
 // func tile6x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x2x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile6x2x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3398,6 +3531,8 @@ TEXT ·tile6x2x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3436,6 +3571,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -3464,6 +3600,8 @@ inner:
 	VBROADCASTSS (AX)(R10*1), Z15
 	VFMADD231PS  Z12, Z15, Z10
 	VFMADD231PS  Z13, Z15, Z11
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3595,6 +3733,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3603,7 +3743,7 @@ stored:
 
 // func tile7x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile7x2x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile7x2x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3620,6 +3760,8 @@ TEXT ·tile7x2x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3663,6 +3805,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -3694,6 +3837,8 @@ inner:
 	VBROADCASTSS (AX)(R9*2), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -3839,6 +3984,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3847,7 +3994,7 @@ stored:
 
 // func tile8x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile8x2x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile8x2x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3864,6 +4011,8 @@ TEXT ·tile8x2x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3912,6 +4061,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -3947,6 +4097,8 @@ inner:
 	VBROADCASTSS (AX)(R11*1), Z19
 	VFMADD231PS  Z16, Z19, Z14
 	VFMADD231PS  Z17, Z19, Z15
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4106,6 +4258,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4114,7 +4268,7 @@ stored:
 
 // func tile9x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile9x2x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile9x2x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4131,6 +4285,8 @@ TEXT ·tile9x2x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -4184,6 +4340,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -4222,6 +4379,8 @@ inner:
 	VBROADCASTSS (AX)(R8*8), Z20
 	VFMADD231PS  Z18, Z20, Z16
 	VFMADD231PS  Z19, Z20, Z17
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4395,6 +4554,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4403,7 +4564,7 @@ stored:
 
 // func tile10x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile10x2x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile10x2x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4420,6 +4581,8 @@ TEXT ·tile10x2x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -4478,6 +4641,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -4520,6 +4684,8 @@ inner:
 	VBROADCASTSS (AX)(R12*1), Z23
 	VFMADD231PS  Z20, Z23, Z18
 	VFMADD231PS  Z21, Z23, Z19
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -4707,6 +4873,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4715,7 +4883,7 @@ stored:
 
 // func tile11x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile11x2x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile11x2x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4732,6 +4900,8 @@ TEXT ·tile11x2x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -4795,6 +4965,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -4840,6 +5011,8 @@ inner:
 	VBROADCASTSS (AX)(R10*2), Z24
 	VFMADD231PS  Z22, Z24, Z20
 	VFMADD231PS  Z23, Z24, Z21
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -5041,6 +5214,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -5049,7 +5224,7 @@ stored:
 
 // func tile12x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile12x2x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile12x2x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -5066,6 +5241,8 @@ TEXT ·tile12x2x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -5134,6 +5311,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -5183,6 +5361,8 @@ inner:
 	VBROADCASTSS (AX)(R13*1), Z27
 	VFMADD231PS  Z24, Z27, Z22
 	VFMADD231PS  Z25, Z27, Z23
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -5398,6 +5578,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -5406,7 +5588,7 @@ stored:
 
 // func tile13x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile13x2x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile13x2x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -5423,6 +5605,8 @@ TEXT ·tile13x2x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -5496,6 +5680,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -5548,6 +5733,8 @@ inner:
 	VBROADCASTSS (AX)(R9*4), Z28
 	VFMADD231PS  Z26, Z28, Z24
 	VFMADD231PS  Z27, Z28, Z25
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -5777,6 +5964,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -5785,7 +5974,7 @@ stored:
 
 // func tile14x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile14x2x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile14x2x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -5802,6 +5991,8 @@ TEXT ·tile14x2x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -5880,6 +6071,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -5936,6 +6128,8 @@ inner:
 	VBROADCASTSS (AX)(R15*1), Z31
 	VFMADD231PS  Z28, Z31, Z26
 	VFMADD231PS  Z29, Z31, Z27
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -6179,6 +6373,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -6187,7 +6383,7 @@ stored:
 
 // func tile1x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x4x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile1x4x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -6204,6 +6400,8 @@ TEXT ·tile1x4x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -6221,6 +6419,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -6236,6 +6435,8 @@ inner:
 	VFMADD231PS  Z5, Z8, Z1
 	VFMADD231PS  Z6, Z8, Z2
 	VFMADD231PS  Z7, Z8, Z3
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -6309,6 +6510,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -6317,7 +6520,7 @@ stored:
 
 // func tile2x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x4x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile2x4x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -6334,6 +6537,8 @@ TEXT ·tile2x4x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -6360,6 +6565,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -6380,6 +6586,8 @@ inner:
 	VFMADD231PS  Z9, Z13, Z5
 	VFMADD231PS  Z10, Z13, Z6
 	VFMADD231PS  Z11, Z13, Z7
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -6477,6 +6685,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -6485,7 +6695,7 @@ stored:
 
 // func tile3x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x4x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile3x4x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -6502,6 +6712,8 @@ TEXT ·tile3x4x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -6537,6 +6749,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -6562,6 +6775,8 @@ inner:
 	VFMADD231PS  Z13, Z16, Z9
 	VFMADD231PS  Z14, Z16, Z10
 	VFMADD231PS  Z15, Z16, Z11
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -6683,6 +6898,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -6691,7 +6908,7 @@ stored:
 
 // func tile4x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x4x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile4x4x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -6708,6 +6925,8 @@ TEXT ·tile4x4x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -6752,6 +6971,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -6783,6 +7003,8 @@ inner:
 	VFMADD231PS  Z17, Z21, Z13
 	VFMADD231PS  Z18, Z21, Z14
 	VFMADD231PS  Z19, Z21, Z15
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -6928,6 +7150,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -6936,7 +7160,7 @@ stored:
 
 // func tile5x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x4x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile5x4x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -6953,6 +7177,8 @@ TEXT ·tile5x4x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -7006,6 +7232,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -7042,6 +7269,8 @@ inner:
 	VFMADD231PS  Z21, Z24, Z17
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -7211,6 +7440,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -7219,7 +7450,7 @@ stored:
 
 // func tile6x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x4x32AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile6x4x32AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -7236,6 +7467,8 @@ TEXT ·tile6x4x32AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -7298,6 +7531,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -7340,6 +7574,8 @@ inner:
 	VFMADD231PS  Z25, Z29, Z21
 	VFMADD231PS  Z26, Z29, Z22
 	VFMADD231PS  Z27, Z29, Z23
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -7533,6 +7769,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -7551,7 +7789,7 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 
 // func tile1x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x1x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile1x1x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -7568,6 +7806,8 @@ TEXT ·tile1x1x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -7579,6 +7819,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -7587,6 +7828,8 @@ outer:
 inner:
 	VMOVUPS          (BX), Z1
 	VFMADD231PD.BCST (AX), Z1, Z0
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -7642,6 +7885,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -7650,7 +7895,7 @@ stored:
 
 // func tile2x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x1x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile2x1x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -7667,6 +7912,8 @@ TEXT ·tile2x1x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -7681,6 +7928,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -7690,6 +7938,8 @@ inner:
 	VMOVUPS          (BX), Z2
 	VFMADD231PD.BCST (AX), Z2, Z0
 	VFMADD231PD.BCST (AX)(R8*1), Z2, Z1
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -7754,6 +8004,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -7762,7 +8014,7 @@ stored:
 
 // func tile3x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x1x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile3x1x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -7779,6 +8031,8 @@ TEXT ·tile3x1x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -7796,6 +8050,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -7806,6 +8061,8 @@ inner:
 	VFMADD231PD.BCST (AX), Z3, Z0
 	VFMADD231PD.BCST (AX)(R8*1), Z3, Z1
 	VFMADD231PD.BCST (AX)(R8*2), Z3, Z2
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -7879,6 +8136,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -7887,7 +8146,7 @@ stored:
 
 // func tile4x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x1x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile4x1x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -7904,6 +8163,8 @@ TEXT ·tile4x1x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -7924,6 +8185,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -7936,6 +8198,8 @@ inner:
 	VFMADD231PD.BCST (AX)(R8*1), Z4, Z1
 	VFMADD231PD.BCST (AX)(R8*2), Z4, Z2
 	VFMADD231PD.BCST (AX)(R9*1), Z4, Z3
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -8018,6 +8282,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -8026,7 +8292,7 @@ stored:
 
 // func tile5x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x1x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile5x1x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -8043,6 +8309,8 @@ TEXT ·tile5x1x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -8066,6 +8334,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -8079,6 +8348,8 @@ inner:
 	VFMADD231PD.BCST (AX)(R8*2), Z5, Z2
 	VFMADD231PD.BCST (AX)(R9*1), Z5, Z3
 	VFMADD231PD.BCST (AX)(R8*4), Z5, Z4
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -8170,6 +8441,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -8178,7 +8451,7 @@ stored:
 
 // func tile6x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x1x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile6x1x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -8195,6 +8468,8 @@ TEXT ·tile6x1x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -8221,6 +8496,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -8236,6 +8512,8 @@ inner:
 	VFMADD231PD.BCST (AX)(R9*1), Z6, Z3
 	VFMADD231PD.BCST (AX)(R8*4), Z6, Z4
 	VFMADD231PD.BCST (AX)(R10*1), Z6, Z5
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -8336,6 +8614,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -8344,7 +8624,7 @@ stored:
 
 // func tile7x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile7x1x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile7x1x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -8361,6 +8641,8 @@ TEXT ·tile7x1x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -8390,6 +8672,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -8406,6 +8689,8 @@ inner:
 	VFMADD231PD.BCST (AX)(R8*4), Z7, Z4
 	VFMADD231PD.BCST (AX)(R10*1), Z7, Z5
 	VFMADD231PD.BCST (AX)(R9*2), Z7, Z6
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -8515,6 +8800,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -8523,7 +8810,7 @@ stored:
 
 // func tile8x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile8x1x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile8x1x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -8540,6 +8827,8 @@ TEXT ·tile8x1x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -8572,6 +8861,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -8590,6 +8880,8 @@ inner:
 	VFMADD231PD.BCST (AX)(R10*1), Z8, Z5
 	VFMADD231PD.BCST (AX)(R9*2), Z8, Z6
 	VFMADD231PD.BCST (AX)(R11*1), Z8, Z7
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -8708,6 +9000,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -8716,7 +9010,7 @@ stored:
 
 // func tile9x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile9x1x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile9x1x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -8733,6 +9027,8 @@ TEXT ·tile9x1x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -8768,6 +9064,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -8787,6 +9084,8 @@ inner:
 	VFMADD231PD.BCST (AX)(R9*2), Z9, Z6
 	VFMADD231PD.BCST (AX)(R11*1), Z9, Z7
 	VFMADD231PD.BCST (AX)(R8*8), Z9, Z8
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -8914,6 +9213,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -8922,7 +9223,7 @@ stored:
 
 // func tile10x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile10x1x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile10x1x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -8939,6 +9240,8 @@ TEXT ·tile10x1x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -8977,6 +9280,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -8998,6 +9302,8 @@ inner:
 	VFMADD231PD.BCST (AX)(R11*1), Z10, Z7
 	VFMADD231PD.BCST (AX)(R8*8), Z10, Z8
 	VFMADD231PD.BCST (AX)(R12*1), Z10, Z9
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -9134,6 +9440,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -9142,7 +9450,7 @@ stored:
 
 // func tile11x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile11x1x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile11x1x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -9159,6 +9467,8 @@ TEXT ·tile11x1x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -9200,6 +9510,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -9222,6 +9533,8 @@ inner:
 	VFMADD231PD.BCST (AX)(R8*8), Z11, Z8
 	VFMADD231PD.BCST (AX)(R12*1), Z11, Z9
 	VFMADD231PD.BCST (AX)(R10*2), Z11, Z10
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -9367,6 +9680,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -9375,7 +9690,7 @@ stored:
 
 // func tile12x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile12x1x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile12x1x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -9392,6 +9707,8 @@ TEXT ·tile12x1x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -9436,6 +9753,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -9460,6 +9778,8 @@ inner:
 	VFMADD231PD.BCST (AX)(R12*1), Z12, Z9
 	VFMADD231PD.BCST (AX)(R10*2), Z12, Z10
 	VFMADD231PD.BCST (AX)(R13*1), Z12, Z11
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -9614,6 +9934,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -9622,7 +9944,7 @@ stored:
 
 // func tile13x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile13x1x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile13x1x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -9639,6 +9961,8 @@ TEXT ·tile13x1x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -9686,6 +10010,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -9711,6 +10036,8 @@ inner:
 	VFMADD231PD.BCST (AX)(R10*2), Z13, Z10
 	VFMADD231PD.BCST (AX)(R13*1), Z13, Z11
 	VFMADD231PD.BCST (AX)(R9*4), Z13, Z12
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -9874,6 +10201,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -9882,7 +10211,7 @@ stored:
 
 // func tile14x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile14x1x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile14x1x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -9899,6 +10228,8 @@ TEXT ·tile14x1x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -9949,6 +10280,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -9976,6 +10308,8 @@ inner:
 	VFMADD231PD.BCST (AX)(R13*1), Z14, Z11
 	VFMADD231PD.BCST (AX)(R9*4), Z14, Z12
 	VFMADD231PD.BCST (AX)(R15*1), Z14, Z13
+	PREFETCHT1       (BP)
+	ADDQ             160(DI), BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
@@ -10148,6 +10482,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -10156,7 +10492,7 @@ stored:
 
 // func tile1x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x2x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile1x2x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -10173,6 +10509,8 @@ TEXT ·tile1x2x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -10186,6 +10524,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -10197,6 +10536,8 @@ inner:
 	VBROADCASTSD (AX), Z4
 	VFMADD231PD  Z2, Z4, Z0
 	VFMADD231PD  Z3, Z4, Z1
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -10258,6 +10599,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -10266,7 +10609,7 @@ stored:
 
 // func tile2x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x2x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile2x2x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -10283,6 +10626,8 @@ TEXT ·tile2x2x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -10301,6 +10646,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -10315,6 +10661,8 @@ inner:
 	VBROADCASTSD (AX)(R8*1), Z7
 	VFMADD231PD  Z4, Z7, Z2
 	VFMADD231PD  Z5, Z7, Z3
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -10390,6 +10738,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -10398,7 +10748,7 @@ stored:
 
 // func tile3x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x2x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile3x2x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -10415,6 +10765,8 @@ TEXT ·tile3x2x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -10438,6 +10790,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -10455,6 +10808,8 @@ inner:
 	VBROADCASTSD (AX)(R8*2), Z8
 	VFMADD231PD  Z6, Z8, Z4
 	VFMADD231PD  Z7, Z8, Z5
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -10544,6 +10899,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -10552,7 +10909,7 @@ stored:
 
 // func tile4x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x2x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile4x2x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -10569,6 +10926,8 @@ TEXT ·tile4x2x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -10597,6 +10956,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -10618,6 +10978,8 @@ inner:
 	VBROADCASTSD (AX)(R9*1), Z11
 	VFMADD231PD  Z8, Z11, Z6
 	VFMADD231PD  Z9, Z11, Z7
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -10721,6 +11083,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -10729,7 +11093,7 @@ stored:
 
 // func tile5x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x2x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile5x2x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -10746,6 +11110,8 @@ TEXT ·tile5x2x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -10779,6 +11145,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -10803,6 +11170,8 @@ inner:
 	VBROADCASTSD (AX)(R8*4), Z12
 	VFMADD231PD  Z10, Z12, Z8
 	VFMADD231PD  Z11, Z12, Z9
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -10920,6 +11289,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -10928,7 +11299,7 @@ stored:
 
 // func tile6x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x2x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile6x2x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -10945,6 +11316,8 @@ TEXT ·tile6x2x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -10983,6 +11356,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -11011,6 +11385,8 @@ inner:
 	VBROADCASTSD (AX)(R10*1), Z15
 	VFMADD231PD  Z12, Z15, Z10
 	VFMADD231PD  Z13, Z15, Z11
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -11142,6 +11518,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -11150,7 +11528,7 @@ stored:
 
 // func tile7x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile7x2x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile7x2x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -11167,6 +11545,8 @@ TEXT ·tile7x2x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -11210,6 +11590,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -11241,6 +11622,8 @@ inner:
 	VBROADCASTSD (AX)(R9*2), Z16
 	VFMADD231PD  Z14, Z16, Z12
 	VFMADD231PD  Z15, Z16, Z13
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -11386,6 +11769,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -11394,7 +11779,7 @@ stored:
 
 // func tile8x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile8x2x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile8x2x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -11411,6 +11796,8 @@ TEXT ·tile8x2x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -11459,6 +11846,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -11494,6 +11882,8 @@ inner:
 	VBROADCASTSD (AX)(R11*1), Z19
 	VFMADD231PD  Z16, Z19, Z14
 	VFMADD231PD  Z17, Z19, Z15
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -11653,6 +12043,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -11661,7 +12053,7 @@ stored:
 
 // func tile9x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile9x2x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile9x2x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -11678,6 +12070,8 @@ TEXT ·tile9x2x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -11731,6 +12125,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -11769,6 +12164,8 @@ inner:
 	VBROADCASTSD (AX)(R8*8), Z20
 	VFMADD231PD  Z18, Z20, Z16
 	VFMADD231PD  Z19, Z20, Z17
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -11942,6 +12339,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -11950,7 +12349,7 @@ stored:
 
 // func tile10x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile10x2x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile10x2x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -11967,6 +12366,8 @@ TEXT ·tile10x2x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -12025,6 +12426,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -12067,6 +12469,8 @@ inner:
 	VBROADCASTSD (AX)(R12*1), Z23
 	VFMADD231PD  Z20, Z23, Z18
 	VFMADD231PD  Z21, Z23, Z19
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -12254,6 +12658,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -12262,7 +12668,7 @@ stored:
 
 // func tile11x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile11x2x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile11x2x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -12279,6 +12685,8 @@ TEXT ·tile11x2x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -12342,6 +12750,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -12387,6 +12796,8 @@ inner:
 	VBROADCASTSD (AX)(R10*2), Z24
 	VFMADD231PD  Z22, Z24, Z20
 	VFMADD231PD  Z23, Z24, Z21
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -12588,6 +12999,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -12596,7 +13009,7 @@ stored:
 
 // func tile12x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile12x2x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile12x2x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -12613,6 +13026,8 @@ TEXT ·tile12x2x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -12681,6 +13096,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -12730,6 +13146,8 @@ inner:
 	VBROADCASTSD (AX)(R13*1), Z27
 	VFMADD231PD  Z24, Z27, Z22
 	VFMADD231PD  Z25, Z27, Z23
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -12945,6 +13363,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -12953,7 +13373,7 @@ stored:
 
 // func tile13x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile13x2x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile13x2x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -12970,6 +13390,8 @@ TEXT ·tile13x2x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -13043,6 +13465,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -13095,6 +13518,8 @@ inner:
 	VBROADCASTSD (AX)(R9*4), Z28
 	VFMADD231PD  Z26, Z28, Z24
 	VFMADD231PD  Z27, Z28, Z25
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -13324,6 +13749,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -13332,7 +13759,7 @@ stored:
 
 // func tile14x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile14x2x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile14x2x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -13349,6 +13776,8 @@ TEXT ·tile14x2x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -13427,6 +13856,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -13483,6 +13913,8 @@ inner:
 	VBROADCASTSD (AX)(R15*1), Z31
 	VFMADD231PD  Z28, Z31, Z26
 	VFMADD231PD  Z29, Z31, Z27
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -13726,6 +14158,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -13734,7 +14168,7 @@ stored:
 
 // func tile1x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x4x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile1x4x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -13751,6 +14185,8 @@ TEXT ·tile1x4x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -13768,6 +14204,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -13783,6 +14220,8 @@ inner:
 	VFMADD231PD  Z5, Z8, Z1
 	VFMADD231PD  Z6, Z8, Z2
 	VFMADD231PD  Z7, Z8, Z3
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -13856,6 +14295,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -13864,7 +14305,7 @@ stored:
 
 // func tile2x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x4x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile2x4x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -13881,6 +14322,8 @@ TEXT ·tile2x4x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -13907,6 +14350,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -13927,6 +14371,8 @@ inner:
 	VFMADD231PD  Z9, Z13, Z5
 	VFMADD231PD  Z10, Z13, Z6
 	VFMADD231PD  Z11, Z13, Z7
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -14024,6 +14470,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -14032,7 +14480,7 @@ stored:
 
 // func tile3x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x4x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile3x4x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -14049,6 +14497,8 @@ TEXT ·tile3x4x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -14084,6 +14534,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
@@ -14109,6 +14560,8 @@ inner:
 	VFMADD231PD  Z13, Z16, Z9
 	VFMADD231PD  Z14, Z16, Z10
 	VFMADD231PD  Z15, Z16, Z11
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -14230,6 +14683,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -14238,7 +14693,7 @@ stored:
 
 // func tile4x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x4x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile4x4x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -14255,6 +14710,8 @@ TEXT ·tile4x4x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -14299,6 +14756,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -14330,6 +14788,8 @@ inner:
 	VFMADD231PD  Z17, Z21, Z13
 	VFMADD231PD  Z18, Z21, Z14
 	VFMADD231PD  Z19, Z21, Z15
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -14475,6 +14935,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -14483,7 +14945,7 @@ stored:
 
 // func tile5x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x4x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile5x4x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -14500,6 +14962,8 @@ TEXT ·tile5x4x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -14553,6 +15017,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
@@ -14589,6 +15054,8 @@ inner:
 	VFMADD231PD  Z21, Z24, Z17
 	VFMADD231PD  Z22, Z24, Z18
 	VFMADD231PD  Z23, Z24, Z19
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -14758,6 +15225,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -14766,7 +15235,7 @@ stored:
 
 // func tile6x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x4x64AVX512(SB), NOSPLIT, $48-8
+TEXT ·tile6x4x64AVX512(SB), NOSPLIT, $56-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -14783,6 +15252,8 @@ TEXT ·tile6x4x64AVX512(SB), NOSPLIT, $48-8
 	MOVQ    AX, 32(SP)
 	MOVQ    104(DI), AX
 	MOVQ    AX, 40(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 48(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -14845,6 +15316,7 @@ tile:
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
 	MOVQ       56(DI), R14
+	MOVQ       48(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -14887,6 +15359,8 @@ inner:
 	VFMADD231PD  Z25, Z29, Z21
 	VFMADD231PD  Z26, Z29, Z22
 	VFMADD231PD  Z27, Z29, Z23
+	PREFETCHT1   (BP)
+	ADDQ         160(DI), BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
@@ -15080,6 +15554,8 @@ stored:
 	ADDQ    AX, 40(SP)
 	MOVQ    136(DI), AX
 	ADDQ    AX, 32(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 48(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)

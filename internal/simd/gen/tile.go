@@ -29,6 +29,9 @@ const (
 	argTileB
 	argTileC
 	argTileBias
+	argAhead
+	argStepAhead
+	argTileAhead
 )
 
 // Bits of tile.Args.Flags.
@@ -69,7 +72,7 @@ func (t *target) fmaAlone() func(acc, b vec, a operand.Op) {
 
 // tile emits one micro-kernel, which computes tiles one after another; step is what it does with elements of A and B, and
 // alone the same for a single vector of B and an element in memory, if there is such an instruction. AX points into A, BX
-// into B, DI to the arguments; the stack has the number of tiles left and their places.
+// into B, BP to what is asked for ahead, DI to the arguments; the stack has the number of tiles left and their places.
 func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b operand.Op), alone func(acc, b vec, a operand.Op)) {
 	t.Function(name)
 	t.Attributes(attr.NOSPLIT)
@@ -77,13 +80,14 @@ func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b opera
 	t.Doc(fmt.Sprintf("%s: tiles of %d rows and %d vectors of float%d.", name, rows, vecs, t.bits))
 	t.Pragma("noescape")
 	t.denormalsAreZero()
-	left, tileA, tileB, tileC, tileBias := t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8)
+	left, tileA, tileB, tileC, tileBias, tileAhead := t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8)
 	t.Load(t.Param("args"), reg.RDI)
 	t.copy(left, t.arg(argTiles))
 	t.copy(tileA, t.arg(argA))
 	t.copy(tileB, t.arg(argB))
 	t.copy(tileC, t.arg(argC))
 	t.copy(tileBias, t.arg(argBias))
+	t.copy(tileAhead, t.arg(argAhead))
 
 	acc := func(i, j int) vec { return t.regs[i*vecs+j] }
 	b := t.regs[rows*vecs:][:vecs]
@@ -98,6 +102,7 @@ func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b opera
 	t.MOVQ(t.arg(argStepA), reg.RDX)
 	t.MOVQ(t.arg(argStepB), reg.RSI)
 	t.MOVQ(t.arg(argOuter), reg.R14)
+	t.MOVQ(tileAhead, reg.RBP)
 	t.rowOffsets(rows)
 
 	t.Label("outer")
@@ -117,6 +122,8 @@ func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b opera
 			step(acc(i, j), a[i%len(a)], b[j])
 		}
 	}
+	t.PREFETCHT1(operand.Mem{Base: reg.RBP})
+	t.ADDQ(t.arg(argStepAhead), reg.RBP)
 	t.ADDQ(reg.RDX, reg.RAX)
 	t.ADDQ(reg.RSI, reg.RBX)
 	t.DECQ(reg.RCX)
@@ -131,6 +138,7 @@ func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b opera
 	t.advance(tileB, t.arg(argTileB))
 	t.advance(tileBias, t.arg(argTileBias))
 	t.advance(tileC, t.arg(argTileC))
+	t.advance(tileAhead, t.arg(argTileAhead))
 	t.DECQ(left)
 	t.JNZ(operand.LabelRef("tile"))
 	t.ret()
