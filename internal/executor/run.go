@@ -27,6 +27,7 @@ type run struct {
 	frames   *frame
 	iters    []*iteration // recycled, by the index of their frame
 	tick     uint
+	pace     parallel.Pace
 
 	inbox    inbox
 	jobs     jobs
@@ -59,7 +60,7 @@ func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
 		r.root.info = e.frames[0]
 		r.inline = r.newTask()
 	}
-	r.step, r.opts = step, opts
+	r.step, r.opts, r.pace = step, opts, parallel.Pace{}
 	if r.life, _ = step.Context.(mortal); r.life == nil {
 		r.stopped = step.Context.Done()
 	}
@@ -80,6 +81,7 @@ func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
 // work runs nodes as the owner, or jobs, as long as there is something for this goroutine. It reports whether the run is
 // over.
 func (r *run) work(owner bool) (over bool) {
+	var pace parallel.Pace
 	for {
 		var t *task
 		if owner {
@@ -90,6 +92,7 @@ func (r *run) work(owner bool) (over bool) {
 			return false
 		}
 		owner = r.runJob(t) && r.inbox.push(t)
+		pace.Offer()
 	}
 }
 
@@ -116,6 +119,7 @@ func (r *run) own() (job *task, over bool) {
 			if r.runJob(job) {
 				r.complete(job)
 			}
+			r.pace.Offer()
 		case job != nil:
 			if r.inbox.release() {
 				return job, false
@@ -130,7 +134,8 @@ func (r *run) own() (job *task, over bool) {
 	}
 }
 
-// patience is how many nodes the owner runs while a job waits, before it calls for help.
+// patience is how many nodes the owner runs while a job waits, before it calls for help, and before it looks whether to
+// offer its core to others.
 const patience = 64
 
 // runReady runs ready nodes until there are none.
@@ -147,8 +152,11 @@ func (r *run) runReady() {
 		if r.inbox.head.Load() != nil {
 			r.collect()
 		}
-		if n%patience == 0 && r.jobs.waiting.Load() > 0 {
-			r.help()
+		if n%patience == 0 {
+			r.pace.Offer()
+			if r.jobs.waiting.Load() > 0 {
+				r.help()
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package gemm
 import (
 	"unsafe"
 
+	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/internal/tile"
 )
@@ -21,6 +22,8 @@ const (
 	directRows           = 160
 	directRowsTransposed = 1024 // with A transposed, which makes packing relatively dearer
 	directSize           = 512 << 10
+
+	pacedWork = 1 << 20 // multiply-adds that are worth looking at a clock
 
 	flatSize = 6 << 10 // a B that stays in the first-level cache as a whole
 )
@@ -92,6 +95,8 @@ type worker[T simd.Float] struct {
 	packA      bool // A goes to panels,
 	packedFrom int  // which begin with this tile
 	direct     bool // B is read in place
+
+	pace parallel.Pace
 }
 
 func (w *worker[T]) size() int { return int(unsafe.Sizeof(T(0))) }
@@ -122,6 +127,7 @@ func (w *worker[T]) slice() {
 		w.prepare(t0)
 		w.fetchRows(t0, t1)
 		width := w.kern.Width()
+		long := (t1-t0)*w.kern.Rows*(w.k1-w.k0)*width >= pacedWork
 		j := w.n0
 		if whole := (w.n1 - w.n0) / width; whole > 1 && (w.k1-w.k0)*whole*width <= flatSize {
 			w.byRows(t0, t1, whole)
@@ -129,6 +135,9 @@ func (w *worker[T]) slice() {
 		}
 		for ; j < w.n1; j += width {
 			w.panel(j, t0, t1)
+			if long {
+				w.pace.Offer()
+			}
 		}
 	}
 }

@@ -73,7 +73,9 @@ func (j *job) help(w *worker) {
 			j.done <- struct{}{}
 		}
 	}()
+	var pace Pace
 	for j.block() {
+		pace.Offer()
 	}
 }
 

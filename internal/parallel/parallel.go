@@ -40,8 +40,12 @@ func Run(n, grain int, body Body) {
 			return
 		}
 	}
-	for lo := 0; lo < n; lo += grain {
+	var pace Pace
+	for lo := 0; lo < n; {
 		body.Range(lo, min(n, lo+grain))
+		if lo += grain; lo < n {
+			pace.Offer()
+		}
 	}
 }
 

@@ -49,6 +49,7 @@ func (p *pool) run(n, grain int, body Body) {
 	j.start(n, grain, body)
 	defer j.finish()
 	want := min(j.blocks-1, len(p.workers))
+	var pace Pace
 	for {
 		if len(j.claimed) < want {
 			p.offer(j, want)
@@ -56,6 +57,7 @@ func (p *pool) run(n, grain int, body Body) {
 		if !j.block() {
 			return
 		}
+		pace.Offer()
 	}
 }
 
