@@ -275,8 +275,23 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS (SI)(R8*1), Y1
+	VMOVUPS Y1, Y0
+	VANDPS  Y3, Y0, Y0
+	VORPS   Y5, Y0, Y0
+	VSUBPS  Y5, Y0, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, CX
+	JGE     single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -289,9 +304,6 @@ single:
 	VORPS      Y5, Y0, Y0
 	VSUBPS     Y5, Y0, Y0
 	VMASKMOVPS Y0, Y2, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)

@@ -389,8 +389,23 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS (SI)(R8*1), Z1
+	VMOVUPS Z1, Z0
+	VANDPS  Z2, Z0, Z0
+	VORPS   Z4, Z0, Z0
+	VSUBPS  Z4, Z0, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -403,9 +418,6 @@ single:
 	VORPS     Z4, Z0, Z0
 	VSUBPS    Z4, Z0, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)

@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func neg32AVX2(dst *float32, src *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·neg32AVX2(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -19,27 +19,44 @@ TEXT ·neg32AVX2(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VXORPS     Y5, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VXORPS     Y5, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VXORPS     Y5, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VXORPS     Y5, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VXORPS     Y5, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -49,9 +66,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VXORPS     Y5, Y1, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -59,7 +73,7 @@ done:
 	RET
 
 // func abs32AVX2(dst *float32, src *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·abs32AVX2(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -75,27 +89,44 @@ TEXT ·abs32AVX2(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VANDPS     Y5, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VANDPS     Y5, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VANDPS     Y5, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VANDPS     Y5, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VANDPS     Y5, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -105,9 +136,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VANDPS     Y5, Y1, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -115,7 +143,7 @@ done:
 	RET
 
 // func square32AVX2(dst *float32, src *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·square32AVX2(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -130,27 +158,44 @@ TEXT ·square32AVX2(SB), NOSPLIT, $8-24
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMULPS  Y1, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMULPS  Y1, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMULPS  Y1, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMULPS  Y1, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPS     Y1, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMULPS     Y1, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMULPS     Y1, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMULPS     Y1, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPS     Y1, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -160,9 +205,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VMULPS     Y1, Y1, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -170,7 +212,7 @@ done:
 	RET
 
 // func sqrt32AVX2(dst *float32, src *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·sqrt32AVX2(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -185,27 +227,44 @@ TEXT ·sqrt32AVX2(SB), NOSPLIT, $8-24
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VSQRTPS Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VSQRTPS Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VSQRTPS Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VSQRTPS Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VSQRTPS    Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VSQRTPS    Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VSQRTPS    Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VSQRTPS    Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VSQRTPS    Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -215,9 +274,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VSQRTPS    Y1, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -225,7 +281,7 @@ done:
 	RET
 
 // func reciprocal32AVX2(dst *float32, src *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·reciprocal32AVX2(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -241,27 +297,44 @@ TEXT ·reciprocal32AVX2(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPS  Y1, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VDIVPS  Y1, Y5, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VDIVPS  Y1, Y5, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VDIVPS  Y1, Y5, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPS     Y1, Y5, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VDIVPS     Y1, Y5, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VDIVPS     Y1, Y5, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VDIVPS     Y1, Y5, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPS     Y1, Y5, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -271,9 +344,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VDIVPS     Y1, Y5, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -281,7 +351,7 @@ done:
 	RET
 
 // func rsqrt32AVX2(dst *float32, src *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·rsqrt32AVX2(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -298,31 +368,49 @@ TEXT ·rsqrt32AVX2(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VSQRTPS Y1, Y3
-	VDIVPS  Y3, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VSQRTPS Y1, Y3
-	VDIVPS  Y3, Y5, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VSQRTPS Y1, Y3
-	VDIVPS  Y3, Y5, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VSQRTPS Y1, Y3
-	VDIVPS  Y3, Y5, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VSQRTPS    Y1, Y3
+	VDIVPS     Y3, Y5, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VSQRTPS    Y1, Y3
+	VDIVPS     Y3, Y5, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VSQRTPS    Y1, Y3
+	VDIVPS     Y3, Y5, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VSQRTPS    Y1, Y3
+	VDIVPS     Y3, Y5, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VSQRTPS    Y1, Y3
+	VDIVPS     Y3, Y5, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -333,9 +421,6 @@ single:
 	VSQRTPS    Y1, Y3
 	VDIVPS     Y3, Y5, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -343,7 +428,7 @@ done:
 	RET
 
 // func floor32AVX2(dst *float32, src *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·floor32AVX2(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -358,27 +443,44 @@ TEXT ·floor32AVX2(SB), NOSPLIT, $8-24
 	JL      rest
 
 block:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPS $0x09, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	VMOVUPS  32(SI)(R8*1), Y1
-	VROUNDPS $0x09, Y1, Y0
-	VMOVUPS  Y0, 32(DI)(R8*1)
-	VMOVUPS  64(SI)(R8*1), Y1
-	VROUNDPS $0x09, Y1, Y0
-	VMOVUPS  Y0, 64(DI)(R8*1)
-	VMOVUPS  96(SI)(R8*1), Y1
-	VROUNDPS $0x09, Y1, Y0
-	VMOVUPS  Y0, 96(DI)(R8*1)
-	ADDQ     $0x00000080, R8
-	SUBQ     $0x00000020, CX
-	JGE      block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VROUNDPS   $0x09, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VROUNDPS   $0x09, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VROUNDPS   $0x09, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VROUNDPS   $0x09, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VROUNDPS   $0x09, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -388,9 +490,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VROUNDPS   $0x09, Y1, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -398,7 +497,7 @@ done:
 	RET
 
 // func ceil32AVX2(dst *float32, src *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·ceil32AVX2(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -413,27 +512,44 @@ TEXT ·ceil32AVX2(SB), NOSPLIT, $8-24
 	JL      rest
 
 block:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPS $0x0a, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	VMOVUPS  32(SI)(R8*1), Y1
-	VROUNDPS $0x0a, Y1, Y0
-	VMOVUPS  Y0, 32(DI)(R8*1)
-	VMOVUPS  64(SI)(R8*1), Y1
-	VROUNDPS $0x0a, Y1, Y0
-	VMOVUPS  Y0, 64(DI)(R8*1)
-	VMOVUPS  96(SI)(R8*1), Y1
-	VROUNDPS $0x0a, Y1, Y0
-	VMOVUPS  Y0, 96(DI)(R8*1)
-	ADDQ     $0x00000080, R8
-	SUBQ     $0x00000020, CX
-	JGE      block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VROUNDPS   $0x0a, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VROUNDPS   $0x0a, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VROUNDPS   $0x0a, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VROUNDPS   $0x0a, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VROUNDPS   $0x0a, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -443,9 +559,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VROUNDPS   $0x0a, Y1, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -453,7 +566,7 @@ done:
 	RET
 
 // func rint32AVX2(dst *float32, src *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·rint32AVX2(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -468,27 +581,44 @@ TEXT ·rint32AVX2(SB), NOSPLIT, $8-24
 	JL      rest
 
 block:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPS $0x08, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	VMOVUPS  32(SI)(R8*1), Y1
-	VROUNDPS $0x08, Y1, Y0
-	VMOVUPS  Y0, 32(DI)(R8*1)
-	VMOVUPS  64(SI)(R8*1), Y1
-	VROUNDPS $0x08, Y1, Y0
-	VMOVUPS  Y0, 64(DI)(R8*1)
-	VMOVUPS  96(SI)(R8*1), Y1
-	VROUNDPS $0x08, Y1, Y0
-	VMOVUPS  Y0, 96(DI)(R8*1)
-	ADDQ     $0x00000080, R8
-	SUBQ     $0x00000020, CX
-	JGE      block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VROUNDPS   $0x08, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VROUNDPS   $0x08, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VROUNDPS   $0x08, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VROUNDPS   $0x08, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VROUNDPS   $0x08, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -498,9 +628,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VROUNDPS   $0x08, Y1, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -508,7 +635,7 @@ done:
 	RET
 
 // func sign32AVX2(dst *float32, src *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·sign32AVX2(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -526,47 +653,69 @@ TEXT ·sign32AVX2(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPS    $0x1e, Y5, Y1, Y0
-	VBLENDVPS Y0, Y6, Y3, Y3
-	VCMPPS    $0x11, Y5, Y1, Y0
-	VBLENDVPS Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPS    $0x1e, Y5, Y1, Y0
-	VBLENDVPS Y0, Y6, Y3, Y3
-	VCMPPS    $0x11, Y5, Y1, Y0
-	VBLENDVPS Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPS    $0x1e, Y5, Y1, Y0
-	VBLENDVPS Y0, Y6, Y3, Y3
-	VCMPPS    $0x11, Y5, Y1, Y0
-	VBLENDVPS Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPS    $0x1e, Y5, Y1, Y0
-	VBLENDVPS Y0, Y6, Y3, Y3
-	VCMPPS    $0x11, Y5, Y1, Y0
-	VBLENDVPS Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    Y1, Y3
+	VCMPPS     $0x1e, Y5, Y1, Y0
+	VBLENDVPS  Y0, Y6, Y3, Y3
+	VCMPPS     $0x11, Y5, Y1, Y0
+	VBLENDVPS  Y0, Y7, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    Y1, Y3
+	VCMPPS     $0x1e, Y5, Y1, Y0
+	VBLENDVPS  Y0, Y6, Y3, Y3
+	VCMPPS     $0x11, Y5, Y1, Y0
+	VBLENDVPS  Y0, Y7, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    Y1, Y3
+	VCMPPS     $0x1e, Y5, Y1, Y0
+	VBLENDVPS  Y0, Y6, Y3, Y3
+	VCMPPS     $0x11, Y5, Y1, Y0
+	VBLENDVPS  Y0, Y7, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    Y1, Y3
+	VCMPPS     $0x1e, Y5, Y1, Y0
+	VBLENDVPS  Y0, Y6, Y3, Y3
+	VCMPPS     $0x11, Y5, Y1, Y0
+	VBLENDVPS  Y0, Y7, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    Y1, Y3
+	VCMPPS     $0x1e, Y5, Y1, Y0
+	VBLENDVPS  Y0, Y6, Y3, Y3
+	VCMPPS     $0x11, Y5, Y1, Y0
+	VBLENDVPS  Y0, Y7, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -581,9 +730,6 @@ single:
 	VBLENDVPS  Y0, Y7, Y3, Y3
 	VMOVUPS    Y3, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -591,7 +737,7 @@ done:
 	RET
 
 // func relu32AVX2(dst *float32, src *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·relu32AVX2(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -607,27 +753,44 @@ TEXT ·relu32AVX2(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMAXPS  Y1, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMAXPS  Y1, Y5, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMAXPS  Y1, Y5, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMAXPS  Y1, Y5, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPS     Y1, Y5, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMAXPS     Y1, Y5, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMAXPS     Y1, Y5, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMAXPS     Y1, Y5, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPS     Y1, Y5, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -637,9 +800,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VMAXPS     Y1, Y5, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -647,7 +807,7 @@ done:
 	RET
 
 // func add32AVX2(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·add32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -663,31 +823,54 @@ TEXT ·add32AVX2(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VADDPS  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VADDPS  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VADDPS  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VADDPS  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VADDPS     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VADDPS     Y2, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VADDPS     Y2, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VADDPS     Y2, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VADDPS     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -698,9 +881,6 @@ single:
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VADDPS     Y2, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -708,7 +888,7 @@ done:
 	RET
 
 // func sub32AVX2(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·sub32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -724,31 +904,54 @@ TEXT ·sub32AVX2(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPS     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VSUBPS     Y2, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VSUBPS     Y2, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VSUBPS     Y2, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPS     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -759,9 +962,6 @@ single:
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VSUBPS     Y2, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -769,7 +969,7 @@ done:
 	RET
 
 // func mul32AVX2(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·mul32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -785,31 +985,54 @@ TEXT ·mul32AVX2(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPS     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMULPS     Y2, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VMULPS     Y2, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VMULPS     Y2, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPS     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -820,9 +1043,6 @@ single:
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VMULPS     Y2, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -830,7 +1050,7 @@ done:
 	RET
 
 // func div32AVX2(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·div32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -846,31 +1066,54 @@ TEXT ·div32AVX2(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPS     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VDIVPS     Y2, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VDIVPS     Y2, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VDIVPS     Y2, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPS     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -881,9 +1124,6 @@ single:
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VDIVPS     Y2, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -891,7 +1131,7 @@ done:
 	RET
 
 // func max32AVX2(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·max32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -907,43 +1147,69 @@ TEXT ·max32AVX2(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMAXPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMAXPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   64(DX)(R8*1), Y2
-	VMAXPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   96(DX)(R8*1), Y2
-	VMAXPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMAXPS     Y2, Y1, Y3
+	VCMPPS     $0x03, Y1, Y1, Y4
+	VBLENDVPS  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMAXPS     Y2, Y1, Y3
+	VCMPPS     $0x03, Y1, Y1, Y4
+	VBLENDVPS  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VMAXPS     Y2, Y1, Y3
+	VCMPPS     $0x03, Y1, Y1, Y4
+	VBLENDVPS  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VMAXPS     Y2, Y1, Y3
+	VCMPPS     $0x03, Y1, Y1, Y4
+	VBLENDVPS  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMAXPS     Y2, Y1, Y3
+	VCMPPS     $0x03, Y1, Y1, Y4
+	VBLENDVPS  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -957,9 +1223,6 @@ single:
 	VBLENDVPS  Y4, Y1, Y3, Y3
 	VMOVUPS    Y3, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -967,7 +1230,7 @@ done:
 	RET
 
 // func min32AVX2(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·min32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -983,43 +1246,69 @@ TEXT ·min32AVX2(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMINPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMINPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   64(DX)(R8*1), Y2
-	VMINPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   96(DX)(R8*1), Y2
-	VMINPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMINPS     Y2, Y1, Y3
+	VCMPPS     $0x03, Y1, Y1, Y4
+	VBLENDVPS  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMINPS     Y2, Y1, Y3
+	VCMPPS     $0x03, Y1, Y1, Y4
+	VBLENDVPS  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VMINPS     Y2, Y1, Y3
+	VCMPPS     $0x03, Y1, Y1, Y4
+	VBLENDVPS  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VMINPS     Y2, Y1, Y3
+	VCMPPS     $0x03, Y1, Y1, Y4
+	VBLENDVPS  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMINPS     Y2, Y1, Y3
+	VCMPPS     $0x03, Y1, Y1, Y4
+	VBLENDVPS  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1033,9 +1322,6 @@ single:
 	VBLENDVPS  Y4, Y1, Y3, Y3
 	VMOVUPS    Y3, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -1043,7 +1329,7 @@ done:
 	RET
 
 // func squaredDifference32AVX2(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·squaredDifference32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -1059,35 +1345,59 @@ TEXT ·squaredDifference32AVX2(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMULPS  Y0, Y0, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMULPS  Y0, Y0, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMULPS  Y0, Y0, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMULPS  Y0, Y0, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPS     Y2, Y1, Y0
+	VMULPS     Y0, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VSUBPS     Y2, Y1, Y0
+	VMULPS     Y0, Y0, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VSUBPS     Y2, Y1, Y0
+	VMULPS     Y0, Y0, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VSUBPS     Y2, Y1, Y0
+	VMULPS     Y0, Y0, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPS     Y2, Y1, Y0
+	VMULPS     Y0, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1099,9 +1409,6 @@ single:
 	VSUBPS     Y2, Y1, Y0
 	VMULPS     Y0, Y0, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -1109,7 +1416,7 @@ done:
 	RET
 
 // func reluGrad32AVX2(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·reluGrad32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1127,39 +1434,64 @@ TEXT ·reluGrad32AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VCMPPS  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VCMPPS  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VCMPPS  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VCMPPS  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VCMPPS     $0x1e, Y6, Y2, Y3
+	VANDPS     Y7, Y3, Y0
+	VMULPS     Y1, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VCMPPS     $0x1e, Y6, Y2, Y3
+	VANDPS     Y7, Y3, Y0
+	VMULPS     Y1, Y0, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VCMPPS     $0x1e, Y6, Y2, Y3
+	VANDPS     Y7, Y3, Y0
+	VMULPS     Y1, Y0, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VCMPPS     $0x1e, Y6, Y2, Y3
+	VANDPS     Y7, Y3, Y0
+	VMULPS     Y1, Y0, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VCMPPS     $0x1e, Y6, Y2, Y3
+	VANDPS     Y7, Y3, Y0
+	VMULPS     Y1, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1172,9 +1504,6 @@ single:
 	VANDPS     Y7, Y3, Y0
 	VMULPS     Y1, Y0, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -1182,7 +1511,7 @@ done:
 	RET
 
 // func divNoNaN32AVX2(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·divNoNaN32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1199,39 +1528,64 @@ TEXT ·divNoNaN32AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPS     Y2, Y1, Y3
+	VCMPPS     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VDIVPS     Y2, Y1, Y3
+	VCMPPS     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VDIVPS     Y2, Y1, Y3
+	VCMPPS     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VDIVPS     Y2, Y1, Y3
+	VCMPPS     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPS     Y2, Y1, Y3
+	VCMPPS     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1244,9 +1598,6 @@ single:
 	VCMPPS     $0x04, Y6, Y2, Y4
 	VANDPS     Y3, Y4, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -1254,7 +1605,7 @@ done:
 	RET
 
 // func mulNoNaN32AVX2(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·mulNoNaN32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1271,39 +1622,64 @@ TEXT ·mulNoNaN32AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPS     Y2, Y1, Y3
+	VCMPPS     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMULPS     Y2, Y1, Y3
+	VCMPPS     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VMULPS     Y2, Y1, Y3
+	VCMPPS     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VMULPS     Y2, Y1, Y3
+	VCMPPS     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPS     Y2, Y1, Y3
+	VCMPPS     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1316,9 +1692,6 @@ single:
 	VCMPPS     $0x04, Y6, Y2, Y4
 	VANDPS     Y3, Y4, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -1326,7 +1699,7 @@ done:
 	RET
 
 // func tanhGrad32AVX2(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·tanhGrad32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1344,25 +1717,33 @@ TEXT ·tanhGrad32AVX2(SB), NOSPLIT, $8-32
 
 block:
 	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      Y6, Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y3, Y1, Y0
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
+	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
+	PREFETCHT0   544(DX)(R8*1)
 	VMOVUPS      Y6, Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y3, Y1, Y0
 	VMOVUPS      Y0, 32(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Y1
+	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Y2
+	PREFETCHT0   576(DX)(R8*1)
 	VMOVUPS      Y6, Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y3, Y1, Y0
 	VMOVUPS      Y0, 64(DI)(R8*1)
 	VMOVUPS      96(SI)(R8*1), Y1
+	PREFETCHT0   608(SI)(R8*1)
 	VMOVUPS      96(DX)(R8*1), Y2
+	PREFETCHT0   608(DX)(R8*1)
 	VMOVUPS      Y6, Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y3, Y1, Y0
@@ -1374,8 +1755,25 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
+	VMOVUPS      Y6, Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y3, Y1, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -1388,9 +1786,6 @@ single:
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y3, Y1, Y0
 	VMASKMOVPS   Y0, Y5, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -1398,7 +1793,7 @@ done:
 	RET
 
 // func sigmoidGrad32AVX2(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·sigmoidGrad32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1415,39 +1810,64 @@ TEXT ·sigmoidGrad32AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPS  Y2, Y6, Y3
-	VMULPS  Y1, Y3, Y3
-	VMULPS  Y2, Y3, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VSUBPS  Y2, Y6, Y3
-	VMULPS  Y1, Y3, Y3
-	VMULPS  Y2, Y3, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VSUBPS  Y2, Y6, Y3
-	VMULPS  Y1, Y3, Y3
-	VMULPS  Y2, Y3, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VSUBPS  Y2, Y6, Y3
-	VMULPS  Y1, Y3, Y3
-	VMULPS  Y2, Y3, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPS     Y2, Y6, Y3
+	VMULPS     Y1, Y3, Y3
+	VMULPS     Y2, Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VSUBPS     Y2, Y6, Y3
+	VMULPS     Y1, Y3, Y3
+	VMULPS     Y2, Y3, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VSUBPS     Y2, Y6, Y3
+	VMULPS     Y1, Y3, Y3
+	VMULPS     Y2, Y3, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VSUBPS     Y2, Y6, Y3
+	VMULPS     Y1, Y3, Y3
+	VMULPS     Y2, Y3, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPS     Y2, Y6, Y3
+	VMULPS     Y1, Y3, Y3
+	VMULPS     Y2, Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1460,9 +1880,6 @@ single:
 	VMULPS     Y1, Y3, Y3
 	VMULPS     Y2, Y3, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -1470,7 +1887,7 @@ done:
 	RET
 
 // func addScalar32AVX2(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·addScalar32AVX2(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1486,27 +1903,44 @@ TEXT ·addScalar32AVX2(SB), NOSPLIT, $8-28
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VADDPS  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VADDPS  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VADDPS  Y4, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VADDPS  Y4, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VADDPS     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VADDPS     Y4, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VADDPS     Y4, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VADDPS     Y4, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VADDPS     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1516,9 +1950,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VADDPS     Y4, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -1526,7 +1957,7 @@ done:
 	RET
 
 // func mulScalar32AVX2(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·mulScalar32AVX2(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1542,27 +1973,44 @@ TEXT ·mulScalar32AVX2(SB), NOSPLIT, $8-28
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMULPS  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMULPS  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMULPS  Y4, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMULPS  Y4, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPS     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMULPS     Y4, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMULPS     Y4, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMULPS     Y4, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPS     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1572,9 +2020,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMULPS     Y4, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -1582,7 +2027,7 @@ done:
 	RET
 
 // func divScalar32AVX2(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·divScalar32AVX2(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1598,27 +2043,44 @@ TEXT ·divScalar32AVX2(SB), NOSPLIT, $8-28
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPS  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VDIVPS  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VDIVPS  Y4, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VDIVPS  Y4, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPS     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VDIVPS     Y4, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VDIVPS     Y4, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VDIVPS     Y4, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPS     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1628,9 +2090,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VDIVPS     Y4, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -1638,7 +2097,7 @@ done:
 	RET
 
 // func maxScalar32AVX2(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·maxScalar32AVX2(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1654,39 +2113,59 @@ TEXT ·maxScalar32AVX2(SB), NOSPLIT, $8-28
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMAXPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMAXPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMAXPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMAXPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPS     Y4, Y1, Y2
+	VCMPPS     $0x03, Y1, Y1, Y3
+	VBLENDVPS  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMAXPS     Y4, Y1, Y2
+	VCMPPS     $0x03, Y1, Y1, Y3
+	VBLENDVPS  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMAXPS     Y4, Y1, Y2
+	VCMPPS     $0x03, Y1, Y1, Y3
+	VBLENDVPS  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMAXPS     Y4, Y1, Y2
+	VCMPPS     $0x03, Y1, Y1, Y3
+	VBLENDVPS  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPS     Y4, Y1, Y2
+	VCMPPS     $0x03, Y1, Y1, Y3
+	VBLENDVPS  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1699,9 +2178,6 @@ single:
 	VBLENDVPS  Y3, Y1, Y2, Y2
 	VMOVUPS    Y2, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -1709,7 +2185,7 @@ done:
 	RET
 
 // func minScalar32AVX2(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·minScalar32AVX2(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1725,39 +2201,59 @@ TEXT ·minScalar32AVX2(SB), NOSPLIT, $8-28
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMINPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMINPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMINPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMINPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPS     Y4, Y1, Y2
+	VCMPPS     $0x03, Y1, Y1, Y3
+	VBLENDVPS  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMINPS     Y4, Y1, Y2
+	VCMPPS     $0x03, Y1, Y1, Y3
+	VBLENDVPS  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMINPS     Y4, Y1, Y2
+	VCMPPS     $0x03, Y1, Y1, Y3
+	VBLENDVPS  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMINPS     Y4, Y1, Y2
+	VCMPPS     $0x03, Y1, Y1, Y3
+	VBLENDVPS  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPS     Y4, Y1, Y2
+	VCMPPS     $0x03, Y1, Y1, Y3
+	VBLENDVPS  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1770,9 +2266,6 @@ single:
 	VBLENDVPS  Y3, Y1, Y2, Y2
 	VMOVUPS    Y2, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -1780,7 +2273,7 @@ done:
 	RET
 
 // func scalarSub32AVX2(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·scalarSub32AVX2(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1796,27 +2289,44 @@ TEXT ·scalarSub32AVX2(SB), NOSPLIT, $8-28
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VSUBPS  Y1, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VSUBPS  Y1, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VSUBPS  Y1, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VSUBPS  Y1, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VSUBPS     Y1, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VSUBPS     Y1, Y4, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VSUBPS     Y1, Y4, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VSUBPS     Y1, Y4, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VSUBPS     Y1, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1826,9 +2336,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VSUBPS     Y1, Y4, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -1836,7 +2343,7 @@ done:
 	RET
 
 // func scalarDiv32AVX2(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·scalarDiv32AVX2(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1852,27 +2359,44 @@ TEXT ·scalarDiv32AVX2(SB), NOSPLIT, $8-28
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPS  Y1, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VDIVPS  Y1, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VDIVPS  Y1, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VDIVPS  Y1, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPS     Y1, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VDIVPS     Y1, Y4, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VDIVPS     Y1, Y4, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VDIVPS     Y1, Y4, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPS     Y1, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1882,9 +2406,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VDIVPS     Y1, Y4, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -1922,8 +2443,19 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS Y1, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, CX
+	JGE     single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1932,9 +2464,6 @@ single:
 	VMOVUPS    (R13)(AX*4), Y2
 	VMOVUPS    Y1, Y0
 	VMASKMOVPS Y0, Y2, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -1942,7 +2471,7 @@ done:
 	RET
 
 // func clamp32AVX2(dst *float32, src *float32, n int, low float32, high float32)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·clamp32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1959,31 +2488,49 @@ TEXT ·clamp32AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMINPS  Y1, Y3, Y0
-	VMAXPS  Y0, Y2, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMINPS  Y1, Y3, Y0
-	VMAXPS  Y0, Y2, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMINPS  Y1, Y3, Y0
-	VMAXPS  Y0, Y2, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMINPS  Y1, Y3, Y0
-	VMAXPS  Y0, Y2, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPS     Y1, Y3, Y0
+	VMAXPS     Y0, Y2, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMINPS     Y1, Y3, Y0
+	VMAXPS     Y0, Y2, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMINPS     Y1, Y3, Y0
+	VMAXPS     Y0, Y2, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMINPS     Y1, Y3, Y0
+	VMAXPS     Y0, Y2, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPS     Y1, Y3, Y0
+	VMAXPS     Y0, Y2, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1994,9 +2541,6 @@ single:
 	VMINPS     Y1, Y3, Y0
 	VMAXPS     Y0, Y2, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -2004,7 +2548,7 @@ done:
 	RET
 
 // func leaky32AVX2(dst *float32, x *float32, by *float32, n int, alpha float32)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·leaky32AVX2(SB), NOSPLIT, $8-36
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2022,39 +2566,64 @@ TEXT ·leaky32AVX2(SB), NOSPLIT, $8-36
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMULPS    Y5, Y1, Y0
-	VCMPPS    $0x1e, Y7, Y2, Y4
-	VBLENDVPS Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMULPS    Y5, Y1, Y0
-	VCMPPS    $0x1e, Y7, Y2, Y4
-	VBLENDVPS Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   64(DX)(R8*1), Y2
-	VMULPS    Y5, Y1, Y0
-	VCMPPS    $0x1e, Y7, Y2, Y4
-	VBLENDVPS Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   96(DX)(R8*1), Y2
-	VMULPS    Y5, Y1, Y0
-	VCMPPS    $0x1e, Y7, Y2, Y4
-	VBLENDVPS Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPS     Y5, Y1, Y0
+	VCMPPS     $0x1e, Y7, Y2, Y4
+	VBLENDVPS  Y4, Y1, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMULPS     Y5, Y1, Y0
+	VCMPPS     $0x1e, Y7, Y2, Y4
+	VBLENDVPS  Y4, Y1, Y0, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VMULPS     Y5, Y1, Y0
+	VCMPPS     $0x1e, Y7, Y2, Y4
+	VBLENDVPS  Y4, Y1, Y0, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VMULPS     Y5, Y1, Y0
+	VCMPPS     $0x1e, Y7, Y2, Y4
+	VBLENDVPS  Y4, Y1, Y0, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPS     Y5, Y1, Y0
+	VCMPPS     $0x1e, Y7, Y2, Y4
+	VBLENDVPS  Y4, Y1, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -2067,9 +2636,6 @@ single:
 	VCMPPS     $0x1e, Y7, Y2, Y4
 	VBLENDVPS  Y4, Y1, Y0, Y0
 	VMASKMOVPS Y0, Y6, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -2077,7 +2643,7 @@ done:
 	RET
 
 // func selectLess32AVX2(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·selectLess32AVX2(SB), NOSPLIT, $8-44
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2095,29 +2661,54 @@ TEXT ·selectLess32AVX2(SB), NOSPLIT, $8-44
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMOVUPS   (BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPS    $0x11, Y5, Y1, Y4
-	VBLENDVPS Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMOVUPS   32(BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPS    $0x11, Y5, Y1, Y4
-	VBLENDVPS Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Y3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Y3, Y0
+	VCMPPS     $0x11, Y5, Y1, Y4
+	VBLENDVPS  Y4, Y2, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMOVUPS    32(BX)(R8*1), Y3
+	PREFETCHT0 544(BX)(R8*1)
+	VMOVUPS    Y3, Y0
+	VCMPPS     $0x11, Y5, Y1, Y4
+	VBLENDVPS  Y4, Y2, Y0, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Y3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Y3, Y0
+	VCMPPS     $0x11, Y5, Y1, Y4
+	VBLENDVPS  Y4, Y2, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -2131,9 +2722,6 @@ single:
 	VCMPPS     $0x11, Y5, Y1, Y4
 	VBLENDVPS  Y4, Y2, Y0, Y0
 	VMASKMOVPS Y0, Y6, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -2141,7 +2729,7 @@ done:
 	RET
 
 // func selectGreater32AVX2(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·selectGreater32AVX2(SB), NOSPLIT, $8-44
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2159,29 +2747,54 @@ TEXT ·selectGreater32AVX2(SB), NOSPLIT, $8-44
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMOVUPS   (BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPS    $0x1e, Y5, Y1, Y4
-	VBLENDVPS Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMOVUPS   32(BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPS    $0x1e, Y5, Y1, Y4
-	VBLENDVPS Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Y3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Y3, Y0
+	VCMPPS     $0x1e, Y5, Y1, Y4
+	VBLENDVPS  Y4, Y2, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMOVUPS    32(BX)(R8*1), Y3
+	PREFETCHT0 544(BX)(R8*1)
+	VMOVUPS    Y3, Y0
+	VCMPPS     $0x1e, Y5, Y1, Y4
+	VBLENDVPS  Y4, Y2, Y0, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Y3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Y3, Y0
+	VCMPPS     $0x1e, Y5, Y1, Y4
+	VBLENDVPS  Y4, Y2, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -2195,9 +2808,6 @@ single:
 	VCMPPS     $0x1e, Y5, Y1, Y4
 	VBLENDVPS  Y4, Y2, Y0, Y0
 	VMASKMOVPS Y0, Y6, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -2205,7 +2815,7 @@ done:
 	RET
 
 // func add432AVX2(dst *float32, a *float32, b *float32, c *float32, d *float32, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·add432AVX2(SB), NOSPLIT, $8-48
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2223,31 +2833,60 @@ TEXT ·add432AVX2(SB), NOSPLIT, $8-48
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMOVUPS (BX)(R8*1), Y3
-	VMOVUPS (R9)(R8*1), Y4
-	VADDPS  Y2, Y1, Y1
-	VADDPS  Y3, Y1, Y1
-	VADDPS  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VMOVUPS 32(BX)(R8*1), Y3
-	VMOVUPS 32(R9)(R8*1), Y4
-	VADDPS  Y2, Y1, Y1
-	VADDPS  Y3, Y1, Y1
-	VADDPS  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Y3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    (R9)(R8*1), Y4
+	PREFETCHT0 512(R9)(R8*1)
+	VADDPS     Y2, Y1, Y1
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMOVUPS    32(BX)(R8*1), Y3
+	PREFETCHT0 544(BX)(R8*1)
+	VMOVUPS    32(R9)(R8*1), Y4
+	PREFETCHT0 544(R9)(R8*1)
+	VADDPS     Y2, Y1, Y1
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y4, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Y3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    (R9)(R8*1), Y4
+	PREFETCHT0 512(R9)(R8*1)
+	VADDPS     Y2, Y1, Y1
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -2262,9 +2901,6 @@ single:
 	VADDPS     Y3, Y1, Y1
 	VADDPS     Y4, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -2272,7 +2908,7 @@ done:
 	RET
 
 // func axpy32AVX2(y *float32, x *float32, n int, a float32)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·axpy32AVX2(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2289,19 +2925,27 @@ TEXT ·axpy32AVX2(SB), NOSPLIT, $8-28
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
 	VFMADD231PS Y1, Y2, Y0
 	VMOVUPS     Y0, (DI)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
+	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
+	PREFETCHT0  544(SI)(R8*1)
 	VFMADD231PS Y1, Y2, Y0
 	VMOVUPS     Y0, 32(DI)(R8*1)
 	VMOVUPS     64(DI)(R8*1), Y0
+	PREFETCHT0  576(DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Y1
+	PREFETCHT0  576(SI)(R8*1)
 	VFMADD231PS Y1, Y2, Y0
 	VMOVUPS     Y0, 64(DI)(R8*1)
 	VMOVUPS     96(DI)(R8*1), Y0
+	PREFETCHT0  608(DI)(R8*1)
 	VMOVUPS     96(SI)(R8*1), Y1
+	PREFETCHT0  608(SI)(R8*1)
 	VFMADD231PS Y1, Y2, Y0
 	VMOVUPS     Y0, 96(DI)(R8*1)
 	ADDQ        $0x00000080, R8
@@ -2311,8 +2955,23 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
+	VFMADD231PS Y1, Y2, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -2323,9 +2982,6 @@ single:
 	VMASKMOVPS  (SI)(R8*1), Y3, Y1
 	VFMADD231PS Y1, Y2, Y0
 	VMASKMOVPS  Y0, Y3, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -2333,7 +2989,7 @@ done:
 	RET
 
 // func axpby32AVX2(dst *float32, x *float32, y *float32, n int, a float32, b float32)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·axpby32AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2352,22 +3008,30 @@ TEXT ·axpby32AVX2(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
 	VMULPS      Y1, Y3, Y0
 	VFMADD231PS Y2, Y4, Y0
 	VMOVUPS     Y0, (DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
+	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
+	PREFETCHT0  544(DX)(R8*1)
 	VMULPS      Y1, Y3, Y0
 	VFMADD231PS Y2, Y4, Y0
 	VMOVUPS     Y0, 32(DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Y1
+	PREFETCHT0  576(SI)(R8*1)
 	VMOVUPS     64(DX)(R8*1), Y2
+	PREFETCHT0  576(DX)(R8*1)
 	VMULPS      Y1, Y3, Y0
 	VFMADD231PS Y2, Y4, Y0
 	VMOVUPS     Y0, 64(DI)(R8*1)
 	VMOVUPS     96(SI)(R8*1), Y1
+	PREFETCHT0  608(SI)(R8*1)
 	VMOVUPS     96(DX)(R8*1), Y2
+	PREFETCHT0  608(DX)(R8*1)
 	VMULPS      Y1, Y3, Y0
 	VFMADD231PS Y2, Y4, Y0
 	VMOVUPS     Y0, 96(DI)(R8*1)
@@ -2378,8 +3042,24 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
+	VMULPS      Y1, Y3, Y0
+	VFMADD231PS Y2, Y4, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -2391,9 +3071,6 @@ single:
 	VMULPS      Y1, Y3, Y0
 	VFMADD231PS Y2, Y4, Y0
 	VMASKMOVPS  Y0, Y5, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -2431,7 +3108,7 @@ DATA vectors32<>+216(SB)/8, $0xbf800000bf800000
 GLOBL vectors32<>(SB), RODATA|NOPTR, $224
 
 // func neg64AVX2(dst *float64, src *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·neg64AVX2(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2447,27 +3124,44 @@ TEXT ·neg64AVX2(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VXORPS     Y5, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VXORPS     Y5, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VXORPS     Y5, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VXORPS     Y5, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VXORPS     Y5, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -2477,9 +3171,6 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VXORPS     Y5, Y1, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -2487,7 +3178,7 @@ done:
 	RET
 
 // func abs64AVX2(dst *float64, src *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·abs64AVX2(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2503,27 +3194,44 @@ TEXT ·abs64AVX2(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VANDPS     Y5, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VANDPS     Y5, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VANDPS     Y5, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VANDPS     Y5, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VANDPS     Y5, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -2533,9 +3241,6 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VANDPS     Y5, Y1, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -2543,7 +3248,7 @@ done:
 	RET
 
 // func square64AVX2(dst *float64, src *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·square64AVX2(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2558,27 +3263,44 @@ TEXT ·square64AVX2(SB), NOSPLIT, $8-24
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMULPD  Y1, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMULPD  Y1, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMULPD  Y1, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMULPD  Y1, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPD     Y1, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMULPD     Y1, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMULPD     Y1, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMULPD     Y1, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPD     Y1, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -2588,9 +3310,6 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VMULPD     Y1, Y1, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -2598,7 +3317,7 @@ done:
 	RET
 
 // func sqrt64AVX2(dst *float64, src *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·sqrt64AVX2(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2613,27 +3332,44 @@ TEXT ·sqrt64AVX2(SB), NOSPLIT, $8-24
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VSQRTPD Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VSQRTPD Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VSQRTPD Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VSQRTPD Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VSQRTPD    Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VSQRTPD    Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VSQRTPD    Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VSQRTPD    Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VSQRTPD    Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -2643,9 +3379,6 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VSQRTPD    Y1, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -2653,7 +3386,7 @@ done:
 	RET
 
 // func reciprocal64AVX2(dst *float64, src *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·reciprocal64AVX2(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2669,27 +3402,44 @@ TEXT ·reciprocal64AVX2(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPD  Y1, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VDIVPD  Y1, Y5, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VDIVPD  Y1, Y5, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VDIVPD  Y1, Y5, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPD     Y1, Y5, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VDIVPD     Y1, Y5, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VDIVPD     Y1, Y5, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VDIVPD     Y1, Y5, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPD     Y1, Y5, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -2699,9 +3449,6 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VDIVPD     Y1, Y5, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -2709,7 +3456,7 @@ done:
 	RET
 
 // func rsqrt64AVX2(dst *float64, src *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·rsqrt64AVX2(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2726,31 +3473,49 @@ TEXT ·rsqrt64AVX2(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VSQRTPD Y1, Y3
-	VDIVPD  Y3, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VSQRTPD Y1, Y3
-	VDIVPD  Y3, Y5, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VSQRTPD Y1, Y3
-	VDIVPD  Y3, Y5, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VSQRTPD Y1, Y3
-	VDIVPD  Y3, Y5, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VSQRTPD    Y1, Y3
+	VDIVPD     Y3, Y5, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VSQRTPD    Y1, Y3
+	VDIVPD     Y3, Y5, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VSQRTPD    Y1, Y3
+	VDIVPD     Y3, Y5, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VSQRTPD    Y1, Y3
+	VDIVPD     Y3, Y5, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VSQRTPD    Y1, Y3
+	VDIVPD     Y3, Y5, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -2761,9 +3526,6 @@ single:
 	VSQRTPD    Y1, Y3
 	VDIVPD     Y3, Y5, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -2771,7 +3533,7 @@ done:
 	RET
 
 // func floor64AVX2(dst *float64, src *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·floor64AVX2(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2786,27 +3548,44 @@ TEXT ·floor64AVX2(SB), NOSPLIT, $8-24
 	JL      rest
 
 block:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPD $0x09, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	VMOVUPS  32(SI)(R8*1), Y1
-	VROUNDPD $0x09, Y1, Y0
-	VMOVUPS  Y0, 32(DI)(R8*1)
-	VMOVUPS  64(SI)(R8*1), Y1
-	VROUNDPD $0x09, Y1, Y0
-	VMOVUPS  Y0, 64(DI)(R8*1)
-	VMOVUPS  96(SI)(R8*1), Y1
-	VROUNDPD $0x09, Y1, Y0
-	VMOVUPS  Y0, 96(DI)(R8*1)
-	ADDQ     $0x00000080, R8
-	SUBQ     $0x00000010, CX
-	JGE      block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VROUNDPD   $0x09, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VROUNDPD   $0x09, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VROUNDPD   $0x09, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VROUNDPD   $0x09, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VROUNDPD   $0x09, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -2816,9 +3595,6 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VROUNDPD   $0x09, Y1, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -2826,7 +3602,7 @@ done:
 	RET
 
 // func ceil64AVX2(dst *float64, src *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·ceil64AVX2(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2841,27 +3617,44 @@ TEXT ·ceil64AVX2(SB), NOSPLIT, $8-24
 	JL      rest
 
 block:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPD $0x0a, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	VMOVUPS  32(SI)(R8*1), Y1
-	VROUNDPD $0x0a, Y1, Y0
-	VMOVUPS  Y0, 32(DI)(R8*1)
-	VMOVUPS  64(SI)(R8*1), Y1
-	VROUNDPD $0x0a, Y1, Y0
-	VMOVUPS  Y0, 64(DI)(R8*1)
-	VMOVUPS  96(SI)(R8*1), Y1
-	VROUNDPD $0x0a, Y1, Y0
-	VMOVUPS  Y0, 96(DI)(R8*1)
-	ADDQ     $0x00000080, R8
-	SUBQ     $0x00000010, CX
-	JGE      block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VROUNDPD   $0x0a, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VROUNDPD   $0x0a, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VROUNDPD   $0x0a, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VROUNDPD   $0x0a, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VROUNDPD   $0x0a, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -2871,9 +3664,6 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VROUNDPD   $0x0a, Y1, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -2881,7 +3671,7 @@ done:
 	RET
 
 // func rint64AVX2(dst *float64, src *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·rint64AVX2(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2896,27 +3686,44 @@ TEXT ·rint64AVX2(SB), NOSPLIT, $8-24
 	JL      rest
 
 block:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPD $0x08, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	VMOVUPS  32(SI)(R8*1), Y1
-	VROUNDPD $0x08, Y1, Y0
-	VMOVUPS  Y0, 32(DI)(R8*1)
-	VMOVUPS  64(SI)(R8*1), Y1
-	VROUNDPD $0x08, Y1, Y0
-	VMOVUPS  Y0, 64(DI)(R8*1)
-	VMOVUPS  96(SI)(R8*1), Y1
-	VROUNDPD $0x08, Y1, Y0
-	VMOVUPS  Y0, 96(DI)(R8*1)
-	ADDQ     $0x00000080, R8
-	SUBQ     $0x00000010, CX
-	JGE      block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VROUNDPD   $0x08, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VROUNDPD   $0x08, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VROUNDPD   $0x08, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VROUNDPD   $0x08, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VROUNDPD   $0x08, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -2926,9 +3733,6 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VROUNDPD   $0x08, Y1, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -2936,7 +3740,7 @@ done:
 	RET
 
 // func sign64AVX2(dst *float64, src *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·sign64AVX2(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2954,47 +3758,69 @@ TEXT ·sign64AVX2(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPD    $0x1e, Y5, Y1, Y0
-	VBLENDVPD Y0, Y6, Y3, Y3
-	VCMPPD    $0x11, Y5, Y1, Y0
-	VBLENDVPD Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPD    $0x1e, Y5, Y1, Y0
-	VBLENDVPD Y0, Y6, Y3, Y3
-	VCMPPD    $0x11, Y5, Y1, Y0
-	VBLENDVPD Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPD    $0x1e, Y5, Y1, Y0
-	VBLENDVPD Y0, Y6, Y3, Y3
-	VCMPPD    $0x11, Y5, Y1, Y0
-	VBLENDVPD Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPD    $0x1e, Y5, Y1, Y0
-	VBLENDVPD Y0, Y6, Y3, Y3
-	VCMPPD    $0x11, Y5, Y1, Y0
-	VBLENDVPD Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    Y1, Y3
+	VCMPPD     $0x1e, Y5, Y1, Y0
+	VBLENDVPD  Y0, Y6, Y3, Y3
+	VCMPPD     $0x11, Y5, Y1, Y0
+	VBLENDVPD  Y0, Y7, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    Y1, Y3
+	VCMPPD     $0x1e, Y5, Y1, Y0
+	VBLENDVPD  Y0, Y6, Y3, Y3
+	VCMPPD     $0x11, Y5, Y1, Y0
+	VBLENDVPD  Y0, Y7, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    Y1, Y3
+	VCMPPD     $0x1e, Y5, Y1, Y0
+	VBLENDVPD  Y0, Y6, Y3, Y3
+	VCMPPD     $0x11, Y5, Y1, Y0
+	VBLENDVPD  Y0, Y7, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    Y1, Y3
+	VCMPPD     $0x1e, Y5, Y1, Y0
+	VBLENDVPD  Y0, Y6, Y3, Y3
+	VCMPPD     $0x11, Y5, Y1, Y0
+	VBLENDVPD  Y0, Y7, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    Y1, Y3
+	VCMPPD     $0x1e, Y5, Y1, Y0
+	VBLENDVPD  Y0, Y6, Y3, Y3
+	VCMPPD     $0x11, Y5, Y1, Y0
+	VBLENDVPD  Y0, Y7, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3009,9 +3835,6 @@ single:
 	VBLENDVPD  Y0, Y7, Y3, Y3
 	VMOVUPS    Y3, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -3019,7 +3842,7 @@ done:
 	RET
 
 // func relu64AVX2(dst *float64, src *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·relu64AVX2(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3035,27 +3858,44 @@ TEXT ·relu64AVX2(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMAXPD  Y1, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMAXPD  Y1, Y5, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMAXPD  Y1, Y5, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMAXPD  Y1, Y5, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPD     Y1, Y5, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMAXPD     Y1, Y5, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMAXPD     Y1, Y5, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMAXPD     Y1, Y5, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPD     Y1, Y5, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3065,9 +3905,6 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VMAXPD     Y1, Y5, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -3075,7 +3912,7 @@ done:
 	RET
 
 // func add64AVX2(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·add64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -3091,31 +3928,54 @@ TEXT ·add64AVX2(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VADDPD  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VADDPD  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VADDPD  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VADDPD  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VADDPD     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VADDPD     Y2, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VADDPD     Y2, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VADDPD     Y2, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VADDPD     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3126,9 +3986,6 @@ single:
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VADDPD     Y2, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -3136,7 +3993,7 @@ done:
 	RET
 
 // func sub64AVX2(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·sub64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -3152,31 +4009,54 @@ TEXT ·sub64AVX2(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPD     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VSUBPD     Y2, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VSUBPD     Y2, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VSUBPD     Y2, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPD     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3187,9 +4067,6 @@ single:
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VSUBPD     Y2, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -3197,7 +4074,7 @@ done:
 	RET
 
 // func mul64AVX2(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·mul64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -3213,31 +4090,54 @@ TEXT ·mul64AVX2(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPD     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMULPD     Y2, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VMULPD     Y2, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VMULPD     Y2, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPD     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3248,9 +4148,6 @@ single:
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VMULPD     Y2, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -3258,7 +4155,7 @@ done:
 	RET
 
 // func div64AVX2(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·div64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -3274,31 +4171,54 @@ TEXT ·div64AVX2(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPD     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VDIVPD     Y2, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VDIVPD     Y2, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VDIVPD     Y2, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPD     Y2, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3309,9 +4229,6 @@ single:
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VDIVPD     Y2, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -3319,7 +4236,7 @@ done:
 	RET
 
 // func max64AVX2(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·max64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -3335,43 +4252,69 @@ TEXT ·max64AVX2(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMAXPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMAXPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   64(DX)(R8*1), Y2
-	VMAXPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   96(DX)(R8*1), Y2
-	VMAXPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMAXPD     Y2, Y1, Y3
+	VCMPPD     $0x03, Y1, Y1, Y4
+	VBLENDVPD  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMAXPD     Y2, Y1, Y3
+	VCMPPD     $0x03, Y1, Y1, Y4
+	VBLENDVPD  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VMAXPD     Y2, Y1, Y3
+	VCMPPD     $0x03, Y1, Y1, Y4
+	VBLENDVPD  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VMAXPD     Y2, Y1, Y3
+	VCMPPD     $0x03, Y1, Y1, Y4
+	VBLENDVPD  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMAXPD     Y2, Y1, Y3
+	VCMPPD     $0x03, Y1, Y1, Y4
+	VBLENDVPD  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3385,9 +4328,6 @@ single:
 	VBLENDVPD  Y4, Y1, Y3, Y3
 	VMOVUPS    Y3, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -3395,7 +4335,7 @@ done:
 	RET
 
 // func min64AVX2(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·min64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -3411,43 +4351,69 @@ TEXT ·min64AVX2(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMINPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMINPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   64(DX)(R8*1), Y2
-	VMINPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   96(DX)(R8*1), Y2
-	VMINPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMINPD     Y2, Y1, Y3
+	VCMPPD     $0x03, Y1, Y1, Y4
+	VBLENDVPD  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMINPD     Y2, Y1, Y3
+	VCMPPD     $0x03, Y1, Y1, Y4
+	VBLENDVPD  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VMINPD     Y2, Y1, Y3
+	VCMPPD     $0x03, Y1, Y1, Y4
+	VBLENDVPD  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VMINPD     Y2, Y1, Y3
+	VCMPPD     $0x03, Y1, Y1, Y4
+	VBLENDVPD  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMINPD     Y2, Y1, Y3
+	VCMPPD     $0x03, Y1, Y1, Y4
+	VBLENDVPD  Y4, Y1, Y3, Y3
+	VMOVUPS    Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3461,9 +4427,6 @@ single:
 	VBLENDVPD  Y4, Y1, Y3, Y3
 	VMOVUPS    Y3, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -3471,7 +4434,7 @@ done:
 	RET
 
 // func squaredDifference64AVX2(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·squaredDifference64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -3487,35 +4450,59 @@ TEXT ·squaredDifference64AVX2(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMULPD  Y0, Y0, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMULPD  Y0, Y0, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMULPD  Y0, Y0, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMULPD  Y0, Y0, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPD     Y2, Y1, Y0
+	VMULPD     Y0, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VSUBPD     Y2, Y1, Y0
+	VMULPD     Y0, Y0, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VSUBPD     Y2, Y1, Y0
+	VMULPD     Y0, Y0, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VSUBPD     Y2, Y1, Y0
+	VMULPD     Y0, Y0, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPD     Y2, Y1, Y0
+	VMULPD     Y0, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3527,9 +4514,6 @@ single:
 	VSUBPD     Y2, Y1, Y0
 	VMULPD     Y0, Y0, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -3537,7 +4521,7 @@ done:
 	RET
 
 // func reluGrad64AVX2(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·reluGrad64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3555,39 +4539,64 @@ TEXT ·reluGrad64AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VCMPPD  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPD  Y1, Y0, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VCMPPD  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPD  Y1, Y0, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VCMPPD  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPD  Y1, Y0, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VCMPPD  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPD  Y1, Y0, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VCMPPD     $0x1e, Y6, Y2, Y3
+	VANDPS     Y7, Y3, Y0
+	VMULPD     Y1, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VCMPPD     $0x1e, Y6, Y2, Y3
+	VANDPS     Y7, Y3, Y0
+	VMULPD     Y1, Y0, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VCMPPD     $0x1e, Y6, Y2, Y3
+	VANDPS     Y7, Y3, Y0
+	VMULPD     Y1, Y0, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VCMPPD     $0x1e, Y6, Y2, Y3
+	VANDPS     Y7, Y3, Y0
+	VMULPD     Y1, Y0, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VCMPPD     $0x1e, Y6, Y2, Y3
+	VANDPS     Y7, Y3, Y0
+	VMULPD     Y1, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3600,9 +4609,6 @@ single:
 	VANDPS     Y7, Y3, Y0
 	VMULPD     Y1, Y0, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -3610,7 +4616,7 @@ done:
 	RET
 
 // func divNoNaN64AVX2(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·divNoNaN64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3627,39 +4633,64 @@ TEXT ·divNoNaN64AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPD     Y2, Y1, Y3
+	VCMPPD     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VDIVPD     Y2, Y1, Y3
+	VCMPPD     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VDIVPD     Y2, Y1, Y3
+	VCMPPD     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VDIVPD     Y2, Y1, Y3
+	VCMPPD     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPD     Y2, Y1, Y3
+	VCMPPD     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3672,9 +4703,6 @@ single:
 	VCMPPD     $0x04, Y6, Y2, Y4
 	VANDPS     Y3, Y4, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -3682,7 +4710,7 @@ done:
 	RET
 
 // func mulNoNaN64AVX2(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·mulNoNaN64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3699,39 +4727,64 @@ TEXT ·mulNoNaN64AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPD     Y2, Y1, Y3
+	VCMPPD     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMULPD     Y2, Y1, Y3
+	VCMPPD     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VMULPD     Y2, Y1, Y3
+	VCMPPD     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VMULPD     Y2, Y1, Y3
+	VCMPPD     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPD     Y2, Y1, Y3
+	VCMPPD     $0x04, Y6, Y2, Y4
+	VANDPS     Y3, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3744,9 +4797,6 @@ single:
 	VCMPPD     $0x04, Y6, Y2, Y4
 	VANDPS     Y3, Y4, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -3754,7 +4804,7 @@ done:
 	RET
 
 // func tanhGrad64AVX2(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·tanhGrad64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3772,25 +4822,33 @@ TEXT ·tanhGrad64AVX2(SB), NOSPLIT, $8-32
 
 block:
 	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      Y6, Y3
 	VFNMADD231PD Y2, Y2, Y3
 	VMULPD       Y3, Y1, Y0
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
+	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
+	PREFETCHT0   544(DX)(R8*1)
 	VMOVUPS      Y6, Y3
 	VFNMADD231PD Y2, Y2, Y3
 	VMULPD       Y3, Y1, Y0
 	VMOVUPS      Y0, 32(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Y1
+	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Y2
+	PREFETCHT0   576(DX)(R8*1)
 	VMOVUPS      Y6, Y3
 	VFNMADD231PD Y2, Y2, Y3
 	VMULPD       Y3, Y1, Y0
 	VMOVUPS      Y0, 64(DI)(R8*1)
 	VMOVUPS      96(SI)(R8*1), Y1
+	PREFETCHT0   608(SI)(R8*1)
 	VMOVUPS      96(DX)(R8*1), Y2
+	PREFETCHT0   608(DX)(R8*1)
 	VMOVUPS      Y6, Y3
 	VFNMADD231PD Y2, Y2, Y3
 	VMULPD       Y3, Y1, Y0
@@ -3802,8 +4860,25 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
+	VMOVUPS      Y6, Y3
+	VFNMADD231PD Y2, Y2, Y3
+	VMULPD       Y3, Y1, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000004, CX
+	JZ           done
 	MOVQ         $0x00000004, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -3816,9 +4891,6 @@ single:
 	VFNMADD231PD Y2, Y2, Y3
 	VMULPD       Y3, Y1, Y0
 	VMASKMOVPD   Y0, Y5, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -3826,7 +4898,7 @@ done:
 	RET
 
 // func sigmoidGrad64AVX2(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·sigmoidGrad64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3843,39 +4915,64 @@ TEXT ·sigmoidGrad64AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPD  Y2, Y6, Y3
-	VMULPD  Y1, Y3, Y3
-	VMULPD  Y2, Y3, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VSUBPD  Y2, Y6, Y3
-	VMULPD  Y1, Y3, Y3
-	VMULPD  Y2, Y3, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VSUBPD  Y2, Y6, Y3
-	VMULPD  Y1, Y3, Y3
-	VMULPD  Y2, Y3, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VSUBPD  Y2, Y6, Y3
-	VMULPD  Y1, Y3, Y3
-	VMULPD  Y2, Y3, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPD     Y2, Y6, Y3
+	VMULPD     Y1, Y3, Y3
+	VMULPD     Y2, Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VSUBPD     Y2, Y6, Y3
+	VMULPD     Y1, Y3, Y3
+	VMULPD     Y2, Y3, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VSUBPD     Y2, Y6, Y3
+	VMULPD     Y1, Y3, Y3
+	VMULPD     Y2, Y3, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VSUBPD     Y2, Y6, Y3
+	VMULPD     Y1, Y3, Y3
+	VMULPD     Y2, Y3, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPD     Y2, Y6, Y3
+	VMULPD     Y1, Y3, Y3
+	VMULPD     Y2, Y3, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3888,9 +4985,6 @@ single:
 	VMULPD     Y1, Y3, Y3
 	VMULPD     Y2, Y3, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -3898,7 +4992,7 @@ done:
 	RET
 
 // func addScalar64AVX2(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·addScalar64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3914,27 +5008,44 @@ TEXT ·addScalar64AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VADDPD  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VADDPD  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VADDPD  Y4, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VADDPD  Y4, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VADDPD     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VADDPD     Y4, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VADDPD     Y4, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VADDPD     Y4, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VADDPD     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3944,9 +5055,6 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VADDPD     Y4, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -3954,7 +5062,7 @@ done:
 	RET
 
 // func mulScalar64AVX2(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·mulScalar64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3970,27 +5078,44 @@ TEXT ·mulScalar64AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMULPD  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMULPD  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMULPD  Y4, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMULPD  Y4, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPD     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMULPD     Y4, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMULPD     Y4, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMULPD     Y4, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPD     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -4000,9 +5125,6 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMULPD     Y4, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -4010,7 +5132,7 @@ done:
 	RET
 
 // func divScalar64AVX2(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·divScalar64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4026,27 +5148,44 @@ TEXT ·divScalar64AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPD  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VDIVPD  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VDIVPD  Y4, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VDIVPD  Y4, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPD     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VDIVPD     Y4, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VDIVPD     Y4, Y1, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VDIVPD     Y4, Y1, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPD     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -4056,9 +5195,6 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VDIVPD     Y4, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -4066,7 +5202,7 @@ done:
 	RET
 
 // func maxScalar64AVX2(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·maxScalar64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4082,39 +5218,59 @@ TEXT ·maxScalar64AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMAXPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMAXPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMAXPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMAXPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPD     Y4, Y1, Y2
+	VCMPPD     $0x03, Y1, Y1, Y3
+	VBLENDVPD  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMAXPD     Y4, Y1, Y2
+	VCMPPD     $0x03, Y1, Y1, Y3
+	VBLENDVPD  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMAXPD     Y4, Y1, Y2
+	VCMPPD     $0x03, Y1, Y1, Y3
+	VBLENDVPD  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMAXPD     Y4, Y1, Y2
+	VCMPPD     $0x03, Y1, Y1, Y3
+	VBLENDVPD  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPD     Y4, Y1, Y2
+	VCMPPD     $0x03, Y1, Y1, Y3
+	VBLENDVPD  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -4127,9 +5283,6 @@ single:
 	VBLENDVPD  Y3, Y1, Y2, Y2
 	VMOVUPS    Y2, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -4137,7 +5290,7 @@ done:
 	RET
 
 // func minScalar64AVX2(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·minScalar64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4153,39 +5306,59 @@ TEXT ·minScalar64AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMINPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMINPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMINPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMINPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPD     Y4, Y1, Y2
+	VCMPPD     $0x03, Y1, Y1, Y3
+	VBLENDVPD  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMINPD     Y4, Y1, Y2
+	VCMPPD     $0x03, Y1, Y1, Y3
+	VBLENDVPD  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMINPD     Y4, Y1, Y2
+	VCMPPD     $0x03, Y1, Y1, Y3
+	VBLENDVPD  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMINPD     Y4, Y1, Y2
+	VCMPPD     $0x03, Y1, Y1, Y3
+	VBLENDVPD  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPD     Y4, Y1, Y2
+	VCMPPD     $0x03, Y1, Y1, Y3
+	VBLENDVPD  Y3, Y1, Y2, Y2
+	VMOVUPS    Y2, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -4198,9 +5371,6 @@ single:
 	VBLENDVPD  Y3, Y1, Y2, Y2
 	VMOVUPS    Y2, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -4208,7 +5378,7 @@ done:
 	RET
 
 // func scalarSub64AVX2(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·scalarSub64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4224,27 +5394,44 @@ TEXT ·scalarSub64AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VSUBPD  Y1, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VSUBPD  Y1, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VSUBPD  Y1, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VSUBPD  Y1, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VSUBPD     Y1, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VSUBPD     Y1, Y4, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VSUBPD     Y1, Y4, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VSUBPD     Y1, Y4, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VSUBPD     Y1, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -4254,9 +5441,6 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VSUBPD     Y1, Y4, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -4264,7 +5448,7 @@ done:
 	RET
 
 // func scalarDiv64AVX2(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·scalarDiv64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4280,27 +5464,44 @@ TEXT ·scalarDiv64AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPD  Y1, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VDIVPD  Y1, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VDIVPD  Y1, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VDIVPD  Y1, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPD     Y1, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VDIVPD     Y1, Y4, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VDIVPD     Y1, Y4, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VDIVPD     Y1, Y4, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPD     Y1, Y4, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -4310,9 +5511,6 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VDIVPD     Y1, Y4, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -4350,8 +5548,19 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS Y1, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000004, CX
+	JGE     single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -4360,9 +5569,6 @@ single:
 	VMOVUPS    (R13)(AX*8), Y2
 	VMOVUPS    Y1, Y0
 	VMASKMOVPD Y0, Y2, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -4370,7 +5576,7 @@ done:
 	RET
 
 // func clamp64AVX2(dst *float64, src *float64, n int, low float64, high float64)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·clamp64AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4387,31 +5593,49 @@ TEXT ·clamp64AVX2(SB), NOSPLIT, $8-40
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMINPD  Y1, Y3, Y0
-	VMAXPD  Y0, Y2, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMINPD  Y1, Y3, Y0
-	VMAXPD  Y0, Y2, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMINPD  Y1, Y3, Y0
-	VMAXPD  Y0, Y2, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMINPD  Y1, Y3, Y0
-	VMAXPD  Y0, Y2, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPD     Y1, Y3, Y0
+	VMAXPD     Y0, Y2, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMINPD     Y1, Y3, Y0
+	VMAXPD     Y0, Y2, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMINPD     Y1, Y3, Y0
+	VMAXPD     Y0, Y2, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMINPD     Y1, Y3, Y0
+	VMAXPD     Y0, Y2, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPD     Y1, Y3, Y0
+	VMAXPD     Y0, Y2, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -4422,9 +5646,6 @@ single:
 	VMINPD     Y1, Y3, Y0
 	VMAXPD     Y0, Y2, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -4432,7 +5653,7 @@ done:
 	RET
 
 // func leaky64AVX2(dst *float64, x *float64, by *float64, n int, alpha float64)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·leaky64AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4450,39 +5671,64 @@ TEXT ·leaky64AVX2(SB), NOSPLIT, $8-40
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMULPD    Y5, Y1, Y0
-	VCMPPD    $0x1e, Y7, Y2, Y4
-	VBLENDVPD Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMULPD    Y5, Y1, Y0
-	VCMPPD    $0x1e, Y7, Y2, Y4
-	VBLENDVPD Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   64(DX)(R8*1), Y2
-	VMULPD    Y5, Y1, Y0
-	VCMPPD    $0x1e, Y7, Y2, Y4
-	VBLENDVPD Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   96(DX)(R8*1), Y2
-	VMULPD    Y5, Y1, Y0
-	VCMPPD    $0x1e, Y7, Y2, Y4
-	VBLENDVPD Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPD     Y5, Y1, Y0
+	VCMPPD     $0x1e, Y7, Y2, Y4
+	VBLENDVPD  Y4, Y1, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMULPD     Y5, Y1, Y0
+	VCMPPD     $0x1e, Y7, Y2, Y4
+	VBLENDVPD  Y4, Y1, Y0, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Y1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Y2
+	PREFETCHT0 576(DX)(R8*1)
+	VMULPD     Y5, Y1, Y0
+	VCMPPD     $0x1e, Y7, Y2, Y4
+	VBLENDVPD  Y4, Y1, Y0, Y0
+	VMOVUPS    Y0, 64(DI)(R8*1)
+	VMOVUPS    96(SI)(R8*1), Y1
+	PREFETCHT0 608(SI)(R8*1)
+	VMOVUPS    96(DX)(R8*1), Y2
+	PREFETCHT0 608(DX)(R8*1)
+	VMULPD     Y5, Y1, Y0
+	VCMPPD     $0x1e, Y7, Y2, Y4
+	VBLENDVPD  Y4, Y1, Y0, Y0
+	VMOVUPS    Y0, 96(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPD     Y5, Y1, Y0
+	VCMPPD     $0x1e, Y7, Y2, Y4
+	VBLENDVPD  Y4, Y1, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -4495,9 +5741,6 @@ single:
 	VCMPPD     $0x1e, Y7, Y2, Y4
 	VBLENDVPD  Y4, Y1, Y0, Y0
 	VMASKMOVPD Y0, Y6, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -4505,7 +5748,7 @@ done:
 	RET
 
 // func selectLess64AVX2(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·selectLess64AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4523,29 +5766,54 @@ TEXT ·selectLess64AVX2(SB), NOSPLIT, $8-48
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMOVUPS   (BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPD    $0x11, Y5, Y1, Y4
-	VBLENDVPD Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMOVUPS   32(BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPD    $0x11, Y5, Y1, Y4
-	VBLENDVPD Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Y3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Y3, Y0
+	VCMPPD     $0x11, Y5, Y1, Y4
+	VBLENDVPD  Y4, Y2, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMOVUPS    32(BX)(R8*1), Y3
+	PREFETCHT0 544(BX)(R8*1)
+	VMOVUPS    Y3, Y0
+	VCMPPD     $0x11, Y5, Y1, Y4
+	VBLENDVPD  Y4, Y2, Y0, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Y3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Y3, Y0
+	VCMPPD     $0x11, Y5, Y1, Y4
+	VBLENDVPD  Y4, Y2, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -4559,9 +5827,6 @@ single:
 	VCMPPD     $0x11, Y5, Y1, Y4
 	VBLENDVPD  Y4, Y2, Y0, Y0
 	VMASKMOVPD Y0, Y6, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -4569,7 +5834,7 @@ done:
 	RET
 
 // func selectGreater64AVX2(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·selectGreater64AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4587,29 +5852,54 @@ TEXT ·selectGreater64AVX2(SB), NOSPLIT, $8-48
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMOVUPS   (BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPD    $0x1e, Y5, Y1, Y4
-	VBLENDVPD Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMOVUPS   32(BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPD    $0x1e, Y5, Y1, Y4
-	VBLENDVPD Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Y3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Y3, Y0
+	VCMPPD     $0x1e, Y5, Y1, Y4
+	VBLENDVPD  Y4, Y2, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMOVUPS    32(BX)(R8*1), Y3
+	PREFETCHT0 544(BX)(R8*1)
+	VMOVUPS    Y3, Y0
+	VCMPPD     $0x1e, Y5, Y1, Y4
+	VBLENDVPD  Y4, Y2, Y0, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Y3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Y3, Y0
+	VCMPPD     $0x1e, Y5, Y1, Y4
+	VBLENDVPD  Y4, Y2, Y0, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -4623,9 +5913,6 @@ single:
 	VCMPPD     $0x1e, Y5, Y1, Y4
 	VBLENDVPD  Y4, Y2, Y0, Y0
 	VMASKMOVPD Y0, Y6, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -4633,7 +5920,7 @@ done:
 	RET
 
 // func add464AVX2(dst *float64, a *float64, b *float64, c *float64, d *float64, n int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·add464AVX2(SB), NOSPLIT, $8-48
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -4651,31 +5938,60 @@ TEXT ·add464AVX2(SB), NOSPLIT, $8-48
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMOVUPS (BX)(R8*1), Y3
-	VMOVUPS (R9)(R8*1), Y4
-	VADDPD  Y2, Y1, Y1
-	VADDPD  Y3, Y1, Y1
-	VADDPD  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VMOVUPS 32(BX)(R8*1), Y3
-	VMOVUPS 32(R9)(R8*1), Y4
-	VADDPD  Y2, Y1, Y1
-	VADDPD  Y3, Y1, Y1
-	VADDPD  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Y3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    (R9)(R8*1), Y4
+	PREFETCHT0 512(R9)(R8*1)
+	VADDPD     Y2, Y1, Y1
+	VADDPD     Y3, Y1, Y1
+	VADDPD     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	VMOVUPS    32(SI)(R8*1), Y1
+	PREFETCHT0 544(SI)(R8*1)
+	VMOVUPS    32(DX)(R8*1), Y2
+	PREFETCHT0 544(DX)(R8*1)
+	VMOVUPS    32(BX)(R8*1), Y3
+	PREFETCHT0 544(BX)(R8*1)
+	VMOVUPS    32(R9)(R8*1), Y4
+	PREFETCHT0 544(R9)(R8*1)
+	VADDPD     Y2, Y1, Y1
+	VADDPD     Y3, Y1, Y1
+	VADDPD     Y4, Y1, Y0
+	VMOVUPS    Y0, 32(DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Y2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Y3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    (R9)(R8*1), Y4
+	PREFETCHT0 512(R9)(R8*1)
+	VADDPD     Y2, Y1, Y1
+	VADDPD     Y3, Y1, Y1
+	VADDPD     Y4, Y1, Y0
+	VMOVUPS    Y0, (DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -4690,9 +6006,6 @@ single:
 	VADDPD     Y3, Y1, Y1
 	VADDPD     Y4, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -4700,7 +6013,7 @@ done:
 	RET
 
 // func axpy64AVX2(y *float64, x *float64, n int, a float64)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·axpy64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4717,19 +6030,27 @@ TEXT ·axpy64AVX2(SB), NOSPLIT, $8-32
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
 	VFMADD231PD Y1, Y2, Y0
 	VMOVUPS     Y0, (DI)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
+	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
+	PREFETCHT0  544(SI)(R8*1)
 	VFMADD231PD Y1, Y2, Y0
 	VMOVUPS     Y0, 32(DI)(R8*1)
 	VMOVUPS     64(DI)(R8*1), Y0
+	PREFETCHT0  576(DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Y1
+	PREFETCHT0  576(SI)(R8*1)
 	VFMADD231PD Y1, Y2, Y0
 	VMOVUPS     Y0, 64(DI)(R8*1)
 	VMOVUPS     96(DI)(R8*1), Y0
+	PREFETCHT0  608(DI)(R8*1)
 	VMOVUPS     96(SI)(R8*1), Y1
+	PREFETCHT0  608(SI)(R8*1)
 	VFMADD231PD Y1, Y2, Y0
 	VMOVUPS     Y0, 96(DI)(R8*1)
 	ADDQ        $0x00000080, R8
@@ -4739,8 +6060,23 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
+	VFMADD231PD Y1, Y2, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000004, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000004, CX
+	JZ          done
 	MOVQ        $0x00000004, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -4751,9 +6087,6 @@ single:
 	VMASKMOVPD  (SI)(R8*1), Y3, Y1
 	VFMADD231PD Y1, Y2, Y0
 	VMASKMOVPD  Y0, Y3, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -4761,7 +6094,7 @@ done:
 	RET
 
 // func axpby64AVX2(dst *float64, x *float64, y *float64, n int, a float64, b float64)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·axpby64AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4780,22 +6113,30 @@ TEXT ·axpby64AVX2(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
 	VMULPD      Y1, Y3, Y0
 	VFMADD231PD Y2, Y4, Y0
 	VMOVUPS     Y0, (DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
+	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
+	PREFETCHT0  544(DX)(R8*1)
 	VMULPD      Y1, Y3, Y0
 	VFMADD231PD Y2, Y4, Y0
 	VMOVUPS     Y0, 32(DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Y1
+	PREFETCHT0  576(SI)(R8*1)
 	VMOVUPS     64(DX)(R8*1), Y2
+	PREFETCHT0  576(DX)(R8*1)
 	VMULPD      Y1, Y3, Y0
 	VFMADD231PD Y2, Y4, Y0
 	VMOVUPS     Y0, 64(DI)(R8*1)
 	VMOVUPS     96(SI)(R8*1), Y1
+	PREFETCHT0  608(SI)(R8*1)
 	VMOVUPS     96(DX)(R8*1), Y2
+	PREFETCHT0  608(DX)(R8*1)
 	VMULPD      Y1, Y3, Y0
 	VFMADD231PD Y2, Y4, Y0
 	VMOVUPS     Y0, 96(DI)(R8*1)
@@ -4806,8 +6147,24 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
+	VMULPD      Y1, Y3, Y0
+	VFMADD231PD Y2, Y4, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000004, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000004, CX
+	JZ          done
 	MOVQ        $0x00000004, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -4819,9 +6176,6 @@ single:
 	VMULPD      Y1, Y3, Y0
 	VFMADD231PD Y2, Y4, Y0
 	VMASKMOVPD  Y0, Y5, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)

@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func neg32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·neg32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -19,27 +19,44 @@ TEXT ·neg32AVX512(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VXORPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VXORPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VXORPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VXORPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VXORPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -49,9 +66,6 @@ single:
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VXORPS    Z4, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -59,7 +73,7 @@ done:
 	RET
 
 // func abs32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·abs32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -75,27 +89,44 @@ TEXT ·abs32AVX512(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VANDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VANDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VANDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VANDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VANDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -105,9 +136,6 @@ single:
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VANDPS    Z4, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -115,7 +143,7 @@ done:
 	RET
 
 // func square32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·square32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -130,27 +158,44 @@ TEXT ·square32AVX512(SB), NOSPLIT, $8-24
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMULPS  Z1, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMULPS  Z1, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMULPS  Z1, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMULPS  Z1, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPS     Z1, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMULPS     Z1, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMULPS     Z1, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMULPS     Z1, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPS     Z1, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -160,9 +205,6 @@ single:
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMULPS    Z1, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -170,7 +212,7 @@ done:
 	RET
 
 // func sqrt32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·sqrt32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -185,27 +227,44 @@ TEXT ·sqrt32AVX512(SB), NOSPLIT, $8-24
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VSQRTPS Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VSQRTPS Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VSQRTPS Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VSQRTPS Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VSQRTPS    Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VSQRTPS    Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VSQRTPS    Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VSQRTPS    Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VSQRTPS    Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -215,9 +274,6 @@ single:
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VSQRTPS   Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -225,7 +281,7 @@ done:
 	RET
 
 // func reciprocal32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·reciprocal32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -241,27 +297,44 @@ TEXT ·reciprocal32AVX512(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPS     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VDIVPS     Z1, Z4, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VDIVPS     Z1, Z4, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VDIVPS     Z1, Z4, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPS     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -271,9 +344,6 @@ single:
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VDIVPS    Z1, Z4, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -281,7 +351,7 @@ done:
 	RET
 
 // func rsqrt32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·rsqrt32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -299,6 +369,7 @@ TEXT ·rsqrt32AVX512(SB), NOSPLIT, $8-24
 
 block:
 	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
 	VRSQRT14PS   Z1, Z2
 	VMULPS       Z2, Z1, Z3
 	VMOVUPS      Z4, Z0
@@ -310,6 +381,7 @@ block:
 	VMOVAPS      Z2, K2, Z0
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
+	PREFETCHT0   576(SI)(R8*1)
 	VRSQRT14PS   Z1, Z2
 	VMULPS       Z2, Z1, Z3
 	VMOVUPS      Z4, Z0
@@ -321,6 +393,7 @@ block:
 	VMOVAPS      Z2, K2, Z0
 	VMOVUPS      Z0, 64(DI)(R8*1)
 	VMOVUPS      128(SI)(R8*1), Z1
+	PREFETCHT0   640(SI)(R8*1)
 	VRSQRT14PS   Z1, Z2
 	VMULPS       Z2, Z1, Z3
 	VMOVUPS      Z4, Z0
@@ -332,6 +405,7 @@ block:
 	VMOVAPS      Z2, K2, Z0
 	VMOVUPS      Z0, 128(DI)(R8*1)
 	VMOVUPS      192(SI)(R8*1), Z1
+	PREFETCHT0   704(SI)(R8*1)
 	VRSQRT14PS   Z1, Z2
 	VMULPS       Z2, Z1, Z3
 	VMOVUPS      Z4, Z0
@@ -349,8 +423,29 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VRSQRT14PS   Z1, Z2
+	VMULPS       Z2, Z1, Z3
+	VMOVUPS      Z4, Z0
+	VFNMADD231PS Z2, Z3, Z0
+	VMULPS       Z5, Z0, Z3
+	VMOVUPS      Z2, Z0
+	VFMADD231PS  Z3, Z2, Z0
+	VCMPPS       $0x03, Z3, Z3, K2
+	VMOVAPS      Z2, K2, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -368,9 +463,6 @@ single:
 	VCMPPS       $0x03, Z3, Z3, K2
 	VMOVAPS      Z2, K2, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -378,7 +470,7 @@ done:
 	RET
 
 // func floor32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·floor32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -394,15 +486,19 @@ TEXT ·floor32AVX512(SB), NOSPLIT, $8-24
 
 block:
 	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
 	VRNDSCALEPS $0x09, Z1, Z0
 	VMOVUPS     Z0, (DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
+	PREFETCHT0  576(SI)(R8*1)
 	VRNDSCALEPS $0x09, Z1, Z0
 	VMOVUPS     Z0, 64(DI)(R8*1)
 	VMOVUPS     128(SI)(R8*1), Z1
+	PREFETCHT0  640(SI)(R8*1)
 	VRNDSCALEPS $0x09, Z1, Z0
 	VMOVUPS     Z0, 128(DI)(R8*1)
 	VMOVUPS     192(SI)(R8*1), Z1
+	PREFETCHT0  704(SI)(R8*1)
 	VRNDSCALEPS $0x09, Z1, Z0
 	VMOVUPS     Z0, 192(DI)(R8*1)
 	ADDQ        $0x00000100, R8
@@ -412,8 +508,21 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
+	VRNDSCALEPS $0x09, Z1, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000010, CX
+	JZ          done
 	MOVQ        $0x00000010, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -423,9 +532,6 @@ single:
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
 	VRNDSCALEPS $0x09, Z1, Z0
 	VMOVUPS     Z0, K1, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -433,7 +539,7 @@ done:
 	RET
 
 // func ceil32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·ceil32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -449,15 +555,19 @@ TEXT ·ceil32AVX512(SB), NOSPLIT, $8-24
 
 block:
 	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
 	VRNDSCALEPS $0x0a, Z1, Z0
 	VMOVUPS     Z0, (DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
+	PREFETCHT0  576(SI)(R8*1)
 	VRNDSCALEPS $0x0a, Z1, Z0
 	VMOVUPS     Z0, 64(DI)(R8*1)
 	VMOVUPS     128(SI)(R8*1), Z1
+	PREFETCHT0  640(SI)(R8*1)
 	VRNDSCALEPS $0x0a, Z1, Z0
 	VMOVUPS     Z0, 128(DI)(R8*1)
 	VMOVUPS     192(SI)(R8*1), Z1
+	PREFETCHT0  704(SI)(R8*1)
 	VRNDSCALEPS $0x0a, Z1, Z0
 	VMOVUPS     Z0, 192(DI)(R8*1)
 	ADDQ        $0x00000100, R8
@@ -467,8 +577,21 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
+	VRNDSCALEPS $0x0a, Z1, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000010, CX
+	JZ          done
 	MOVQ        $0x00000010, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -478,9 +601,6 @@ single:
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
 	VRNDSCALEPS $0x0a, Z1, Z0
 	VMOVUPS     Z0, K1, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -488,7 +608,7 @@ done:
 	RET
 
 // func rint32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·rint32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -504,15 +624,19 @@ TEXT ·rint32AVX512(SB), NOSPLIT, $8-24
 
 block:
 	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
 	VRNDSCALEPS $0x08, Z1, Z0
 	VMOVUPS     Z0, (DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
+	PREFETCHT0  576(SI)(R8*1)
 	VRNDSCALEPS $0x08, Z1, Z0
 	VMOVUPS     Z0, 64(DI)(R8*1)
 	VMOVUPS     128(SI)(R8*1), Z1
+	PREFETCHT0  640(SI)(R8*1)
 	VRNDSCALEPS $0x08, Z1, Z0
 	VMOVUPS     Z0, 128(DI)(R8*1)
 	VMOVUPS     192(SI)(R8*1), Z1
+	PREFETCHT0  704(SI)(R8*1)
 	VRNDSCALEPS $0x08, Z1, Z0
 	VMOVUPS     Z0, 192(DI)(R8*1)
 	ADDQ        $0x00000100, R8
@@ -522,8 +646,21 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
+	VRNDSCALEPS $0x08, Z1, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000010, CX
+	JZ          done
 	MOVQ        $0x00000010, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -533,9 +670,6 @@ single:
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
 	VRNDSCALEPS $0x08, Z1, Z0
 	VMOVUPS     Z0, K1, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -543,7 +677,7 @@ done:
 	RET
 
 // func sign32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·sign32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -561,47 +695,69 @@ TEXT ·sign32AVX512(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPS  $0x1e, Z4, Z1, K2
-	VMOVAPS Z5, K2, Z3
-	VCMPPS  $0x11, Z4, Z1, K2
-	VMOVAPS Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPS  $0x1e, Z4, Z1, K2
-	VMOVAPS Z5, K2, Z3
-	VCMPPS  $0x11, Z4, Z1, K2
-	VMOVAPS Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPS  $0x1e, Z4, Z1, K2
-	VMOVAPS Z5, K2, Z3
-	VCMPPS  $0x11, Z4, Z1, K2
-	VMOVAPS Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPS  $0x1e, Z4, Z1, K2
-	VMOVAPS Z5, K2, Z3
-	VCMPPS  $0x11, Z4, Z1, K2
-	VMOVAPS Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    Z1, Z3
+	VCMPPS     $0x1e, Z4, Z1, K2
+	VMOVAPS    Z5, K2, Z3
+	VCMPPS     $0x11, Z4, Z1, K2
+	VMOVAPS    Z6, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    Z1, Z3
+	VCMPPS     $0x1e, Z4, Z1, K2
+	VMOVAPS    Z5, K2, Z3
+	VCMPPS     $0x11, Z4, Z1, K2
+	VMOVAPS    Z6, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    Z1, Z3
+	VCMPPS     $0x1e, Z4, Z1, K2
+	VMOVAPS    Z5, K2, Z3
+	VCMPPS     $0x11, Z4, Z1, K2
+	VMOVAPS    Z6, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    Z1, Z3
+	VCMPPS     $0x1e, Z4, Z1, K2
+	VMOVAPS    Z5, K2, Z3
+	VCMPPS     $0x11, Z4, Z1, K2
+	VMOVAPS    Z6, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    Z1, Z3
+	VCMPPS     $0x1e, Z4, Z1, K2
+	VMOVAPS    Z5, K2, Z3
+	VCMPPS     $0x11, Z4, Z1, K2
+	VMOVAPS    Z6, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -616,9 +772,6 @@ single:
 	VMOVAPS   Z6, K2, Z3
 	VMOVUPS   Z3, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -626,7 +779,7 @@ done:
 	RET
 
 // func relu32AVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·relu32AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -642,27 +795,44 @@ TEXT ·relu32AVX512(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMAXPS  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMAXPS  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMAXPS  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMAXPS  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPS     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMAXPS     Z1, Z4, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMAXPS     Z1, Z4, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMAXPS     Z1, Z4, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPS     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -672,9 +842,6 @@ single:
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMAXPS    Z1, Z4, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -682,7 +849,7 @@ done:
 	RET
 
 // func add32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·add32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -698,31 +865,54 @@ TEXT ·add32AVX512(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VADDPS  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VADDPS  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VADDPS  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VADDPS  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VADDPS     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VADDPS     Z2, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VADDPS     Z2, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VADDPS     Z2, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VADDPS     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -733,9 +923,6 @@ single:
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VADDPS    Z2, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -743,7 +930,7 @@ done:
 	RET
 
 // func sub32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·sub32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -759,31 +946,54 @@ TEXT ·sub32AVX512(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPS     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VSUBPS     Z2, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VSUBPS     Z2, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VSUBPS     Z2, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPS     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -794,9 +1004,6 @@ single:
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VSUBPS    Z2, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -804,7 +1011,7 @@ done:
 	RET
 
 // func mul32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·mul32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -820,31 +1027,54 @@ TEXT ·mul32AVX512(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMULPS  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMULPS  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMULPS  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMULPS  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPS     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMULPS     Z2, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VMULPS     Z2, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VMULPS     Z2, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPS     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -855,9 +1085,6 @@ single:
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VMULPS    Z2, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -865,7 +1092,7 @@ done:
 	RET
 
 // func div32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·div32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -881,31 +1108,54 @@ TEXT ·div32AVX512(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VDIVPS  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VDIVPS  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VDIVPS  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VDIVPS  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPS     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VDIVPS     Z2, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VDIVPS     Z2, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VDIVPS     Z2, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPS     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -916,9 +1166,6 @@ single:
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VDIVPS    Z2, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -926,7 +1173,7 @@ done:
 	RET
 
 // func max32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·max32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -942,43 +1189,69 @@ TEXT ·max32AVX512(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMAXPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMAXPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMAXPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMAXPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMAXPS     Z2, Z1, Z3
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMAXPS     Z2, Z1, Z3
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VMAXPS     Z2, Z1, Z3
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VMAXPS     Z2, Z1, Z3
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMAXPS     Z2, Z1, Z3
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -992,9 +1265,6 @@ single:
 	VMOVAPS   Z1, K2, Z3
 	VMOVUPS   Z3, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -1002,7 +1272,7 @@ done:
 	RET
 
 // func min32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·min32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -1018,43 +1288,69 @@ TEXT ·min32AVX512(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMINPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMINPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMINPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMINPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMINPS     Z2, Z1, Z3
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMINPS     Z2, Z1, Z3
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VMINPS     Z2, Z1, Z3
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VMINPS     Z2, Z1, Z3
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMINPS     Z2, Z1, Z3
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1068,9 +1364,6 @@ single:
 	VMOVAPS   Z1, K2, Z3
 	VMOVUPS   Z3, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -1078,7 +1371,7 @@ done:
 	RET
 
 // func squaredDifference32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·squaredDifference32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -1094,35 +1387,59 @@ TEXT ·squaredDifference32AVX512(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMULPS  Z0, Z0, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMULPS  Z0, Z0, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMULPS  Z0, Z0, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMULPS  Z0, Z0, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPS     Z2, Z1, Z0
+	VMULPS     Z0, Z0, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VSUBPS     Z2, Z1, Z0
+	VMULPS     Z0, Z0, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VSUBPS     Z2, Z1, Z0
+	VMULPS     Z0, Z0, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VSUBPS     Z2, Z1, Z0
+	VMULPS     Z0, Z0, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPS     Z2, Z1, Z0
+	VMULPS     Z0, Z0, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1134,9 +1451,6 @@ single:
 	VSUBPS    Z2, Z1, Z0
 	VMULPS    Z0, Z0, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -1144,7 +1458,7 @@ done:
 	RET
 
 // func reluGrad32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·reluGrad32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1162,39 +1476,64 @@ TEXT ·reluGrad32AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VCMPPS    $0x1e, Z5, Z2, K2
-	VMOVAPS.Z Z6, K2, Z0
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Z1
-	VMOVUPS   64(DX)(R8*1), Z2
-	VCMPPS    $0x1e, Z5, Z2, K2
-	VMOVAPS.Z Z6, K2, Z0
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, 64(DI)(R8*1)
-	VMOVUPS   128(SI)(R8*1), Z1
-	VMOVUPS   128(DX)(R8*1), Z2
-	VCMPPS    $0x1e, Z5, Z2, K2
-	VMOVAPS.Z Z6, K2, Z0
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, 128(DI)(R8*1)
-	VMOVUPS   192(SI)(R8*1), Z1
-	VMOVUPS   192(DX)(R8*1), Z2
-	VCMPPS    $0x1e, Z5, Z2, K2
-	VMOVAPS.Z Z6, K2, Z0
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, 192(DI)(R8*1)
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000040, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VCMPPS     $0x1e, Z5, Z2, K2
+	VMOVAPS.Z  Z6, K2, Z0
+	VMULPS     Z1, Z0, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VCMPPS     $0x1e, Z5, Z2, K2
+	VMOVAPS.Z  Z6, K2, Z0
+	VMULPS     Z1, Z0, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VCMPPS     $0x1e, Z5, Z2, K2
+	VMOVAPS.Z  Z6, K2, Z0
+	VMULPS     Z1, Z0, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VCMPPS     $0x1e, Z5, Z2, K2
+	VMOVAPS.Z  Z6, K2, Z0
+	VMULPS     Z1, Z0, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VCMPPS     $0x1e, Z5, Z2, K2
+	VMOVAPS.Z  Z6, K2, Z0
+	VMULPS     Z1, Z0, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1207,9 +1546,6 @@ single:
 	VMOVAPS.Z Z6, K2, Z0
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -1217,7 +1553,7 @@ done:
 	RET
 
 // func divNoNaN32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·divNoNaN32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1234,39 +1570,64 @@ TEXT ·divNoNaN32AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VDIVPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Z1
-	VMOVUPS   64(DX)(R8*1), Z2
-	VDIVPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, 64(DI)(R8*1)
-	VMOVUPS   128(SI)(R8*1), Z1
-	VMOVUPS   128(DX)(R8*1), Z2
-	VDIVPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, 128(DI)(R8*1)
-	VMOVUPS   192(SI)(R8*1), Z1
-	VMOVUPS   192(DX)(R8*1), Z2
-	VDIVPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, 192(DI)(R8*1)
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000040, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPS     Z2, Z1, Z3
+	VCMPPS     $0x04, Z5, Z2, K2
+	VMOVAPS.Z  Z3, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VDIVPS     Z2, Z1, Z3
+	VCMPPS     $0x04, Z5, Z2, K2
+	VMOVAPS.Z  Z3, K2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VDIVPS     Z2, Z1, Z3
+	VCMPPS     $0x04, Z5, Z2, K2
+	VMOVAPS.Z  Z3, K2, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VDIVPS     Z2, Z1, Z3
+	VCMPPS     $0x04, Z5, Z2, K2
+	VMOVAPS.Z  Z3, K2, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPS     Z2, Z1, Z3
+	VCMPPS     $0x04, Z5, Z2, K2
+	VMOVAPS.Z  Z3, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1279,9 +1640,6 @@ single:
 	VCMPPS    $0x04, Z5, Z2, K2
 	VMOVAPS.Z Z3, K2, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -1289,7 +1647,7 @@ done:
 	RET
 
 // func mulNoNaN32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·mulNoNaN32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1306,39 +1664,64 @@ TEXT ·mulNoNaN32AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VMULPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Z1
-	VMOVUPS   64(DX)(R8*1), Z2
-	VMULPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, 64(DI)(R8*1)
-	VMOVUPS   128(SI)(R8*1), Z1
-	VMOVUPS   128(DX)(R8*1), Z2
-	VMULPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, 128(DI)(R8*1)
-	VMOVUPS   192(SI)(R8*1), Z1
-	VMOVUPS   192(DX)(R8*1), Z2
-	VMULPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, 192(DI)(R8*1)
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000040, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPS     Z2, Z1, Z3
+	VCMPPS     $0x04, Z5, Z2, K2
+	VMOVAPS.Z  Z3, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMULPS     Z2, Z1, Z3
+	VCMPPS     $0x04, Z5, Z2, K2
+	VMOVAPS.Z  Z3, K2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VMULPS     Z2, Z1, Z3
+	VCMPPS     $0x04, Z5, Z2, K2
+	VMOVAPS.Z  Z3, K2, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VMULPS     Z2, Z1, Z3
+	VCMPPS     $0x04, Z5, Z2, K2
+	VMOVAPS.Z  Z3, K2, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPS     Z2, Z1, Z3
+	VCMPPS     $0x04, Z5, Z2, K2
+	VMOVAPS.Z  Z3, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1351,9 +1734,6 @@ single:
 	VCMPPS    $0x04, Z5, Z2, K2
 	VMOVAPS.Z Z3, K2, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -1361,7 +1741,7 @@ done:
 	RET
 
 // func tanhGrad32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tanhGrad32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1379,25 +1759,33 @@ TEXT ·tanhGrad32AVX512(SB), NOSPLIT, $8-32
 
 block:
 	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      Z5, Z3
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z3, Z1, Z0
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
+	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
+	PREFETCHT0   576(DX)(R8*1)
 	VMOVUPS      Z5, Z3
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z3, Z1, Z0
 	VMOVUPS      Z0, 64(DI)(R8*1)
 	VMOVUPS      128(SI)(R8*1), Z1
+	PREFETCHT0   640(SI)(R8*1)
 	VMOVUPS      128(DX)(R8*1), Z2
+	PREFETCHT0   640(DX)(R8*1)
 	VMOVUPS      Z5, Z3
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z3, Z1, Z0
 	VMOVUPS      Z0, 128(DI)(R8*1)
 	VMOVUPS      192(SI)(R8*1), Z1
+	PREFETCHT0   704(SI)(R8*1)
 	VMOVUPS      192(DX)(R8*1), Z2
+	PREFETCHT0   704(DX)(R8*1)
 	VMOVUPS      Z5, Z3
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z3, Z1, Z0
@@ -1409,8 +1797,25 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMOVUPS      Z5, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z3, Z1, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -1423,9 +1828,6 @@ single:
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z3, Z1, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -1433,7 +1835,7 @@ done:
 	RET
 
 // func sigmoidGrad32AVX512(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·sigmoidGrad32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1450,39 +1852,64 @@ TEXT ·sigmoidGrad32AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPS  Z2, Z5, Z3
-	VMULPS  Z1, Z3, Z3
-	VMULPS  Z2, Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VSUBPS  Z2, Z5, Z3
-	VMULPS  Z1, Z3, Z3
-	VMULPS  Z2, Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VSUBPS  Z2, Z5, Z3
-	VMULPS  Z1, Z3, Z3
-	VMULPS  Z2, Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VSUBPS  Z2, Z5, Z3
-	VMULPS  Z1, Z3, Z3
-	VMULPS  Z2, Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPS     Z2, Z5, Z3
+	VMULPS     Z1, Z3, Z3
+	VMULPS     Z2, Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VSUBPS     Z2, Z5, Z3
+	VMULPS     Z1, Z3, Z3
+	VMULPS     Z2, Z3, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VSUBPS     Z2, Z5, Z3
+	VMULPS     Z1, Z3, Z3
+	VMULPS     Z2, Z3, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VSUBPS     Z2, Z5, Z3
+	VMULPS     Z1, Z3, Z3
+	VMULPS     Z2, Z3, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPS     Z2, Z5, Z3
+	VMULPS     Z1, Z3, Z3
+	VMULPS     Z2, Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1495,9 +1922,6 @@ single:
 	VMULPS    Z1, Z3, Z3
 	VMULPS    Z2, Z3, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -1505,7 +1929,7 @@ done:
 	RET
 
 // func addScalar32AVX512(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·addScalar32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1521,27 +1945,44 @@ TEXT ·addScalar32AVX512(SB), NOSPLIT, $8-28
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VADDPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VADDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VADDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VADDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VADDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VADDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VADDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VADDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VADDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1551,9 +1992,6 @@ single:
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VADDPS    Z4, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -1561,7 +1999,7 @@ done:
 	RET
 
 // func mulScalar32AVX512(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·mulScalar32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1577,27 +2015,44 @@ TEXT ·mulScalar32AVX512(SB), NOSPLIT, $8-28
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMULPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMULPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMULPS  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMULPS  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMULPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMULPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMULPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1607,9 +2062,6 @@ single:
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMULPS    Z4, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -1617,7 +2069,7 @@ done:
 	RET
 
 // func divScalar32AVX512(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·divScalar32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1633,27 +2085,44 @@ TEXT ·divScalar32AVX512(SB), NOSPLIT, $8-28
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VDIVPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VDIVPS  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VDIVPS  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VDIVPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VDIVPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VDIVPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1663,9 +2132,6 @@ single:
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VDIVPS    Z4, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -1673,7 +2139,7 @@ done:
 	RET
 
 // func maxScalar32AVX512(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·maxScalar32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1689,39 +2155,59 @@ TEXT ·maxScalar32AVX512(SB), NOSPLIT, $8-28
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMAXPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMAXPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMAXPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMAXPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPS     Z4, Z1, Z2
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMAXPS     Z4, Z1, Z2
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMAXPS     Z4, Z1, Z2
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMAXPS     Z4, Z1, Z2
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPS     Z4, Z1, Z2
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1734,9 +2220,6 @@ single:
 	VMOVAPS   Z1, K2, Z2
 	VMOVUPS   Z2, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -1744,7 +2227,7 @@ done:
 	RET
 
 // func minScalar32AVX512(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·minScalar32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1760,39 +2243,59 @@ TEXT ·minScalar32AVX512(SB), NOSPLIT, $8-28
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMINPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMINPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMINPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMINPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPS     Z4, Z1, Z2
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMINPS     Z4, Z1, Z2
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMINPS     Z4, Z1, Z2
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMINPS     Z4, Z1, Z2
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPS     Z4, Z1, Z2
+	VCMPPS     $0x03, Z1, Z1, K2
+	VMOVAPS    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1805,9 +2308,6 @@ single:
 	VMOVAPS   Z1, K2, Z2
 	VMOVUPS   Z2, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -1815,7 +2315,7 @@ done:
 	RET
 
 // func scalarSub32AVX512(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·scalarSub32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1831,27 +2331,44 @@ TEXT ·scalarSub32AVX512(SB), NOSPLIT, $8-28
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VSUBPS  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VSUBPS  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VSUBPS  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VSUBPS  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VSUBPS     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VSUBPS     Z1, Z4, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VSUBPS     Z1, Z4, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VSUBPS     Z1, Z4, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VSUBPS     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1861,9 +2378,6 @@ single:
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VSUBPS    Z1, Z4, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -1871,7 +2385,7 @@ done:
 	RET
 
 // func scalarDiv32AVX512(dst *float32, a *float32, n int, b float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·scalarDiv32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1887,27 +2401,44 @@ TEXT ·scalarDiv32AVX512(SB), NOSPLIT, $8-28
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPS     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VDIVPS     Z1, Z4, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VDIVPS     Z1, Z4, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VDIVPS     Z1, Z4, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPS     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1917,9 +2448,6 @@ single:
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VDIVPS    Z1, Z4, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -1957,8 +2485,19 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS Z1, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     single
+
+last:
+	ADDQ    $0x00000010, CX
+	JZ      done
 	MOVQ    $0x00000010, AX
 	CMPQ    CX, AX
 	CMOVQLT CX, AX
@@ -1967,9 +2506,6 @@ single:
 	KMOVW   AX, K1
 	VMOVUPS Z1, Z0
 	VMOVUPS Z0, K1, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JG      single
 
 done:
 	LDMXCSR (SP)
@@ -1977,7 +2513,7 @@ done:
 	RET
 
 // func clamp32AVX512(dst *float32, src *float32, n int, low float32, high float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·clamp32AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1994,31 +2530,49 @@ TEXT ·clamp32AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMINPS  Z1, Z3, Z0
-	VMAXPS  Z0, Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMINPS  Z1, Z3, Z0
-	VMAXPS  Z0, Z2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMINPS  Z1, Z3, Z0
-	VMAXPS  Z0, Z2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMINPS  Z1, Z3, Z0
-	VMAXPS  Z0, Z2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPS     Z1, Z3, Z0
+	VMAXPS     Z0, Z2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMINPS     Z1, Z3, Z0
+	VMAXPS     Z0, Z2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMINPS     Z1, Z3, Z0
+	VMAXPS     Z0, Z2, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMINPS     Z1, Z3, Z0
+	VMAXPS     Z0, Z2, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPS     Z1, Z3, Z0
+	VMAXPS     Z0, Z2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -2029,9 +2583,6 @@ single:
 	VMINPS    Z1, Z3, Z0
 	VMAXPS    Z0, Z2, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -2039,7 +2590,7 @@ done:
 	RET
 
 // func leaky32AVX512(dst *float32, x *float32, by *float32, n int, alpha float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·leaky32AVX512(SB), NOSPLIT, $8-36
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2057,39 +2608,64 @@ TEXT ·leaky32AVX512(SB), NOSPLIT, $8-36
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMULPS  Z5, Z1, Z0
-	VCMPPS  $0x1e, Z6, Z2, K2
-	VMOVAPS Z1, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMULPS  Z5, Z1, Z0
-	VCMPPS  $0x1e, Z6, Z2, K2
-	VMOVAPS Z1, K2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMULPS  Z5, Z1, Z0
-	VCMPPS  $0x1e, Z6, Z2, K2
-	VMOVAPS Z1, K2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMULPS  Z5, Z1, Z0
-	VCMPPS  $0x1e, Z6, Z2, K2
-	VMOVAPS Z1, K2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPS     Z5, Z1, Z0
+	VCMPPS     $0x1e, Z6, Z2, K2
+	VMOVAPS    Z1, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMULPS     Z5, Z1, Z0
+	VCMPPS     $0x1e, Z6, Z2, K2
+	VMOVAPS    Z1, K2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VMULPS     Z5, Z1, Z0
+	VCMPPS     $0x1e, Z6, Z2, K2
+	VMOVAPS    Z1, K2, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VMULPS     Z5, Z1, Z0
+	VCMPPS     $0x1e, Z6, Z2, K2
+	VMOVAPS    Z1, K2, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPS     Z5, Z1, Z0
+	VCMPPS     $0x1e, Z6, Z2, K2
+	VMOVAPS    Z1, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -2102,9 +2678,6 @@ single:
 	VCMPPS    $0x1e, Z6, Z2, K2
 	VMOVAPS   Z1, K2, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -2112,7 +2685,7 @@ done:
 	RET
 
 // func selectLess32AVX512(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·selectLess32AVX512(SB), NOSPLIT, $8-44
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2130,29 +2703,54 @@ TEXT ·selectLess32AVX512(SB), NOSPLIT, $8-44
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPS  $0x11, Z5, Z1, K2
-	VMOVAPS Z2, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMOVUPS 64(BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPS  $0x11, Z5, Z1, K2
-	VMOVAPS Z2, K2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Z3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Z3, Z0
+	VCMPPS     $0x11, Z5, Z1, K2
+	VMOVAPS    Z2, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMOVUPS    64(BX)(R8*1), Z3
+	PREFETCHT0 576(BX)(R8*1)
+	VMOVUPS    Z3, Z0
+	VCMPPS     $0x11, Z5, Z1, K2
+	VMOVAPS    Z2, K2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Z3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Z3, Z0
+	VCMPPS     $0x11, Z5, Z1, K2
+	VMOVAPS    Z2, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -2166,9 +2764,6 @@ single:
 	VCMPPS    $0x11, Z5, Z1, K2
 	VMOVAPS   Z2, K2, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -2176,7 +2771,7 @@ done:
 	RET
 
 // func selectGreater32AVX512(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·selectGreater32AVX512(SB), NOSPLIT, $8-44
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2194,29 +2789,54 @@ TEXT ·selectGreater32AVX512(SB), NOSPLIT, $8-44
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPS  $0x1e, Z5, Z1, K2
-	VMOVAPS Z2, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMOVUPS 64(BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPS  $0x1e, Z5, Z1, K2
-	VMOVAPS Z2, K2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Z3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Z3, Z0
+	VCMPPS     $0x1e, Z5, Z1, K2
+	VMOVAPS    Z2, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMOVUPS    64(BX)(R8*1), Z3
+	PREFETCHT0 576(BX)(R8*1)
+	VMOVUPS    Z3, Z0
+	VCMPPS     $0x1e, Z5, Z1, K2
+	VMOVAPS    Z2, K2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Z3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Z3, Z0
+	VCMPPS     $0x1e, Z5, Z1, K2
+	VMOVAPS    Z2, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -2230,9 +2850,6 @@ single:
 	VCMPPS    $0x1e, Z5, Z1, K2
 	VMOVAPS   Z2, K2, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -2240,7 +2857,7 @@ done:
 	RET
 
 // func add432AVX512(dst *float32, a *float32, b *float32, c *float32, d *float32, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·add432AVX512(SB), NOSPLIT, $8-48
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2258,31 +2875,60 @@ TEXT ·add432AVX512(SB), NOSPLIT, $8-48
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS (R9)(R8*1), Z4
-	VADDPS  Z2, Z1, Z1
-	VADDPS  Z3, Z1, Z1
-	VADDPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMOVUPS 64(BX)(R8*1), Z3
-	VMOVUPS 64(R9)(R8*1), Z4
-	VADDPS  Z2, Z1, Z1
-	VADDPS  Z3, Z1, Z1
-	VADDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Z3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    (R9)(R8*1), Z4
+	PREFETCHT0 512(R9)(R8*1)
+	VADDPS     Z2, Z1, Z1
+	VADDPS     Z3, Z1, Z1
+	VADDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMOVUPS    64(BX)(R8*1), Z3
+	PREFETCHT0 576(BX)(R8*1)
+	VMOVUPS    64(R9)(R8*1), Z4
+	PREFETCHT0 576(R9)(R8*1)
+	VADDPS     Z2, Z1, Z1
+	VADDPS     Z3, Z1, Z1
+	VADDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Z3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    (R9)(R8*1), Z4
+	PREFETCHT0 512(R9)(R8*1)
+	VADDPS     Z2, Z1, Z1
+	VADDPS     Z3, Z1, Z1
+	VADDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -2297,9 +2943,6 @@ single:
 	VADDPS    Z3, Z1, Z1
 	VADDPS    Z4, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -2307,7 +2950,7 @@ done:
 	RET
 
 // func axpy32AVX512(y *float32, x *float32, n int, a float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·axpy32AVX512(SB), NOSPLIT, $8-28
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2324,19 +2967,27 @@ TEXT ·axpy32AVX512(SB), NOSPLIT, $8-28
 
 block:
 	VMOVUPS     (DI)(R8*1), Z0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
 	VFMADD231PS Z1, Z2, Z0
 	VMOVUPS     Z0, (DI)(R8*1)
 	VMOVUPS     64(DI)(R8*1), Z0
+	PREFETCHT0  576(DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
+	PREFETCHT0  576(SI)(R8*1)
 	VFMADD231PS Z1, Z2, Z0
 	VMOVUPS     Z0, 64(DI)(R8*1)
 	VMOVUPS     128(DI)(R8*1), Z0
+	PREFETCHT0  640(DI)(R8*1)
 	VMOVUPS     128(SI)(R8*1), Z1
+	PREFETCHT0  640(SI)(R8*1)
 	VFMADD231PS Z1, Z2, Z0
 	VMOVUPS     Z0, 128(DI)(R8*1)
 	VMOVUPS     192(DI)(R8*1), Z0
+	PREFETCHT0  704(DI)(R8*1)
 	VMOVUPS     192(SI)(R8*1), Z1
+	PREFETCHT0  704(SI)(R8*1)
 	VFMADD231PS Z1, Z2, Z0
 	VMOVUPS     Z0, 192(DI)(R8*1)
 	ADDQ        $0x00000100, R8
@@ -2346,8 +2997,23 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Z0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
+	VFMADD231PS Z1, Z2, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000010, CX
+	JZ          done
 	MOVQ        $0x00000010, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -2358,9 +3024,6 @@ single:
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
 	VFMADD231PS Z1, Z2, Z0
 	VMOVUPS     Z0, K1, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -2368,7 +3031,7 @@ done:
 	RET
 
 // func axpby32AVX512(dst *float32, x *float32, y *float32, n int, a float32, b float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·axpby32AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2387,22 +3050,30 @@ TEXT ·axpby32AVX512(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Z2
+	PREFETCHT0  512(DX)(R8*1)
 	VMULPS      Z1, Z3, Z0
 	VFMADD231PS Z2, Z4, Z0
 	VMOVUPS     Z0, (DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
+	PREFETCHT0  576(SI)(R8*1)
 	VMOVUPS     64(DX)(R8*1), Z2
+	PREFETCHT0  576(DX)(R8*1)
 	VMULPS      Z1, Z3, Z0
 	VFMADD231PS Z2, Z4, Z0
 	VMOVUPS     Z0, 64(DI)(R8*1)
 	VMOVUPS     128(SI)(R8*1), Z1
+	PREFETCHT0  640(SI)(R8*1)
 	VMOVUPS     128(DX)(R8*1), Z2
+	PREFETCHT0  640(DX)(R8*1)
 	VMULPS      Z1, Z3, Z0
 	VFMADD231PS Z2, Z4, Z0
 	VMOVUPS     Z0, 128(DI)(R8*1)
 	VMOVUPS     192(SI)(R8*1), Z1
+	PREFETCHT0  704(SI)(R8*1)
 	VMOVUPS     192(DX)(R8*1), Z2
+	PREFETCHT0  704(DX)(R8*1)
 	VMULPS      Z1, Z3, Z0
 	VFMADD231PS Z2, Z4, Z0
 	VMOVUPS     Z0, 192(DI)(R8*1)
@@ -2413,8 +3084,24 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Z2
+	PREFETCHT0  512(DX)(R8*1)
+	VMULPS      Z1, Z3, Z0
+	VFMADD231PS Z2, Z4, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000010, CX
+	JZ          done
 	MOVQ        $0x00000010, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -2426,9 +3113,6 @@ single:
 	VMULPS      Z1, Z3, Z0
 	VFMADD231PS Z2, Z4, Z0
 	VMOVUPS     Z0, K1, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -2466,7 +3150,7 @@ DATA vectors32<>+216(SB)/8, $0xbf800000bf800000
 GLOBL vectors32<>(SB), RODATA|NOPTR, $224
 
 // func neg64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·neg64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2482,27 +3166,44 @@ TEXT ·neg64AVX512(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VXORPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VXORPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VXORPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VXORPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VXORPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -2512,9 +3213,6 @@ single:
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VXORPS    Z4, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -2522,7 +3220,7 @@ done:
 	RET
 
 // func abs64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·abs64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2538,27 +3236,44 @@ TEXT ·abs64AVX512(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VANDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VANDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VANDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VANDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VANDPS     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -2568,9 +3283,6 @@ single:
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VANDPS    Z4, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -2578,7 +3290,7 @@ done:
 	RET
 
 // func square64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·square64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2593,27 +3305,44 @@ TEXT ·square64AVX512(SB), NOSPLIT, $8-24
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMULPD  Z1, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMULPD  Z1, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMULPD  Z1, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMULPD  Z1, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPD     Z1, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMULPD     Z1, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMULPD     Z1, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMULPD     Z1, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPD     Z1, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -2623,9 +3352,6 @@ single:
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMULPD    Z1, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -2633,7 +3359,7 @@ done:
 	RET
 
 // func sqrt64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·sqrt64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2648,27 +3374,44 @@ TEXT ·sqrt64AVX512(SB), NOSPLIT, $8-24
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VSQRTPD Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VSQRTPD Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VSQRTPD Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VSQRTPD Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VSQRTPD    Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VSQRTPD    Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VSQRTPD    Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VSQRTPD    Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VSQRTPD    Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -2678,9 +3421,6 @@ single:
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VSQRTPD   Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -2688,7 +3428,7 @@ done:
 	RET
 
 // func reciprocal64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·reciprocal64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2704,27 +3444,44 @@ TEXT ·reciprocal64AVX512(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPD     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VDIVPD     Z1, Z4, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VDIVPD     Z1, Z4, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VDIVPD     Z1, Z4, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPD     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -2734,9 +3491,6 @@ single:
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VDIVPD    Z1, Z4, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -2744,7 +3498,7 @@ done:
 	RET
 
 // func rsqrt64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·rsqrt64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2761,31 +3515,49 @@ TEXT ·rsqrt64AVX512(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VSQRTPD Z1, Z3
-	VDIVPD  Z3, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VSQRTPD Z1, Z3
-	VDIVPD  Z3, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VSQRTPD Z1, Z3
-	VDIVPD  Z3, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VSQRTPD Z1, Z3
-	VDIVPD  Z3, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VSQRTPD    Z1, Z3
+	VDIVPD     Z3, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VSQRTPD    Z1, Z3
+	VDIVPD     Z3, Z4, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VSQRTPD    Z1, Z3
+	VDIVPD     Z3, Z4, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VSQRTPD    Z1, Z3
+	VDIVPD     Z3, Z4, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VSQRTPD    Z1, Z3
+	VDIVPD     Z3, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -2796,9 +3568,6 @@ single:
 	VSQRTPD   Z1, Z3
 	VDIVPD    Z3, Z4, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -2806,7 +3575,7 @@ done:
 	RET
 
 // func floor64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·floor64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2822,15 +3591,19 @@ TEXT ·floor64AVX512(SB), NOSPLIT, $8-24
 
 block:
 	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
 	VRNDSCALEPD $0x09, Z1, Z0
 	VMOVUPS     Z0, (DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
+	PREFETCHT0  576(SI)(R8*1)
 	VRNDSCALEPD $0x09, Z1, Z0
 	VMOVUPS     Z0, 64(DI)(R8*1)
 	VMOVUPS     128(SI)(R8*1), Z1
+	PREFETCHT0  640(SI)(R8*1)
 	VRNDSCALEPD $0x09, Z1, Z0
 	VMOVUPS     Z0, 128(DI)(R8*1)
 	VMOVUPS     192(SI)(R8*1), Z1
+	PREFETCHT0  704(SI)(R8*1)
 	VRNDSCALEPD $0x09, Z1, Z0
 	VMOVUPS     Z0, 192(DI)(R8*1)
 	ADDQ        $0x00000100, R8
@@ -2840,8 +3613,21 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
+	VRNDSCALEPD $0x09, Z1, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -2851,9 +3637,6 @@ single:
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
 	VRNDSCALEPD $0x09, Z1, Z0
 	VMOVUPD     Z0, K1, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -2861,7 +3644,7 @@ done:
 	RET
 
 // func ceil64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·ceil64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2877,15 +3660,19 @@ TEXT ·ceil64AVX512(SB), NOSPLIT, $8-24
 
 block:
 	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
 	VRNDSCALEPD $0x0a, Z1, Z0
 	VMOVUPS     Z0, (DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
+	PREFETCHT0  576(SI)(R8*1)
 	VRNDSCALEPD $0x0a, Z1, Z0
 	VMOVUPS     Z0, 64(DI)(R8*1)
 	VMOVUPS     128(SI)(R8*1), Z1
+	PREFETCHT0  640(SI)(R8*1)
 	VRNDSCALEPD $0x0a, Z1, Z0
 	VMOVUPS     Z0, 128(DI)(R8*1)
 	VMOVUPS     192(SI)(R8*1), Z1
+	PREFETCHT0  704(SI)(R8*1)
 	VRNDSCALEPD $0x0a, Z1, Z0
 	VMOVUPS     Z0, 192(DI)(R8*1)
 	ADDQ        $0x00000100, R8
@@ -2895,8 +3682,21 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
+	VRNDSCALEPD $0x0a, Z1, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -2906,9 +3706,6 @@ single:
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
 	VRNDSCALEPD $0x0a, Z1, Z0
 	VMOVUPD     Z0, K1, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -2916,7 +3713,7 @@ done:
 	RET
 
 // func rint64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·rint64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -2932,15 +3729,19 @@ TEXT ·rint64AVX512(SB), NOSPLIT, $8-24
 
 block:
 	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
 	VRNDSCALEPD $0x08, Z1, Z0
 	VMOVUPS     Z0, (DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
+	PREFETCHT0  576(SI)(R8*1)
 	VRNDSCALEPD $0x08, Z1, Z0
 	VMOVUPS     Z0, 64(DI)(R8*1)
 	VMOVUPS     128(SI)(R8*1), Z1
+	PREFETCHT0  640(SI)(R8*1)
 	VRNDSCALEPD $0x08, Z1, Z0
 	VMOVUPS     Z0, 128(DI)(R8*1)
 	VMOVUPS     192(SI)(R8*1), Z1
+	PREFETCHT0  704(SI)(R8*1)
 	VRNDSCALEPD $0x08, Z1, Z0
 	VMOVUPS     Z0, 192(DI)(R8*1)
 	ADDQ        $0x00000100, R8
@@ -2950,8 +3751,21 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
+	VRNDSCALEPD $0x08, Z1, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -2961,9 +3775,6 @@ single:
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
 	VRNDSCALEPD $0x08, Z1, Z0
 	VMOVUPD     Z0, K1, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -2971,7 +3782,7 @@ done:
 	RET
 
 // func sign64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·sign64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2989,47 +3800,69 @@ TEXT ·sign64AVX512(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPD  $0x1e, Z4, Z1, K2
-	VMOVAPD Z5, K2, Z3
-	VCMPPD  $0x11, Z4, Z1, K2
-	VMOVAPD Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPD  $0x1e, Z4, Z1, K2
-	VMOVAPD Z5, K2, Z3
-	VCMPPD  $0x11, Z4, Z1, K2
-	VMOVAPD Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPD  $0x1e, Z4, Z1, K2
-	VMOVAPD Z5, K2, Z3
-	VCMPPD  $0x11, Z4, Z1, K2
-	VMOVAPD Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPD  $0x1e, Z4, Z1, K2
-	VMOVAPD Z5, K2, Z3
-	VCMPPD  $0x11, Z4, Z1, K2
-	VMOVAPD Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    Z1, Z3
+	VCMPPD     $0x1e, Z4, Z1, K2
+	VMOVAPD    Z5, K2, Z3
+	VCMPPD     $0x11, Z4, Z1, K2
+	VMOVAPD    Z6, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    Z1, Z3
+	VCMPPD     $0x1e, Z4, Z1, K2
+	VMOVAPD    Z5, K2, Z3
+	VCMPPD     $0x11, Z4, Z1, K2
+	VMOVAPD    Z6, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    Z1, Z3
+	VCMPPD     $0x1e, Z4, Z1, K2
+	VMOVAPD    Z5, K2, Z3
+	VCMPPD     $0x11, Z4, Z1, K2
+	VMOVAPD    Z6, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    Z1, Z3
+	VCMPPD     $0x1e, Z4, Z1, K2
+	VMOVAPD    Z5, K2, Z3
+	VCMPPD     $0x11, Z4, Z1, K2
+	VMOVAPD    Z6, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    Z1, Z3
+	VCMPPD     $0x1e, Z4, Z1, K2
+	VMOVAPD    Z5, K2, Z3
+	VCMPPD     $0x11, Z4, Z1, K2
+	VMOVAPD    Z6, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3044,9 +3877,6 @@ single:
 	VMOVAPD   Z6, K2, Z3
 	VMOVUPS   Z3, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -3054,7 +3884,7 @@ done:
 	RET
 
 // func relu64AVX512(dst *float64, src *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·relu64AVX512(SB), NOSPLIT, $8-24
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3070,27 +3900,44 @@ TEXT ·relu64AVX512(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMAXPD  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMAXPD  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMAXPD  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMAXPD  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPD     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMAXPD     Z1, Z4, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMAXPD     Z1, Z4, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMAXPD     Z1, Z4, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPD     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3100,9 +3947,6 @@ single:
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMAXPD    Z1, Z4, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -3110,7 +3954,7 @@ done:
 	RET
 
 // func add64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·add64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -3126,31 +3970,54 @@ TEXT ·add64AVX512(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VADDPD  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VADDPD  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VADDPD  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VADDPD  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VADDPD     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VADDPD     Z2, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VADDPD     Z2, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VADDPD     Z2, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VADDPD     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3161,9 +4028,6 @@ single:
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VADDPD    Z2, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -3171,7 +4035,7 @@ done:
 	RET
 
 // func sub64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·sub64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -3187,31 +4051,54 @@ TEXT ·sub64AVX512(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPD     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VSUBPD     Z2, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VSUBPD     Z2, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VSUBPD     Z2, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPD     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3222,9 +4109,6 @@ single:
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VSUBPD    Z2, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -3232,7 +4116,7 @@ done:
 	RET
 
 // func mul64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·mul64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -3248,31 +4132,54 @@ TEXT ·mul64AVX512(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMULPD  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMULPD  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMULPD  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMULPD  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPD     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMULPD     Z2, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VMULPD     Z2, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VMULPD     Z2, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPD     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3283,9 +4190,6 @@ single:
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VMULPD    Z2, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -3293,7 +4197,7 @@ done:
 	RET
 
 // func div64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·div64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -3309,31 +4213,54 @@ TEXT ·div64AVX512(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VDIVPD  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VDIVPD  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VDIVPD  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VDIVPD  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPD     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VDIVPD     Z2, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VDIVPD     Z2, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VDIVPD     Z2, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPD     Z2, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3344,9 +4271,6 @@ single:
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VDIVPD    Z2, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -3354,7 +4278,7 @@ done:
 	RET
 
 // func max64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·max64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -3370,43 +4294,69 @@ TEXT ·max64AVX512(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMAXPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMAXPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMAXPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMAXPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMAXPD     Z2, Z1, Z3
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMAXPD     Z2, Z1, Z3
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VMAXPD     Z2, Z1, Z3
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VMAXPD     Z2, Z1, Z3
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMAXPD     Z2, Z1, Z3
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3420,9 +4370,6 @@ single:
 	VMOVAPD   Z1, K2, Z3
 	VMOVUPS   Z3, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -3430,7 +4377,7 @@ done:
 	RET
 
 // func min64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·min64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -3446,43 +4393,69 @@ TEXT ·min64AVX512(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMINPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMINPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMINPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMINPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMINPD     Z2, Z1, Z3
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMINPD     Z2, Z1, Z3
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VMINPD     Z2, Z1, Z3
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VMINPD     Z2, Z1, Z3
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMINPD     Z2, Z1, Z3
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z3
+	VMOVUPS    Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3496,9 +4469,6 @@ single:
 	VMOVAPD   Z1, K2, Z3
 	VMOVUPS   Z3, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -3506,7 +4476,7 @@ done:
 	RET
 
 // func squaredDifference64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·squaredDifference64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -3522,35 +4492,59 @@ TEXT ·squaredDifference64AVX512(SB), NOSPLIT, $8-32
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMULPD  Z0, Z0, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMULPD  Z0, Z0, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMULPD  Z0, Z0, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMULPD  Z0, Z0, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPD     Z2, Z1, Z0
+	VMULPD     Z0, Z0, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VSUBPD     Z2, Z1, Z0
+	VMULPD     Z0, Z0, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VSUBPD     Z2, Z1, Z0
+	VMULPD     Z0, Z0, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VSUBPD     Z2, Z1, Z0
+	VMULPD     Z0, Z0, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPD     Z2, Z1, Z0
+	VMULPD     Z0, Z0, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3562,9 +4556,6 @@ single:
 	VSUBPD    Z2, Z1, Z0
 	VMULPD    Z0, Z0, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -3572,7 +4563,7 @@ done:
 	RET
 
 // func reluGrad64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·reluGrad64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3590,39 +4581,64 @@ TEXT ·reluGrad64AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VCMPPD    $0x1e, Z5, Z2, K2
-	VMOVAPD.Z Z6, K2, Z0
-	VMULPD    Z1, Z0, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Z1
-	VMOVUPS   64(DX)(R8*1), Z2
-	VCMPPD    $0x1e, Z5, Z2, K2
-	VMOVAPD.Z Z6, K2, Z0
-	VMULPD    Z1, Z0, Z0
-	VMOVUPS   Z0, 64(DI)(R8*1)
-	VMOVUPS   128(SI)(R8*1), Z1
-	VMOVUPS   128(DX)(R8*1), Z2
-	VCMPPD    $0x1e, Z5, Z2, K2
-	VMOVAPD.Z Z6, K2, Z0
-	VMULPD    Z1, Z0, Z0
-	VMOVUPS   Z0, 128(DI)(R8*1)
-	VMOVUPS   192(SI)(R8*1), Z1
-	VMOVUPS   192(DX)(R8*1), Z2
-	VCMPPD    $0x1e, Z5, Z2, K2
-	VMOVAPD.Z Z6, K2, Z0
-	VMULPD    Z1, Z0, Z0
-	VMOVUPS   Z0, 192(DI)(R8*1)
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VCMPPD     $0x1e, Z5, Z2, K2
+	VMOVAPD.Z  Z6, K2, Z0
+	VMULPD     Z1, Z0, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VCMPPD     $0x1e, Z5, Z2, K2
+	VMOVAPD.Z  Z6, K2, Z0
+	VMULPD     Z1, Z0, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VCMPPD     $0x1e, Z5, Z2, K2
+	VMOVAPD.Z  Z6, K2, Z0
+	VMULPD     Z1, Z0, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VCMPPD     $0x1e, Z5, Z2, K2
+	VMOVAPD.Z  Z6, K2, Z0
+	VMULPD     Z1, Z0, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VCMPPD     $0x1e, Z5, Z2, K2
+	VMOVAPD.Z  Z6, K2, Z0
+	VMULPD     Z1, Z0, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3635,9 +4651,6 @@ single:
 	VMOVAPD.Z Z6, K2, Z0
 	VMULPD    Z1, Z0, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -3645,7 +4658,7 @@ done:
 	RET
 
 // func divNoNaN64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·divNoNaN64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3662,39 +4675,64 @@ TEXT ·divNoNaN64AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VDIVPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Z1
-	VMOVUPS   64(DX)(R8*1), Z2
-	VDIVPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, 64(DI)(R8*1)
-	VMOVUPS   128(SI)(R8*1), Z1
-	VMOVUPS   128(DX)(R8*1), Z2
-	VDIVPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, 128(DI)(R8*1)
-	VMOVUPS   192(SI)(R8*1), Z1
-	VMOVUPS   192(DX)(R8*1), Z2
-	VDIVPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, 192(DI)(R8*1)
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPD     Z2, Z1, Z3
+	VCMPPD     $0x04, Z5, Z2, K2
+	VMOVAPD.Z  Z3, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VDIVPD     Z2, Z1, Z3
+	VCMPPD     $0x04, Z5, Z2, K2
+	VMOVAPD.Z  Z3, K2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VDIVPD     Z2, Z1, Z3
+	VCMPPD     $0x04, Z5, Z2, K2
+	VMOVAPD.Z  Z3, K2, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VDIVPD     Z2, Z1, Z3
+	VCMPPD     $0x04, Z5, Z2, K2
+	VMOVAPD.Z  Z3, K2, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VDIVPD     Z2, Z1, Z3
+	VCMPPD     $0x04, Z5, Z2, K2
+	VMOVAPD.Z  Z3, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3707,9 +4745,6 @@ single:
 	VCMPPD    $0x04, Z5, Z2, K2
 	VMOVAPD.Z Z3, K2, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -3717,7 +4752,7 @@ done:
 	RET
 
 // func mulNoNaN64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·mulNoNaN64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3734,39 +4769,64 @@ TEXT ·mulNoNaN64AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VMULPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Z1
-	VMOVUPS   64(DX)(R8*1), Z2
-	VMULPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, 64(DI)(R8*1)
-	VMOVUPS   128(SI)(R8*1), Z1
-	VMOVUPS   128(DX)(R8*1), Z2
-	VMULPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, 128(DI)(R8*1)
-	VMOVUPS   192(SI)(R8*1), Z1
-	VMOVUPS   192(DX)(R8*1), Z2
-	VMULPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, 192(DI)(R8*1)
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPD     Z2, Z1, Z3
+	VCMPPD     $0x04, Z5, Z2, K2
+	VMOVAPD.Z  Z3, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMULPD     Z2, Z1, Z3
+	VCMPPD     $0x04, Z5, Z2, K2
+	VMOVAPD.Z  Z3, K2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VMULPD     Z2, Z1, Z3
+	VCMPPD     $0x04, Z5, Z2, K2
+	VMOVAPD.Z  Z3, K2, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VMULPD     Z2, Z1, Z3
+	VCMPPD     $0x04, Z5, Z2, K2
+	VMOVAPD.Z  Z3, K2, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPD     Z2, Z1, Z3
+	VCMPPD     $0x04, Z5, Z2, K2
+	VMOVAPD.Z  Z3, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3779,9 +4839,6 @@ single:
 	VCMPPD    $0x04, Z5, Z2, K2
 	VMOVAPD.Z Z3, K2, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -3789,7 +4846,7 @@ done:
 	RET
 
 // func tanhGrad64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·tanhGrad64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3807,25 +4864,33 @@ TEXT ·tanhGrad64AVX512(SB), NOSPLIT, $8-32
 
 block:
 	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      Z5, Z3
 	VFNMADD231PD Z2, Z2, Z3
 	VMULPD       Z3, Z1, Z0
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
+	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
+	PREFETCHT0   576(DX)(R8*1)
 	VMOVUPS      Z5, Z3
 	VFNMADD231PD Z2, Z2, Z3
 	VMULPD       Z3, Z1, Z0
 	VMOVUPS      Z0, 64(DI)(R8*1)
 	VMOVUPS      128(SI)(R8*1), Z1
+	PREFETCHT0   640(SI)(R8*1)
 	VMOVUPS      128(DX)(R8*1), Z2
+	PREFETCHT0   640(DX)(R8*1)
 	VMOVUPS      Z5, Z3
 	VFNMADD231PD Z2, Z2, Z3
 	VMULPD       Z3, Z1, Z0
 	VMOVUPS      Z0, 128(DI)(R8*1)
 	VMOVUPS      192(SI)(R8*1), Z1
+	PREFETCHT0   704(SI)(R8*1)
 	VMOVUPS      192(DX)(R8*1), Z2
+	PREFETCHT0   704(DX)(R8*1)
 	VMOVUPS      Z5, Z3
 	VFNMADD231PD Z2, Z2, Z3
 	VMULPD       Z3, Z1, Z0
@@ -3837,8 +4902,25 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMOVUPS      Z5, Z3
+	VFNMADD231PD Z2, Z2, Z3
+	VMULPD       Z3, Z1, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -3851,9 +4933,6 @@ single:
 	VFNMADD231PD Z2, Z2, Z3
 	VMULPD       Z3, Z1, Z0
 	VMOVUPD      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -3861,7 +4940,7 @@ done:
 	RET
 
 // func sigmoidGrad64AVX512(dst *float64, a *float64, b *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·sigmoidGrad64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3878,39 +4957,64 @@ TEXT ·sigmoidGrad64AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPD  Z2, Z5, Z3
-	VMULPD  Z1, Z3, Z3
-	VMULPD  Z2, Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VSUBPD  Z2, Z5, Z3
-	VMULPD  Z1, Z3, Z3
-	VMULPD  Z2, Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VSUBPD  Z2, Z5, Z3
-	VMULPD  Z1, Z3, Z3
-	VMULPD  Z2, Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VSUBPD  Z2, Z5, Z3
-	VMULPD  Z1, Z3, Z3
-	VMULPD  Z2, Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPD     Z2, Z5, Z3
+	VMULPD     Z1, Z3, Z3
+	VMULPD     Z2, Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VSUBPD     Z2, Z5, Z3
+	VMULPD     Z1, Z3, Z3
+	VMULPD     Z2, Z3, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VSUBPD     Z2, Z5, Z3
+	VMULPD     Z1, Z3, Z3
+	VMULPD     Z2, Z3, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VSUBPD     Z2, Z5, Z3
+	VMULPD     Z1, Z3, Z3
+	VMULPD     Z2, Z3, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VSUBPD     Z2, Z5, Z3
+	VMULPD     Z1, Z3, Z3
+	VMULPD     Z2, Z3, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3923,9 +5027,6 @@ single:
 	VMULPD    Z1, Z3, Z3
 	VMULPD    Z2, Z3, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -3933,7 +5034,7 @@ done:
 	RET
 
 // func addScalar64AVX512(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·addScalar64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -3949,27 +5050,44 @@ TEXT ·addScalar64AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VADDPD  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VADDPD  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VADDPD  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VADDPD  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VADDPD     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VADDPD     Z4, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VADDPD     Z4, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VADDPD     Z4, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VADDPD     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3979,9 +5097,6 @@ single:
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VADDPD    Z4, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -3989,7 +5104,7 @@ done:
 	RET
 
 // func mulScalar64AVX512(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·mulScalar64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4005,27 +5120,44 @@ TEXT ·mulScalar64AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMULPD  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMULPD  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMULPD  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMULPD  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPD     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMULPD     Z4, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMULPD     Z4, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMULPD     Z4, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPD     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -4035,9 +5167,6 @@ single:
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMULPD    Z4, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -4045,7 +5174,7 @@ done:
 	RET
 
 // func divScalar64AVX512(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·divScalar64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4061,27 +5190,44 @@ TEXT ·divScalar64AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPD  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VDIVPD  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VDIVPD  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VDIVPD  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPD     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VDIVPD     Z4, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VDIVPD     Z4, Z1, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VDIVPD     Z4, Z1, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPD     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -4091,9 +5237,6 @@ single:
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VDIVPD    Z4, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -4101,7 +5244,7 @@ done:
 	RET
 
 // func maxScalar64AVX512(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·maxScalar64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4117,39 +5260,59 @@ TEXT ·maxScalar64AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMAXPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMAXPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMAXPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMAXPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPD     Z4, Z1, Z2
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMAXPD     Z4, Z1, Z2
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMAXPD     Z4, Z1, Z2
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMAXPD     Z4, Z1, Z2
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPD     Z4, Z1, Z2
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -4162,9 +5325,6 @@ single:
 	VMOVAPD   Z1, K2, Z2
 	VMOVUPS   Z2, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -4172,7 +5332,7 @@ done:
 	RET
 
 // func minScalar64AVX512(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·minScalar64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4188,39 +5348,59 @@ TEXT ·minScalar64AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMINPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMINPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMINPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMINPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPD     Z4, Z1, Z2
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMINPD     Z4, Z1, Z2
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMINPD     Z4, Z1, Z2
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMINPD     Z4, Z1, Z2
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPD     Z4, Z1, Z2
+	VCMPPD     $0x03, Z1, Z1, K2
+	VMOVAPD    Z1, K2, Z2
+	VMOVUPS    Z2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -4233,9 +5413,6 @@ single:
 	VMOVAPD   Z1, K2, Z2
 	VMOVUPS   Z2, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -4243,7 +5420,7 @@ done:
 	RET
 
 // func scalarSub64AVX512(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·scalarSub64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4259,27 +5436,44 @@ TEXT ·scalarSub64AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VSUBPD  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VSUBPD  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VSUBPD  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VSUBPD  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VSUBPD     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VSUBPD     Z1, Z4, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VSUBPD     Z1, Z4, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VSUBPD     Z1, Z4, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VSUBPD     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -4289,9 +5483,6 @@ single:
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VSUBPD    Z1, Z4, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -4299,7 +5490,7 @@ done:
 	RET
 
 // func scalarDiv64AVX512(dst *float64, a *float64, n int, b float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·scalarDiv64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4315,27 +5506,44 @@ TEXT ·scalarDiv64AVX512(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPD     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VDIVPD     Z1, Z4, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VDIVPD     Z1, Z4, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VDIVPD     Z1, Z4, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VDIVPD     Z1, Z4, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -4345,9 +5553,6 @@ single:
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VDIVPD    Z1, Z4, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -4385,8 +5590,19 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS Z1, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000008, CX
+	JGE     single
+
+last:
+	ADDQ    $0x00000008, CX
+	JZ      done
 	MOVQ    $0x00000008, AX
 	CMPQ    CX, AX
 	CMOVQLT CX, AX
@@ -4395,9 +5611,6 @@ single:
 	KMOVW   AX, K1
 	VMOVUPS Z1, Z0
 	VMOVUPD Z0, K1, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JG      single
 
 done:
 	LDMXCSR (SP)
@@ -4405,7 +5618,7 @@ done:
 	RET
 
 // func clamp64AVX512(dst *float64, src *float64, n int, low float64, high float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·clamp64AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4422,31 +5635,49 @@ TEXT ·clamp64AVX512(SB), NOSPLIT, $8-40
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMINPD  Z1, Z3, Z0
-	VMAXPD  Z0, Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMINPD  Z1, Z3, Z0
-	VMAXPD  Z0, Z2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMINPD  Z1, Z3, Z0
-	VMAXPD  Z0, Z2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMINPD  Z1, Z3, Z0
-	VMAXPD  Z0, Z2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPD     Z1, Z3, Z0
+	VMAXPD     Z0, Z2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMINPD     Z1, Z3, Z0
+	VMAXPD     Z0, Z2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMINPD     Z1, Z3, Z0
+	VMAXPD     Z0, Z2, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMINPD     Z1, Z3, Z0
+	VMAXPD     Z0, Z2, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPD     Z1, Z3, Z0
+	VMAXPD     Z0, Z2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -4457,9 +5688,6 @@ single:
 	VMINPD    Z1, Z3, Z0
 	VMAXPD    Z0, Z2, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -4467,7 +5695,7 @@ done:
 	RET
 
 // func leaky64AVX512(dst *float64, x *float64, by *float64, n int, alpha float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·leaky64AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4485,39 +5713,64 @@ TEXT ·leaky64AVX512(SB), NOSPLIT, $8-40
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMULPD  Z5, Z1, Z0
-	VCMPPD  $0x1e, Z6, Z2, K2
-	VMOVAPD Z1, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMULPD  Z5, Z1, Z0
-	VCMPPD  $0x1e, Z6, Z2, K2
-	VMOVAPD Z1, K2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMULPD  Z5, Z1, Z0
-	VCMPPD  $0x1e, Z6, Z2, K2
-	VMOVAPD Z1, K2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMULPD  Z5, Z1, Z0
-	VCMPPD  $0x1e, Z6, Z2, K2
-	VMOVAPD Z1, K2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPD     Z5, Z1, Z0
+	VCMPPD     $0x1e, Z6, Z2, K2
+	VMOVAPD    Z1, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMULPD     Z5, Z1, Z0
+	VCMPPD     $0x1e, Z6, Z2, K2
+	VMOVAPD    Z1, K2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*1), Z1
+	PREFETCHT0 640(SI)(R8*1)
+	VMOVUPS    128(DX)(R8*1), Z2
+	PREFETCHT0 640(DX)(R8*1)
+	VMULPD     Z5, Z1, Z0
+	VCMPPD     $0x1e, Z6, Z2, K2
+	VMOVAPD    Z1, K2, Z0
+	VMOVUPS    Z0, 128(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*1), Z1
+	PREFETCHT0 704(SI)(R8*1)
+	VMOVUPS    192(DX)(R8*1), Z2
+	PREFETCHT0 704(DX)(R8*1)
+	VMULPD     Z5, Z1, Z0
+	VCMPPD     $0x1e, Z6, Z2, K2
+	VMOVAPD    Z1, K2, Z0
+	VMOVUPS    Z0, 192(DI)(R8*1)
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMULPD     Z5, Z1, Z0
+	VCMPPD     $0x1e, Z6, Z2, K2
+	VMOVAPD    Z1, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -4530,9 +5783,6 @@ single:
 	VCMPPD    $0x1e, Z6, Z2, K2
 	VMOVAPD   Z1, K2, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -4540,7 +5790,7 @@ done:
 	RET
 
 // func selectLess64AVX512(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·selectLess64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4558,29 +5808,54 @@ TEXT ·selectLess64AVX512(SB), NOSPLIT, $8-48
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPD  $0x11, Z5, Z1, K2
-	VMOVAPD Z2, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMOVUPS 64(BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPD  $0x11, Z5, Z1, K2
-	VMOVAPD Z2, K2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Z3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Z3, Z0
+	VCMPPD     $0x11, Z5, Z1, K2
+	VMOVAPD    Z2, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMOVUPS    64(BX)(R8*1), Z3
+	PREFETCHT0 576(BX)(R8*1)
+	VMOVUPS    Z3, Z0
+	VCMPPD     $0x11, Z5, Z1, K2
+	VMOVAPD    Z2, K2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Z3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Z3, Z0
+	VCMPPD     $0x11, Z5, Z1, K2
+	VMOVAPD    Z2, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -4594,9 +5869,6 @@ single:
 	VCMPPD    $0x11, Z5, Z1, K2
 	VMOVAPD   Z2, K2, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -4604,7 +5876,7 @@ done:
 	RET
 
 // func selectGreater64AVX512(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·selectGreater64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4622,29 +5894,54 @@ TEXT ·selectGreater64AVX512(SB), NOSPLIT, $8-48
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPD  $0x1e, Z5, Z1, K2
-	VMOVAPD Z2, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMOVUPS 64(BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPD  $0x1e, Z5, Z1, K2
-	VMOVAPD Z2, K2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Z3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Z3, Z0
+	VCMPPD     $0x1e, Z5, Z1, K2
+	VMOVAPD    Z2, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMOVUPS    64(BX)(R8*1), Z3
+	PREFETCHT0 576(BX)(R8*1)
+	VMOVUPS    Z3, Z0
+	VCMPPD     $0x1e, Z5, Z1, K2
+	VMOVAPD    Z2, K2, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Z3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    Z3, Z0
+	VCMPPD     $0x1e, Z5, Z1, K2
+	VMOVAPD    Z2, K2, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -4658,9 +5955,6 @@ single:
 	VCMPPD    $0x1e, Z5, Z1, K2
 	VMOVAPD   Z2, K2, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -4668,7 +5962,7 @@ done:
 	RET
 
 // func add464AVX512(dst *float64, a *float64, b *float64, c *float64, d *float64, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·add464AVX512(SB), NOSPLIT, $8-48
 	STMXCSR (SP)
 	MOVL    (SP), AX
@@ -4686,31 +5980,60 @@ TEXT ·add464AVX512(SB), NOSPLIT, $8-48
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS (R9)(R8*1), Z4
-	VADDPD  Z2, Z1, Z1
-	VADDPD  Z3, Z1, Z1
-	VADDPD  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMOVUPS 64(BX)(R8*1), Z3
-	VMOVUPS 64(R9)(R8*1), Z4
-	VADDPD  Z2, Z1, Z1
-	VADDPD  Z3, Z1, Z1
-	VADDPD  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Z3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    (R9)(R8*1), Z4
+	PREFETCHT0 512(R9)(R8*1)
+	VADDPD     Z2, Z1, Z1
+	VADDPD     Z3, Z1, Z1
+	VADDPD     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*1), Z1
+	PREFETCHT0 576(SI)(R8*1)
+	VMOVUPS    64(DX)(R8*1), Z2
+	PREFETCHT0 576(DX)(R8*1)
+	VMOVUPS    64(BX)(R8*1), Z3
+	PREFETCHT0 576(BX)(R8*1)
+	VMOVUPS    64(R9)(R8*1), Z4
+	PREFETCHT0 576(R9)(R8*1)
+	VADDPD     Z2, Z1, Z1
+	VADDPD     Z3, Z1, Z1
+	VADDPD     Z4, Z1, Z0
+	VMOVUPS    Z0, 64(DI)(R8*1)
+	ADDQ       $0x00000080, R8
+	SUBQ       $0x00000010, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Z1
+	PREFETCHT0 512(SI)(R8*1)
+	VMOVUPS    (DX)(R8*1), Z2
+	PREFETCHT0 512(DX)(R8*1)
+	VMOVUPS    (BX)(R8*1), Z3
+	PREFETCHT0 512(BX)(R8*1)
+	VMOVUPS    (R9)(R8*1), Z4
+	PREFETCHT0 512(R9)(R8*1)
+	VADDPD     Z2, Z1, Z1
+	VADDPD     Z3, Z1, Z1
+	VADDPD     Z4, Z1, Z0
+	VMOVUPS    Z0, (DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -4725,9 +6048,6 @@ single:
 	VADDPD    Z3, Z1, Z1
 	VADDPD    Z4, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -4735,7 +6055,7 @@ done:
 	RET
 
 // func axpy64AVX512(y *float64, x *float64, n int, a float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·axpy64AVX512(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4752,19 +6072,27 @@ TEXT ·axpy64AVX512(SB), NOSPLIT, $8-32
 
 block:
 	VMOVUPS     (DI)(R8*1), Z0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
 	VFMADD231PD Z1, Z2, Z0
 	VMOVUPS     Z0, (DI)(R8*1)
 	VMOVUPS     64(DI)(R8*1), Z0
+	PREFETCHT0  576(DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
+	PREFETCHT0  576(SI)(R8*1)
 	VFMADD231PD Z1, Z2, Z0
 	VMOVUPS     Z0, 64(DI)(R8*1)
 	VMOVUPS     128(DI)(R8*1), Z0
+	PREFETCHT0  640(DI)(R8*1)
 	VMOVUPS     128(SI)(R8*1), Z1
+	PREFETCHT0  640(SI)(R8*1)
 	VFMADD231PD Z1, Z2, Z0
 	VMOVUPS     Z0, 128(DI)(R8*1)
 	VMOVUPS     192(DI)(R8*1), Z0
+	PREFETCHT0  704(DI)(R8*1)
 	VMOVUPS     192(SI)(R8*1), Z1
+	PREFETCHT0  704(SI)(R8*1)
 	VFMADD231PD Z1, Z2, Z0
 	VMOVUPS     Z0, 192(DI)(R8*1)
 	ADDQ        $0x00000100, R8
@@ -4774,8 +6102,23 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Z0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
+	VFMADD231PD Z1, Z2, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -4786,9 +6129,6 @@ single:
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
 	VFMADD231PD Z1, Z2, Z0
 	VMOVUPD     Z0, K1, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -4796,7 +6136,7 @@ done:
 	RET
 
 // func axpby64AVX512(dst *float64, x *float64, y *float64, n int, a float64, b float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·axpby64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -4815,22 +6155,30 @@ TEXT ·axpby64AVX512(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Z2
+	PREFETCHT0  512(DX)(R8*1)
 	VMULPD      Z1, Z3, Z0
 	VFMADD231PD Z2, Z4, Z0
 	VMOVUPS     Z0, (DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
+	PREFETCHT0  576(SI)(R8*1)
 	VMOVUPS     64(DX)(R8*1), Z2
+	PREFETCHT0  576(DX)(R8*1)
 	VMULPD      Z1, Z3, Z0
 	VFMADD231PD Z2, Z4, Z0
 	VMOVUPS     Z0, 64(DI)(R8*1)
 	VMOVUPS     128(SI)(R8*1), Z1
+	PREFETCHT0  640(SI)(R8*1)
 	VMOVUPS     128(DX)(R8*1), Z2
+	PREFETCHT0  640(DX)(R8*1)
 	VMULPD      Z1, Z3, Z0
 	VFMADD231PD Z2, Z4, Z0
 	VMOVUPS     Z0, 128(DI)(R8*1)
 	VMOVUPS     192(SI)(R8*1), Z1
+	PREFETCHT0  704(SI)(R8*1)
 	VMOVUPS     192(DX)(R8*1), Z2
+	PREFETCHT0  704(DX)(R8*1)
 	VMULPD      Z1, Z3, Z0
 	VFMADD231PD Z2, Z4, Z0
 	VMOVUPS     Z0, 192(DI)(R8*1)
@@ -4841,8 +6189,24 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Z2
+	PREFETCHT0  512(DX)(R8*1)
+	VMULPD      Z1, Z3, Z0
+	VFMADD231PD Z2, Z4, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -4854,9 +6218,6 @@ single:
 	VMULPD      Z1, Z3, Z0
 	VFMADD231PD Z2, Z4, Z0
 	VMOVUPD     Z0, K1, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)

@@ -49,6 +49,9 @@ func initIntegers() {
 
 func initConversions() {
 	fromUint8.asm = levels[func(dst *float32, src *uint8, n int)]{fromUint832AVX2, fromUint832AVX512}
+	fromInt8.asm = levels[func(dst *float32, src *int8, n int)]{fromInt832AVX2, fromInt832AVX512}
+	toBytes.asm = levels[func(dst *uint8, src *float32, n int)]{toBytes32AVX2, toBytes32AVX512}
+	longFromUint8.asm = levels[func(dst *int64, src *uint8, n int)]{longFromUint832AVX2, longFromUint832AVX512}
 	fromInt32.asm = levels[func(dst *float32, src *int32, n int)]{fromInt3232AVX2, fromInt3232AVX512}
 	toInt32.asm = levels[func(dst *int32, src *float32, n int)]{toInt3232AVX2, toInt3232AVX512}
 	fromHalf.asm = levels[func(dst *float32, src *uint16, n int)]{fromHalf32AVX2, fromHalf32AVX512}
@@ -77,6 +80,8 @@ func initConversions() {
 	xorWords = levels[func(dst, a, b *int32, n int)]{xorInts32AVX2, xorInts32AVX512}
 	orWords = levels[func(dst, a, b *int32, n int)]{orInts32AVX2, orInts32AVX512}
 	transpose8 = levels[func(dst, src *float32, dstStride, srcStride, n int)]{transpose32AVX2, transpose32AVX2}
+	transposeLines32 = levels[func(dst, src *float32, dstStride, srcStride, dstStep, srcStep, blocks int)]{nil, transposeLines32AVX512}
+	transposeLines64 = levels[func(dst, src *float64, dstStride, srcStride, dstStep, srcStep, blocks int)]{nil, transposeLines64AVX512}
 	transposeHalves8 = levels[func(dst, src *uint16, dstStride, srcStride, n int)]{transposeHalves32AVX2, transposeHalves32AVX2}
 	blend32 = levels[func(dst, a, b *float32, cond *bool, n int)]{blend32AVX2, blend32AVX512}
 	blend64 = levels[func(dst, a, b *float64, cond *bool, n int)]{blend64AVX2, blend64AVX512}
@@ -139,6 +144,10 @@ func init32() {
 			Greater:      {greaterScalar32AVX2, greaterScalar32AVX512},
 			GreaterEqual: {greaterEqualScalar32AVX2, greaterEqualScalar32AVX512},
 		},
+		magnitude: [...]levels[func(dst *bool, a *float32, n int, b float32)]{
+			Equal: {equalMagnitude32AVX2, equalMagnitude32AVX512},
+			Less:  {lessMagnitude32AVX2, lessMagnitude32AVX512},
+		},
 	}
 	linears.f32 = linear[float32]{
 		axpy:          levels[func(y, x *float32, n int, a float32)]{axpy32AVX2, axpy32AVX512},
@@ -173,6 +182,7 @@ func init32() {
 		momentum:         levels[func(w, acc, g *float32, n int, p *[2]float32)]{momentum32AVX2, momentum32AVX512},
 		momentumNesterov: levels[func(w, acc, g *float32, n int, p *[2]float32)]{momentumNesterov32AVX2, momentumNesterov32AVX512},
 		adagrad:          levels[func(w, acc, g *float32, n int, p *[3]float32)]{adagrad32AVX2, adagrad32AVX512},
+		adagradRoot:      levels[func(w, acc, g *float32, n int, p *[3]float32)]{adagradRoot32AVX2, adagradRoot32AVX512},
 		adam:             levels[func(w, m, v, g *float32, n int, p *[4]float32)]{adam32AVX2, adam32AVX512},
 		adamNesterov:     levels[func(w, m, v, g *float32, n int, p *[4]float32)]{adamNesterov32AVX2, adamNesterov32AVX512},
 		ftrl:             levels[func(w, acc, linear, g *float32, n int, p *[5]float32)]{ftrl32AVX2, ftrl32AVX512},
@@ -241,6 +251,10 @@ func init64() {
 			Greater:      {greaterScalar64AVX2, greaterScalar64AVX512},
 			GreaterEqual: {greaterEqualScalar64AVX2, greaterEqualScalar64AVX512},
 		},
+		magnitude: [...]levels[func(dst *bool, a *float64, n int, b float64)]{
+			Equal: {equalMagnitude64AVX2, equalMagnitude64AVX512},
+			Less:  {lessMagnitude64AVX2, lessMagnitude64AVX512},
+		},
 	}
 	linears.f64 = linear[float64]{
 		axpy:          levels[func(y, x *float64, n int, a float64)]{axpy64AVX2, axpy64AVX512},
@@ -275,6 +289,7 @@ func init64() {
 		momentum:         levels[func(w, acc, g *float64, n int, p *[2]float64)]{momentum64AVX2, momentum64AVX512},
 		momentumNesterov: levels[func(w, acc, g *float64, n int, p *[2]float64)]{momentumNesterov64AVX2, momentumNesterov64AVX512},
 		adagrad:          levels[func(w, acc, g *float64, n int, p *[3]float64)]{adagrad64AVX2, adagrad64AVX512},
+		adagradRoot:      levels[func(w, acc, g *float64, n int, p *[3]float64)]{adagradRoot64AVX2, adagradRoot64AVX512},
 		adam:             levels[func(w, m, v, g *float64, n int, p *[4]float64)]{adam64AVX2, adam64AVX512},
 		adamNesterov:     levels[func(w, m, v, g *float64, n int, p *[4]float64)]{adamNesterov64AVX2, adamNesterov64AVX512},
 		ftrl:             levels[func(w, acc, linear, g *float64, n int, p *[5]float64)]{ftrl64AVX2, ftrl64AVX512},

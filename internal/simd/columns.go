@@ -23,52 +23,54 @@ func columnsOf[T Float]() *columnKernels[T] {
 }
 
 // SumColumns: acc[j] += the sum over i of x[i*len(acc)+j]; x has whole rows of len(acc) elements.
-func SumColumns[T Float](acc, x []T) {
-	cols := len(acc)
-	if cols == 0 || len(x) == 0 {
+func SumColumns[T Float](acc, x []T) { SumPanel(acc, x, len(acc)) }
+
+// SumPanel: acc[j] += the sum over i of x[i*stride+j], as far as x has rows of len(acc) elements, which are stride apart.
+func SumPanel[T Float](acc, x []T, stride int) {
+	rows := panelRows(acc, x, stride)
+	if l := Current(); l == Generic || rows == 0 || len(acc) < wideRow {
+		foldPanel(acc, x, stride, columnsOf[T]().sum, Add)
 		return
 	}
-	l := Current()
-	if l == Generic {
-		for ; len(x) > 0; x = x[cols:] {
-			addGo(acc, acc, x[:cols])
-		}
-		return
+	// Down the rows of a wide matrix every step is on another page: go along them instead.
+	for i := 0; i < rows; i += len(ones32) {
+		AddRows(acc, onesOf[T]()[:min(len(ones32), rows-i)], x[i*stride:], stride)
 	}
-	if cols >= wideRow {
-		// Down the rows of a wide matrix every step is on another page: go along them instead.
-		for ; len(x) > 0; x = x[min(len(x), len(ones32)*cols):] {
-			AddRows(acc, onesOf[T]()[:min(len(ones32), len(x)/cols)], x, cols)
-		}
-		return
-	}
-	k := columnsOf[T]().sum[l-1]
-	forRows(len(x)/cols, cols, func(row, rows, col, n int) {
-		k(&acc[col], &x[row*cols+col], cols*size[T](), rows, n)
-	})
 }
 
-// MaxColumns: acc[j] = max(acc[j], x[i*len(acc)+j]) over all i; x has whole rows of len(acc) elements.
-func MaxColumns[T Float](acc, x []T) { foldColumns(acc, x, columnsOf[T]().max, Max) }
+// MaxPanel: acc[j] = max(acc[j], x[i*stride+j]) over all i for which x has rows of len(acc) elements, which are stride apart.
+func MaxPanel[T Float](acc, x []T, stride int) { foldPanel(acc, x, stride, columnsOf[T]().max, Max) }
 
-// MinColumns: acc[j] = min(acc[j], x[i*len(acc)+j]) over all i; x has whole rows of len(acc) elements.
-func MinColumns[T Float](acc, x []T) { foldColumns(acc, x, columnsOf[T]().min, Min) }
+// MinPanel: acc[j] = min(acc[j], x[i*stride+j]) over all i for which x has rows of len(acc) elements, which are stride apart.
+func MinPanel[T Float](acc, x []T, stride int) { foldPanel(acc, x, stride, columnsOf[T]().min, Min) }
 
-func foldColumns[T Float](acc, x []T, asm levels[func(acc, x *T, stride, rows, cols int)], byRow func(dst, a, b []T)) {
-	cols := len(acc)
-	if cols == 0 || len(x) == 0 {
+// panelRows returns how many rows x has, of which the last need not go on to the next.
+func panelRows[T Float](acc, x []T, stride int) int {
+	if len(acc) == 0 || len(x) < len(acc) {
+		return 0
+	}
+	return (len(x)-len(acc))/stride + 1
+}
+
+func foldPanel[T Float](acc, x []T, stride int, asm levels[func(acc, x *T, stride, rows, cols int)], byRow func(dst, a, b []T)) {
+	rows, cols := panelRows(acc, x, stride), len(acc)
+	if rows == 0 {
 		return
 	}
 	l := Current()
 	if l == Generic || cols >= wideRow {
-		for ; len(x) > 0; x = x[cols:] {
-			byRow(acc, acc, x[:cols])
+		for i := range rows {
+			byRow(acc, acc, x[i*stride:][:cols])
 		}
 		return
 	}
-	forRows(len(x)/cols, cols, func(row, rows, col, n int) {
-		asm[l-1](&acc[col], &x[row*cols+col], cols*size[T](), rows, n)
-	})
+	f := asm[l-1]
+	for step := piece / cols; rows > 0; rows -= step {
+		f(&acc[0], &x[0], stride*size[T](), min(step, rows), cols)
+		if rows > step {
+			x = x[step*stride:]
+		}
+	}
 }
 
 // wideRow is the number of columns from which on rows are taken one after another and not panel by panel.

@@ -952,8 +952,21 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS (SI)(R8*1), Y0
+	VSUBPS  Y1, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, CX
+	JGE     single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -964,9 +977,6 @@ single:
 	VSUBPS     Y1, Y0, Y0
 	VSUBPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y3, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LEAQ    (SI)(R10*4), SI
@@ -1947,8 +1957,21 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS (SI)(R8*1), Y0
+	VSUBPD  Y1, Y0, Y0
+	VSUBPD  Y2, Y0, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000004, CX
+	JGE     single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1959,9 +1982,6 @@ single:
 	VSUBPD     Y1, Y0, Y0
 	VSUBPD     Y2, Y0, Y0
 	VMASKMOVPD Y0, Y3, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LEAQ    (SI)(R10*8), SI

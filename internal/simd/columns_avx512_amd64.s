@@ -952,8 +952,21 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS (SI)(R8*1), Z0
+	VSUBPS  Z1, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -964,9 +977,6 @@ single:
 	VSUBPS    Z1, Z0, Z0
 	VSUBPS    Z2, Z0, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LEAQ    (SI)(R10*4), SI
@@ -1947,8 +1957,21 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS (SI)(R8*1), Z0
+	VSUBPD  Z1, Z0, Z0
+	VSUBPD  Z2, Z0, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000008, CX
+	JGE     single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1959,9 +1982,6 @@ single:
 	VSUBPD    Z1, Z0, Z0
 	VSUBPD    Z2, Z0, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	LEAQ    (SI)(R10*8), SI

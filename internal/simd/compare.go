@@ -19,6 +19,8 @@ const (
 type comparison[T Float] struct {
 	vector [4]levels[func(dst *bool, a, b *T, n int)]
 	scalar [6]levels[func(dst *bool, a *T, n int, b T)]
+
+	magnitude [3]levels[func(dst *bool, a *T, n int, b T)] // of Equal and Less
 }
 
 var comparing pair[comparison[float32], comparison[float64]]
@@ -65,6 +67,26 @@ func CompareScalar[T Float](p Predicate, dst []bool, a []T, b T) {
 		}
 	}
 	compareScalarGo(p, dst[whole:], a[whole:], b)
+}
+
+// CompareMagnitude: dst = |a| p b, for Equal and Less.
+func CompareMagnitude[T Float](p Predicate, dst []bool, a []T, b T) {
+	a = a[:len(dst)]
+	whole := 0
+	if l := Current(); l != Generic {
+		f := comparingOf[T]().magnitude[p][l-1]
+		whole = len(dst) &^ (vector - 1)
+		for i := 0; i < whole; i += piece {
+			f(&dst[i], &a[i], min(piece, whole-i), b)
+		}
+	}
+	for i, x := range a[whole:] {
+		x = max(x, -x)
+		dst[whole+i] = x < b
+		if p == Equal {
+			dst[whole+i] = x == b
+		}
+	}
 }
 
 func compareGo[T Float | Int](p Predicate, dst []bool, a, b []T) {

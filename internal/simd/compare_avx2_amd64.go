@@ -12,6 +12,11 @@ func equal32AVX2(dst *bool, a *float32, b *float32, n int)
 //go:noescape
 func equalScalar32AVX2(dst *bool, a *float32, n int, b float32)
 
+// equalMagnitude32AVX2: dst = |a| == b.
+//
+//go:noescape
+func equalMagnitude32AVX2(dst *bool, a *float32, n int, b float32)
+
 // notEqual32AVX2: dst = a != b.
 //
 //go:noescape
@@ -31,6 +36,11 @@ func less32AVX2(dst *bool, a *float32, b *float32, n int)
 //
 //go:noescape
 func lessScalar32AVX2(dst *bool, a *float32, n int, b float32)
+
+// lessMagnitude32AVX2: dst = |a| < b.
+//
+//go:noescape
+func lessMagnitude32AVX2(dst *bool, a *float32, n int, b float32)
 
 // lessEqual32AVX2: dst = a <= b.
 //
@@ -67,6 +77,11 @@ func equal64AVX2(dst *bool, a *float64, b *float64, n int)
 //go:noescape
 func equalScalar64AVX2(dst *bool, a *float64, n int, b float64)
 
+// equalMagnitude64AVX2: dst = |a| == b.
+//
+//go:noescape
+func equalMagnitude64AVX2(dst *bool, a *float64, n int, b float64)
+
 // notEqual64AVX2: dst = a != b.
 //
 //go:noescape
@@ -86,6 +101,11 @@ func less64AVX2(dst *bool, a *float64, b *float64, n int)
 //
 //go:noescape
 func lessScalar64AVX2(dst *bool, a *float64, n int, b float64)
+
+// lessMagnitude64AVX2: dst = |a| < b.
+//
+//go:noescape
+func lessMagnitude64AVX2(dst *bool, a *float64, n int, b float64)
 
 // lessEqual64AVX2: dst = a <= b.
 //

@@ -10,6 +10,7 @@ TEXT ·equal32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -75,6 +76,7 @@ TEXT ·equalScalar32AVX2(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Y14
 	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -132,6 +134,77 @@ done:
 	VZEROUPPER
 	RET
 
+// func equalMagnitude32AVX2(dst *bool, a *float32, n int, b float32)
+// Requires: AVX
+TEXT ·equalMagnitude32AVX2(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS b+24(FP), Y14
+	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*4), Y0
+	VANDPS       Y13, Y0, Y0
+	VCMPPS       $0x00, Y14, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVQ        X0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*4), Y2
+	VANDPS       Y13, Y2, Y2
+	VCMPPS       $0x00, Y14, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPACKSSDW    X3, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X15, X2, X2
+	VMOVQ        X2, 8(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*4), Y4
+	VANDPS       Y13, Y4, Y4
+	VCMPPS       $0x00, Y14, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VPACKSSDW    X5, X4, X4
+	VPACKSSWB    X4, X4, X4
+	VPAND        X15, X4, X4
+	VMOVQ        X4, 16(DI)(R8*1)
+	VMOVUPS      96(SI)(R8*4), Y6
+	VANDPS       Y13, Y6, Y6
+	VCMPPS       $0x00, Y14, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VPACKSSDW    X7, X6, X6
+	VPACKSSWB    X6, X6, X6
+	VPAND        X15, X6, X6
+	VMOVQ        X6, 24(DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000020, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VMOVUPS      (SI)(R8*4), Y0
+	VANDPS       Y13, Y0, Y0
+	VCMPPS       $0x00, Y14, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVQ        X0, (DI)(R8*1)
+	ADDQ         $0x00000008, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	VZEROUPPER
+	RET
+
 // func notEqual32AVX2(dst *bool, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·notEqual32AVX2(SB), NOSPLIT, $0-32
@@ -140,6 +213,7 @@ TEXT ·notEqual32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -205,6 +279,7 @@ TEXT ·notEqualScalar32AVX2(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Y14
 	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -270,6 +345,7 @@ TEXT ·less32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -335,6 +411,7 @@ TEXT ·lessScalar32AVX2(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Y14
 	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -392,6 +469,77 @@ done:
 	VZEROUPPER
 	RET
 
+// func lessMagnitude32AVX2(dst *bool, a *float32, n int, b float32)
+// Requires: AVX
+TEXT ·lessMagnitude32AVX2(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS b+24(FP), Y14
+	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*4), Y0
+	VANDPS       Y13, Y0, Y0
+	VCMPPS       $0x11, Y14, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVQ        X0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*4), Y2
+	VANDPS       Y13, Y2, Y2
+	VCMPPS       $0x11, Y14, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPACKSSDW    X3, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X15, X2, X2
+	VMOVQ        X2, 8(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*4), Y4
+	VANDPS       Y13, Y4, Y4
+	VCMPPS       $0x11, Y14, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VPACKSSDW    X5, X4, X4
+	VPACKSSWB    X4, X4, X4
+	VPAND        X15, X4, X4
+	VMOVQ        X4, 16(DI)(R8*1)
+	VMOVUPS      96(SI)(R8*4), Y6
+	VANDPS       Y13, Y6, Y6
+	VCMPPS       $0x11, Y14, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VPACKSSDW    X7, X6, X6
+	VPACKSSWB    X6, X6, X6
+	VPAND        X15, X6, X6
+	VMOVQ        X6, 24(DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000020, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VMOVUPS      (SI)(R8*4), Y0
+	VANDPS       Y13, Y0, Y0
+	VCMPPS       $0x11, Y14, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVQ        X0, (DI)(R8*1)
+	ADDQ         $0x00000008, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	VZEROUPPER
+	RET
+
 // func lessEqual32AVX2(dst *bool, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·lessEqual32AVX2(SB), NOSPLIT, $0-32
@@ -400,6 +548,7 @@ TEXT ·lessEqual32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -465,6 +614,7 @@ TEXT ·lessEqualScalar32AVX2(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Y14
 	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -530,6 +680,7 @@ TEXT ·greaterScalar32AVX2(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Y14
 	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -595,6 +746,7 @@ TEXT ·greaterEqualScalar32AVX2(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Y14
 	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -720,7 +872,11 @@ DATA vectors32<>+64(SB)/8, $0x0101010101010101
 DATA vectors32<>+72(SB)/8, $0x0101010101010101
 DATA vectors32<>+80(SB)/8, $0x0101010101010101
 DATA vectors32<>+88(SB)/8, $0x0101010101010101
-GLOBL vectors32<>(SB), RODATA|NOPTR, $96
+DATA vectors32<>+96(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+104(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+112(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+120(SB)/8, $0x7fffffff7fffffff
+GLOBL vectors32<>(SB), RODATA|NOPTR, $128
 
 // func equal64AVX2(dst *bool, a *float64, b *float64, n int)
 // Requires: AVX
@@ -730,6 +886,7 @@ TEXT ·equal64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -800,6 +957,7 @@ TEXT ·equalScalar64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Y14
 	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -862,6 +1020,82 @@ done:
 	VZEROUPPER
 	RET
 
+// func equalMagnitude64AVX2(dst *bool, a *float64, n int, b float64)
+// Requires: AVX
+TEXT ·equalMagnitude64AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD b+24(FP), Y14
+	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*8), Y0
+	VANDPS       Y13, Y0, Y0
+	VCMPPD       $0x00, Y14, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVD        X0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*8), Y2
+	VANDPS       Y13, Y2, Y2
+	VCMPPD       $0x00, Y14, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPACKSSDW    X3, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X15, X2, X2
+	VMOVD        X2, 4(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*8), Y4
+	VANDPS       Y13, Y4, Y4
+	VCMPPD       $0x00, Y14, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VPACKSSDW    X5, X4, X4
+	VPACKSSWB    X4, X4, X4
+	VPACKSSWB    X4, X4, X4
+	VPAND        X15, X4, X4
+	VMOVD        X4, 8(DI)(R8*1)
+	VMOVUPS      96(SI)(R8*8), Y6
+	VANDPS       Y13, Y6, Y6
+	VCMPPD       $0x00, Y14, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VPACKSSDW    X7, X6, X6
+	VPACKSSWB    X6, X6, X6
+	VPACKSSWB    X6, X6, X6
+	VPAND        X15, X6, X6
+	VMOVD        X6, 12(DI)(R8*1)
+	ADDQ         $0x00000010, R8
+	SUBQ         $0x00000010, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	VMOVUPS      (SI)(R8*8), Y0
+	VANDPS       Y13, Y0, Y0
+	VCMPPD       $0x00, Y14, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVD        X0, (DI)(R8*1)
+	ADDQ         $0x00000004, R8
+	SUBQ         $0x00000004, CX
+	JG           single
+
+done:
+	VZEROUPPER
+	RET
+
 // func notEqual64AVX2(dst *bool, a *float64, b *float64, n int)
 // Requires: AVX
 TEXT ·notEqual64AVX2(SB), NOSPLIT, $0-32
@@ -870,6 +1104,7 @@ TEXT ·notEqual64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -940,6 +1175,7 @@ TEXT ·notEqualScalar64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Y14
 	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -1010,6 +1246,7 @@ TEXT ·less64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -1080,6 +1317,7 @@ TEXT ·lessScalar64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Y14
 	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -1142,6 +1380,82 @@ done:
 	VZEROUPPER
 	RET
 
+// func lessMagnitude64AVX2(dst *bool, a *float64, n int, b float64)
+// Requires: AVX
+TEXT ·lessMagnitude64AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD b+24(FP), Y14
+	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS      (SI)(R8*8), Y0
+	VANDPS       Y13, Y0, Y0
+	VCMPPD       $0x11, Y14, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVD        X0, (DI)(R8*1)
+	VMOVUPS      32(SI)(R8*8), Y2
+	VANDPS       Y13, Y2, Y2
+	VCMPPD       $0x11, Y14, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPACKSSDW    X3, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPACKSSWB    X2, X2, X2
+	VPAND        X15, X2, X2
+	VMOVD        X2, 4(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*8), Y4
+	VANDPS       Y13, Y4, Y4
+	VCMPPD       $0x11, Y14, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VPACKSSDW    X5, X4, X4
+	VPACKSSWB    X4, X4, X4
+	VPACKSSWB    X4, X4, X4
+	VPAND        X15, X4, X4
+	VMOVD        X4, 8(DI)(R8*1)
+	VMOVUPS      96(SI)(R8*8), Y6
+	VANDPS       Y13, Y6, Y6
+	VCMPPD       $0x11, Y14, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VPACKSSDW    X7, X6, X6
+	VPACKSSWB    X6, X6, X6
+	VPACKSSWB    X6, X6, X6
+	VPAND        X15, X6, X6
+	VMOVD        X6, 12(DI)(R8*1)
+	ADDQ         $0x00000010, R8
+	SUBQ         $0x00000010, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+
+single:
+	VMOVUPS      (SI)(R8*8), Y0
+	VANDPS       Y13, Y0, Y0
+	VCMPPD       $0x11, Y14, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPACKSSWB    X0, X0, X0
+	VPAND        X15, X0, X0
+	VMOVD        X0, (DI)(R8*1)
+	ADDQ         $0x00000004, R8
+	SUBQ         $0x00000004, CX
+	JG           single
+
+done:
+	VZEROUPPER
+	RET
+
 // func lessEqual64AVX2(dst *bool, a *float64, b *float64, n int)
 // Requires: AVX
 TEXT ·lessEqual64AVX2(SB), NOSPLIT, $0-32
@@ -1150,6 +1464,7 @@ TEXT ·lessEqual64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -1220,6 +1535,7 @@ TEXT ·lessEqualScalar64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Y14
 	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -1290,6 +1606,7 @@ TEXT ·greaterScalar64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Y14
 	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -1360,6 +1677,7 @@ TEXT ·greaterEqualScalar64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Y14
 	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -1490,4 +1808,8 @@ DATA vectors64<>+64(SB)/8, $0x0101010101010101
 DATA vectors64<>+72(SB)/8, $0x0101010101010101
 DATA vectors64<>+80(SB)/8, $0x0101010101010101
 DATA vectors64<>+88(SB)/8, $0x0101010101010101
-GLOBL vectors64<>(SB), RODATA|NOPTR, $96
+DATA vectors64<>+96(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+104(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+112(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+120(SB)/8, $0x7fffffffffffffff
+GLOBL vectors64<>(SB), RODATA|NOPTR, $128

@@ -12,6 +12,11 @@ func equal32AVX512(dst *bool, a *float32, b *float32, n int)
 //go:noescape
 func equalScalar32AVX512(dst *bool, a *float32, n int, b float32)
 
+// equalMagnitude32AVX512: dst = |a| == b.
+//
+//go:noescape
+func equalMagnitude32AVX512(dst *bool, a *float32, n int, b float32)
+
 // notEqual32AVX512: dst = a != b.
 //
 //go:noescape
@@ -31,6 +36,11 @@ func less32AVX512(dst *bool, a *float32, b *float32, n int)
 //
 //go:noescape
 func lessScalar32AVX512(dst *bool, a *float32, n int, b float32)
+
+// lessMagnitude32AVX512: dst = |a| < b.
+//
+//go:noescape
+func lessMagnitude32AVX512(dst *bool, a *float32, n int, b float32)
 
 // lessEqual32AVX512: dst = a <= b.
 //
@@ -67,6 +77,11 @@ func equal64AVX512(dst *bool, a *float64, b *float64, n int)
 //go:noescape
 func equalScalar64AVX512(dst *bool, a *float64, n int, b float64)
 
+// equalMagnitude64AVX512: dst = |a| == b.
+//
+//go:noescape
+func equalMagnitude64AVX512(dst *bool, a *float64, n int, b float64)
+
 // notEqual64AVX512: dst = a != b.
 //
 //go:noescape
@@ -86,6 +101,11 @@ func less64AVX512(dst *bool, a *float64, b *float64, n int)
 //
 //go:noescape
 func lessScalar64AVX512(dst *bool, a *float64, n int, b float64)
+
+// lessMagnitude64AVX512: dst = |a| < b.
+//
+//go:noescape
+func lessMagnitude64AVX512(dst *bool, a *float64, n int, b float64)
 
 // lessEqual64AVX512: dst = a <= b.
 //

@@ -10,6 +10,7 @@ TEXT ·equal32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
@@ -60,6 +61,7 @@ TEXT ·equalScalar32AVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Z14
 	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
@@ -102,6 +104,62 @@ done:
 	VZEROUPPER
 	RET
 
+// func equalMagnitude32AVX512(dst *bool, a *float32, n int, b float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·equalMagnitude32AVX512(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS b+24(FP), Z14
+	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
+	XORQ         R8, R8
+	SUBQ         $0x00000040, CX
+	JL           rest
+
+block:
+	VMOVUPS    (SI)(R8*4), Z0
+	VANDPS     Z13, Z0, Z0
+	VCMPPS     $0x00, Z14, Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVDQU    X0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*4), Z2
+	VANDPS     Z13, Z2, Z2
+	VCMPPS     $0x00, Z14, Z2, K2
+	VMOVDQU8.Z X15, K2, X2
+	VMOVDQU    X2, 16(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*4), Z4
+	VANDPS     Z13, Z4, Z4
+	VCMPPS     $0x00, Z14, Z4, K2
+	VMOVDQU8.Z X15, K2, X4
+	VMOVDQU    X4, 32(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*4), Z6
+	VANDPS     Z13, Z6, Z6
+	VCMPPS     $0x00, Z14, Z6, K2
+	VMOVDQU8.Z X15, K2, X6
+	VMOVDQU    X6, 48(DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VMOVUPS    (SI)(R8*4), Z0
+	VANDPS     Z13, Z0, Z0
+	VCMPPS     $0x00, Z14, Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVDQU    X0, (DI)(R8*1)
+	ADDQ       $0x00000010, R8
+	SUBQ       $0x00000010, CX
+	JG         single
+
+done:
+	VZEROUPPER
+	RET
+
 // func notEqual32AVX512(dst *bool, a *float32, b *float32, n int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·notEqual32AVX512(SB), NOSPLIT, $0-32
@@ -110,6 +168,7 @@ TEXT ·notEqual32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
@@ -160,6 +219,7 @@ TEXT ·notEqualScalar32AVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Z14
 	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
@@ -210,6 +270,7 @@ TEXT ·less32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
@@ -260,6 +321,7 @@ TEXT ·lessScalar32AVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Z14
 	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
@@ -302,6 +364,62 @@ done:
 	VZEROUPPER
 	RET
 
+// func lessMagnitude32AVX512(dst *bool, a *float32, n int, b float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·lessMagnitude32AVX512(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS b+24(FP), Z14
+	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
+	XORQ         R8, R8
+	SUBQ         $0x00000040, CX
+	JL           rest
+
+block:
+	VMOVUPS    (SI)(R8*4), Z0
+	VANDPS     Z13, Z0, Z0
+	VCMPPS     $0x11, Z14, Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVDQU    X0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*4), Z2
+	VANDPS     Z13, Z2, Z2
+	VCMPPS     $0x11, Z14, Z2, K2
+	VMOVDQU8.Z X15, K2, X2
+	VMOVDQU    X2, 16(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*4), Z4
+	VANDPS     Z13, Z4, Z4
+	VCMPPS     $0x11, Z14, Z4, K2
+	VMOVDQU8.Z X15, K2, X4
+	VMOVDQU    X4, 32(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*4), Z6
+	VANDPS     Z13, Z6, Z6
+	VCMPPS     $0x11, Z14, Z6, K2
+	VMOVDQU8.Z X15, K2, X6
+	VMOVDQU    X6, 48(DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VMOVUPS    (SI)(R8*4), Z0
+	VANDPS     Z13, Z0, Z0
+	VCMPPS     $0x11, Z14, Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVDQU    X0, (DI)(R8*1)
+	ADDQ       $0x00000010, R8
+	SUBQ       $0x00000010, CX
+	JG         single
+
+done:
+	VZEROUPPER
+	RET
+
 // func lessEqual32AVX512(dst *bool, a *float32, b *float32, n int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·lessEqual32AVX512(SB), NOSPLIT, $0-32
@@ -310,6 +428,7 @@ TEXT ·lessEqual32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
@@ -360,6 +479,7 @@ TEXT ·lessEqualScalar32AVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Z14
 	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
@@ -410,6 +530,7 @@ TEXT ·greaterScalar32AVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Z14
 	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
@@ -460,6 +581,7 @@ TEXT ·greaterEqualScalar32AVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Z14
 	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
@@ -570,7 +692,11 @@ DATA vectors32<>+64(SB)/8, $0x0101010101010101
 DATA vectors32<>+72(SB)/8, $0x0101010101010101
 DATA vectors32<>+80(SB)/8, $0x0101010101010101
 DATA vectors32<>+88(SB)/8, $0x0101010101010101
-GLOBL vectors32<>(SB), RODATA|NOPTR, $96
+DATA vectors32<>+96(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+104(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+112(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+120(SB)/8, $0x7fffffff7fffffff
+GLOBL vectors32<>(SB), RODATA|NOPTR, $128
 
 // func equal64AVX512(dst *bool, a *float64, b *float64, n int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
@@ -580,6 +706,7 @@ TEXT ·equal64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -630,6 +757,7 @@ TEXT ·equalScalar64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Z14
 	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -672,6 +800,62 @@ done:
 	VZEROUPPER
 	RET
 
+// func equalMagnitude64AVX512(dst *bool, a *float64, n int, b float64)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·equalMagnitude64AVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD b+24(FP), Z14
+	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS    (SI)(R8*8), Z0
+	VANDPS     Z13, Z0, Z0
+	VCMPPD     $0x00, Z14, Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVQ      X0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*8), Z2
+	VANDPS     Z13, Z2, Z2
+	VCMPPD     $0x00, Z14, Z2, K2
+	VMOVDQU8.Z X15, K2, X2
+	VMOVQ      X2, 8(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*8), Z4
+	VANDPS     Z13, Z4, Z4
+	VCMPPD     $0x00, Z14, Z4, K2
+	VMOVDQU8.Z X15, K2, X4
+	VMOVQ      X4, 16(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*8), Z6
+	VANDPS     Z13, Z6, Z6
+	VCMPPD     $0x00, Z14, Z6, K2
+	VMOVDQU8.Z X15, K2, X6
+	VMOVQ      X6, 24(DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VMOVUPS    (SI)(R8*8), Z0
+	VANDPS     Z13, Z0, Z0
+	VCMPPD     $0x00, Z14, Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVQ      X0, (DI)(R8*1)
+	ADDQ       $0x00000008, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	VZEROUPPER
+	RET
+
 // func notEqual64AVX512(dst *bool, a *float64, b *float64, n int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·notEqual64AVX512(SB), NOSPLIT, $0-32
@@ -680,6 +864,7 @@ TEXT ·notEqual64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -730,6 +915,7 @@ TEXT ·notEqualScalar64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Z14
 	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -780,6 +966,7 @@ TEXT ·less64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -830,6 +1017,7 @@ TEXT ·lessScalar64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Z14
 	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -872,6 +1060,62 @@ done:
 	VZEROUPPER
 	RET
 
+// func lessMagnitude64AVX512(dst *bool, a *float64, n int, b float64)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·lessMagnitude64AVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD b+24(FP), Z14
+	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS    (SI)(R8*8), Z0
+	VANDPS     Z13, Z0, Z0
+	VCMPPD     $0x11, Z14, Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVQ      X0, (DI)(R8*1)
+	VMOVUPS    64(SI)(R8*8), Z2
+	VANDPS     Z13, Z2, Z2
+	VCMPPD     $0x11, Z14, Z2, K2
+	VMOVDQU8.Z X15, K2, X2
+	VMOVQ      X2, 8(DI)(R8*1)
+	VMOVUPS    128(SI)(R8*8), Z4
+	VANDPS     Z13, Z4, Z4
+	VCMPPD     $0x11, Z14, Z4, K2
+	VMOVDQU8.Z X15, K2, X4
+	VMOVQ      X4, 16(DI)(R8*1)
+	VMOVUPS    192(SI)(R8*8), Z6
+	VANDPS     Z13, Z6, Z6
+	VCMPPD     $0x11, Z14, Z6, K2
+	VMOVDQU8.Z X15, K2, X6
+	VMOVQ      X6, 24(DI)(R8*1)
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VMOVUPS    (SI)(R8*8), Z0
+	VANDPS     Z13, Z0, Z0
+	VCMPPD     $0x11, Z14, Z0, K2
+	VMOVDQU8.Z X15, K2, X0
+	VMOVQ      X0, (DI)(R8*1)
+	ADDQ       $0x00000008, R8
+	SUBQ       $0x00000008, CX
+	JG         single
+
+done:
+	VZEROUPPER
+	RET
+
 // func lessEqual64AVX512(dst *bool, a *float64, b *float64, n int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·lessEqual64AVX512(SB), NOSPLIT, $0-32
@@ -880,6 +1124,7 @@ TEXT ·lessEqual64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -930,6 +1175,7 @@ TEXT ·lessEqualScalar64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Z14
 	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -980,6 +1226,7 @@ TEXT ·greaterScalar64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Z14
 	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -1030,6 +1277,7 @@ TEXT ·greaterEqualScalar64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Z14
 	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -1140,4 +1388,8 @@ DATA vectors64<>+64(SB)/8, $0x0101010101010101
 DATA vectors64<>+72(SB)/8, $0x0101010101010101
 DATA vectors64<>+80(SB)/8, $0x0101010101010101
 DATA vectors64<>+88(SB)/8, $0x0101010101010101
-GLOBL vectors64<>(SB), RODATA|NOPTR, $96
+DATA vectors64<>+96(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+104(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+112(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+120(SB)/8, $0x7fffffffffffffff
+GLOBL vectors64<>(SB), RODATA|NOPTR, $128

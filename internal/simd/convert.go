@@ -29,6 +29,8 @@ func (k *conversion[D, S]) run(dst []D, src []S) int {
 
 var (
 	fromUint8  conversion[float32, uint8]
+	fromInt8   conversion[float32, int8]
+	toBytes    conversion[uint8, float32]
 	fromInt32  conversion[float32, int32]
 	toInt32    conversion[int32, float32]
 	fromHalf   conversion[float32, uint16]
@@ -42,6 +44,8 @@ var (
 
 	longFromInt conversion[int64, int32]
 	intFromLong conversion[int32, int64]
+
+	longFromUint8 conversion[int64, uint8]
 )
 
 // Conversions.
@@ -50,6 +54,23 @@ var (
 func FromUint8(dst []float32, src []uint8) {
 	for i := fromUint8.run(dst, src); i < len(dst); i++ {
 		dst[i] = float32(src[i])
+	}
+}
+
+// FromInt8: dst = src.
+func FromInt8(dst []float32, src []int8) {
+	for i := fromInt8.run(dst, src); i < len(dst); i++ {
+		dst[i] = float32(src[i])
+	}
+}
+
+// ToBytes: dst = the low bytes of src truncated, or 0 where that does not fit an int32.
+func ToBytes(dst []uint8, src []float32) {
+	for i := toBytes.run(dst, src); i < len(dst); i++ {
+		dst[i] = 0
+		if x := src[i]; x >= math.MinInt32 && x < -math.MinInt32 {
+			dst[i] = uint8(int32(x))
+		}
 	}
 }
 
@@ -92,6 +113,13 @@ func ToInt64(dst []int64, src []float32) {
 // Int64FromInt32: dst = src.
 func Int64FromInt32(dst []int64, src []int32) {
 	for i := longFromInt.run(dst, src); i < len(dst); i++ {
+		dst[i] = int64(src[i])
+	}
+}
+
+// Int64FromUint8: dst = src.
+func Int64FromUint8(dst []int64, src []uint8) {
+	for i := longFromUint8.run(dst, src); i < len(dst); i++ {
 		dst[i] = int64(src[i])
 	}
 }

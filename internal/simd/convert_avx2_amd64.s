@@ -45,6 +45,49 @@ done:
 	VZEROUPPER
 	RET
 
+// func fromInt832AVX2(dst *float32, src *int8, n int)
+// Requires: AVX, AVX2
+TEXT ·fromInt832AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
+
+block:
+	VPMOVSXBD (SI)(R8*1), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (DI)(R8*4)
+	VPMOVSXBD 8(SI)(R8*1), Y3
+	VCVTDQ2PS Y3, Y3
+	VMOVUPS   Y3, 32(DI)(R8*4)
+	VPMOVSXBD 16(SI)(R8*1), Y6
+	VCVTDQ2PS Y6, Y6
+	VMOVUPS   Y6, 64(DI)(R8*4)
+	VPMOVSXBD 24(SI)(R8*1), Y9
+	VCVTDQ2PS Y9, Y9
+	VMOVUPS   Y9, 96(DI)(R8*4)
+	ADDQ      $0x00000020, R8
+	SUBQ      $0x00000020, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VPMOVSXBD (SI)(R8*1), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (DI)(R8*4)
+	ADDQ      $0x00000008, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	VZEROUPPER
+	RET
+
 // func fromInt3232AVX2(dst *float32, src *int32, n int)
 // Requires: AVX
 TEXT ·fromInt3232AVX2(SB), NOSPLIT, $0-24
@@ -682,6 +725,107 @@ rest:
 single:
 	VPMOVZXWD (SI)(R8*2), Y0
 	VMOVUPS   Y0, (DI)(R8*4)
+	ADDQ      $0x00000008, R8
+	SUBQ      $0x00000008, CX
+	JG        single
+
+done:
+	VZEROUPPER
+	RET
+
+// func toBytes32AVX2(dst *uint8, src *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·toBytes32AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
+
+block:
+	VCVTTPS2DQ   (SI)(R8*4), Y0
+	VPSHUFB      vectors32<>+160(SB), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X0
+	VMOVQ        X0, (DI)(R8*1)
+	VCVTTPS2DQ   32(SI)(R8*4), Y3
+	VPSHUFB      vectors32<>+160(SB), Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VMOVQ        X3, 8(DI)(R8*1)
+	VCVTTPS2DQ   64(SI)(R8*4), Y6
+	VPSHUFB      vectors32<>+160(SB), Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VPUNPCKLDQ   X7, X6, X6
+	VMOVQ        X6, 16(DI)(R8*1)
+	VCVTTPS2DQ   96(SI)(R8*4), Y9
+	VPSHUFB      vectors32<>+160(SB), Y9, Y9
+	VEXTRACTF128 $0x01, Y9, X10
+	VPUNPCKLDQ   X10, X9, X9
+	VMOVQ        X9, 24(DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000020, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VCVTTPS2DQ   (SI)(R8*4), Y0
+	VPSHUFB      vectors32<>+160(SB), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X0
+	VMOVQ        X0, (DI)(R8*1)
+	ADDQ         $0x00000008, R8
+	SUBQ         $0x00000008, CX
+	JG           single
+
+done:
+	VZEROUPPER
+	RET
+
+// func longFromUint832AVX2(dst *int64, src *uint8, n int)
+// Requires: AVX, AVX2
+TEXT ·longFromUint832AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
+
+block:
+	VPMOVZXBQ (SI)(R8*1), Y0
+	VPMOVZXBQ 4(SI)(R8*1), Y1
+	VMOVUPS   Y0, (DI)(R8*8)
+	VMOVUPS   Y1, 32(DI)(R8*8)
+	VPMOVZXBQ 8(SI)(R8*1), Y3
+	VPMOVZXBQ 12(SI)(R8*1), Y4
+	VMOVUPS   Y3, 64(DI)(R8*8)
+	VMOVUPS   Y4, 96(DI)(R8*8)
+	VPMOVZXBQ 16(SI)(R8*1), Y6
+	VPMOVZXBQ 20(SI)(R8*1), Y7
+	VMOVUPS   Y6, 128(DI)(R8*8)
+	VMOVUPS   Y7, 160(DI)(R8*8)
+	VPMOVZXBQ 24(SI)(R8*1), Y9
+	VPMOVZXBQ 28(SI)(R8*1), Y10
+	VMOVUPS   Y9, 192(DI)(R8*8)
+	VMOVUPS   Y10, 224(DI)(R8*8)
+	ADDQ      $0x00000020, R8
+	SUBQ      $0x00000020, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+
+single:
+	VPMOVZXBQ (SI)(R8*1), Y0
+	VPMOVZXBQ 4(SI)(R8*1), Y1
+	VMOVUPS   Y0, (DI)(R8*8)
+	VMOVUPS   Y1, 32(DI)(R8*8)
 	ADDQ      $0x00000008, R8
 	SUBQ      $0x00000008, CX
 	JG        single

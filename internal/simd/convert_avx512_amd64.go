@@ -7,6 +7,11 @@ package simd
 //go:noescape
 func fromUint832AVX512(dst *float32, src *uint8, n int)
 
+// fromInt832AVX512: dst = src.
+//
+//go:noescape
+func fromInt832AVX512(dst *float32, src *int8, n int)
+
 // fromInt3232AVX512: dst = src.
 //
 //go:noescape
@@ -86,6 +91,16 @@ func wideInt1632AVX512(dst *int32, src *int16, n int)
 //
 //go:noescape
 func wideUint1632AVX512(dst *int32, src *uint16, n int)
+
+// toBytes32AVX512: dst = the low bytes of src truncated to int32, 0 if it does not fit that.
+//
+//go:noescape
+func toBytes32AVX512(dst *uint8, src *float32, n int)
+
+// longFromUint832AVX512: dst = src.
+//
+//go:noescape
+func longFromUint832AVX512(dst *int64, src *uint8, n int)
 
 // narrow832AVX512: dst = the low bytes of src.
 //

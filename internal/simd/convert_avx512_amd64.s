@@ -45,6 +45,49 @@ done:
 	VZEROUPPER
 	RET
 
+// func fromInt832AVX512(dst *float32, src *int8, n int)
+// Requires: AVX, AVX512F
+TEXT ·fromInt832AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000040, CX
+	JL   rest
+
+block:
+	VPMOVSXBD (SI)(R8*1), Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, (DI)(R8*4)
+	VPMOVSXBD 16(SI)(R8*1), Z3
+	VCVTDQ2PS Z3, Z3
+	VMOVUPS   Z3, 64(DI)(R8*4)
+	VPMOVSXBD 32(SI)(R8*1), Z6
+	VCVTDQ2PS Z6, Z6
+	VMOVUPS   Z6, 128(DI)(R8*4)
+	VPMOVSXBD 48(SI)(R8*1), Z9
+	VCVTDQ2PS Z9, Z9
+	VMOVUPS   Z9, 192(DI)(R8*4)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000040, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VPMOVSXBD (SI)(R8*1), Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, (DI)(R8*4)
+	ADDQ      $0x00000010, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	VZEROUPPER
+	RET
+
 // func fromInt3232AVX512(dst *float32, src *int32, n int)
 // Requires: AVX, AVX512F
 TEXT ·fromInt3232AVX512(SB), NOSPLIT, $0-24
@@ -763,6 +806,92 @@ rest:
 single:
 	VPMOVZXWD (SI)(R8*2), Z0
 	VMOVUPS   Z0, (DI)(R8*4)
+	ADDQ      $0x00000010, R8
+	SUBQ      $0x00000010, CX
+	JG        single
+
+done:
+	VZEROUPPER
+	RET
+
+// func toBytes32AVX512(dst *uint8, src *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·toBytes32AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000040, CX
+	JL   rest
+
+block:
+	VCVTTPS2DQ (SI)(R8*4), Z0
+	VPMOVDB    Z0, (DI)(R8*1)
+	VCVTTPS2DQ 64(SI)(R8*4), Z3
+	VPMOVDB    Z3, 16(DI)(R8*1)
+	VCVTTPS2DQ 128(SI)(R8*4), Z6
+	VPMOVDB    Z6, 32(DI)(R8*1)
+	VCVTTPS2DQ 192(SI)(R8*4), Z9
+	VPMOVDB    Z9, 48(DI)(R8*1)
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VCVTTPS2DQ (SI)(R8*4), Z0
+	VPMOVDB    Z0, (DI)(R8*1)
+	ADDQ       $0x00000010, R8
+	SUBQ       $0x00000010, CX
+	JG         single
+
+done:
+	VZEROUPPER
+	RET
+
+// func longFromUint832AVX512(dst *int64, src *uint8, n int)
+// Requires: AVX, AVX512F
+TEXT ·longFromUint832AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000040, CX
+	JL   rest
+
+block:
+	VPMOVZXBQ (SI)(R8*1), Z0
+	VPMOVZXBQ 8(SI)(R8*1), Z1
+	VMOVUPS   Z0, (DI)(R8*8)
+	VMOVUPS   Z1, 64(DI)(R8*8)
+	VPMOVZXBQ 16(SI)(R8*1), Z3
+	VPMOVZXBQ 24(SI)(R8*1), Z4
+	VMOVUPS   Z3, 128(DI)(R8*8)
+	VMOVUPS   Z4, 192(DI)(R8*8)
+	VPMOVZXBQ 32(SI)(R8*1), Z6
+	VPMOVZXBQ 40(SI)(R8*1), Z7
+	VMOVUPS   Z6, 256(DI)(R8*8)
+	VMOVUPS   Z7, 320(DI)(R8*8)
+	VPMOVZXBQ 48(SI)(R8*1), Z9
+	VPMOVZXBQ 56(SI)(R8*1), Z10
+	VMOVUPS   Z9, 384(DI)(R8*8)
+	VMOVUPS   Z10, 448(DI)(R8*8)
+	ADDQ      $0x00000040, R8
+	SUBQ      $0x00000040, CX
+	JGE       block
+
+rest:
+	ADDQ $0x00000040, CX
+	JZ   done
+
+single:
+	VPMOVZXBQ (SI)(R8*1), Z0
+	VPMOVZXBQ 8(SI)(R8*1), Z1
+	VMOVUPS   Z0, (DI)(R8*8)
+	VMOVUPS   Z1, 64(DI)(R8*8)
 	ADDQ      $0x00000010, R8
 	SUBQ      $0x00000010, CX
 	JG        single

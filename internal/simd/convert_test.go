@@ -93,12 +93,36 @@ func TestConversions(t *testing.T) {
 		whole := func(a, b int32) bool { return a == b }
 		short := func(a, b h) bool { return a == b }
 		same(t, bytes, FromUint8, bitEqual)
+		same(t, bytes, func(dst []float32, src []uint8) {
+			signed := make([]int8, len(src))
+			for i, v := range src {
+				signed[i] = int8(v)
+			}
+			FromInt8(dst, signed)
+		}, bitEqual)
+		same(t, bytes, Int64FromUint8, func(a, b int64) bool { return a == b })
+		same(t, mixed, ToBytes, func(a, b uint8) bool { return a == b })
 		same(t, ints, FromInt32, bitEqual)
 		same(t, mixed, ToInt32, whole)
 		same(t, shorts, FromBFloat, bitEqual)
 		same(t, mixed, func(dst []h, src []float32) { ToBFloat(dst, src, bfloat) }, short)
 		same(t, mixed, ToDouble, func(a, b float64) bool { return a == b || a != a && b != b })
 		same(t, doubles, FromDouble, bitEqual)
+	})
+}
+
+func TestCompareMagnitude(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		for _, p := range []Predicate{Equal, Less} {
+			for _, b := range []float32{2.5, float32(math.Inf(1))} {
+				same(t, mixed, func(dst []bool, src []float32) { CompareMagnitude(p, dst, src, b) }, func(a, b bool) bool { return a == b })
+				same(t, mixed, func(dst []bool, src []float32) {
+					wide := make([]float64, len(src))
+					ToDouble(wide, src)
+					CompareMagnitude(p, dst, wide, float64(b))
+				}, func(a, b bool) bool { return a == b })
+			}
+		}
 	})
 }
 

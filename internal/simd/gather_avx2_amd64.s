@@ -46,8 +46,19 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS (R10)(R8*1), Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, CX
+	JGE     single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -56,9 +67,6 @@ single:
 	VMOVUPS    (R13)(AX*4), Y4
 	VMASKMOVPS (R10)(R8*1), Y4, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LEAQ (DI)(R9*4), DI

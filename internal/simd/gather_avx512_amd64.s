@@ -46,8 +46,19 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS (R10)(R8*1), Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -56,9 +67,6 @@ single:
 	KMOVW     AX, K1
 	VMOVUPS.Z (R10)(R8*1), K1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LEAQ (DI)(R9*4), DI

@@ -646,6 +646,7 @@ TEXT ·equalInts32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -711,6 +712,7 @@ TEXT ·notEqualInts32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -776,6 +778,7 @@ TEXT ·lessInts32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -846,6 +849,7 @@ TEXT ·lessEqualInts32AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Y15
+	VBROADCASTSS vectors32<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -915,7 +919,11 @@ DATA vectors32<>+64(SB)/8, $0x0101010101010101
 DATA vectors32<>+72(SB)/8, $0x0101010101010101
 DATA vectors32<>+80(SB)/8, $0x0101010101010101
 DATA vectors32<>+88(SB)/8, $0x0101010101010101
-GLOBL vectors32<>(SB), RODATA|NOPTR, $96
+DATA vectors32<>+96(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+104(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+112(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+120(SB)/8, $0x7fffffff7fffffff
+GLOBL vectors32<>(SB), RODATA|NOPTR, $128
 
 // func addInts64AVX2(dst *int64, a *int64, b *int64, n int)
 // Requires: AVX, AVX2
@@ -1013,6 +1021,7 @@ TEXT ·equalInts64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -1083,6 +1092,7 @@ TEXT ·notEqualInts64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -1153,6 +1163,7 @@ TEXT ·lessInts64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -1228,6 +1239,7 @@ TEXT ·lessEqualInts64AVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y13
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -1302,4 +1314,8 @@ DATA vectors64<>+64(SB)/8, $0x0101010101010101
 DATA vectors64<>+72(SB)/8, $0x0101010101010101
 DATA vectors64<>+80(SB)/8, $0x0101010101010101
 DATA vectors64<>+88(SB)/8, $0x0101010101010101
-GLOBL vectors64<>(SB), RODATA|NOPTR, $96
+DATA vectors64<>+96(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+104(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+112(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+120(SB)/8, $0x7fffffffffffffff
+GLOBL vectors64<>(SB), RODATA|NOPTR, $128

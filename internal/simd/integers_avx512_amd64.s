@@ -646,6 +646,7 @@ TEXT ·equalInts32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
@@ -696,6 +697,7 @@ TEXT ·notEqualInts32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
@@ -746,6 +748,7 @@ TEXT ·lessInts32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
@@ -796,6 +799,7 @@ TEXT ·lessEqualInts32AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSS vectors32<>+64(SB), Z15
+	VBROADCASTSS vectors32<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000040, CX
 	JL           rest
@@ -850,7 +854,11 @@ DATA vectors32<>+64(SB)/8, $0x0101010101010101
 DATA vectors32<>+72(SB)/8, $0x0101010101010101
 DATA vectors32<>+80(SB)/8, $0x0101010101010101
 DATA vectors32<>+88(SB)/8, $0x0101010101010101
-GLOBL vectors32<>(SB), RODATA|NOPTR, $96
+DATA vectors32<>+96(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+104(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+112(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+120(SB)/8, $0x7fffffff7fffffff
+GLOBL vectors32<>(SB), RODATA|NOPTR, $128
 
 // func addInts64AVX512(dst *int64, a *int64, b *int64, n int)
 // Requires: AVX, AVX512F
@@ -1080,6 +1088,7 @@ TEXT ·equalInts64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -1130,6 +1139,7 @@ TEXT ·notEqualInts64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -1180,6 +1190,7 @@ TEXT ·lessInts64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -1230,6 +1241,7 @@ TEXT ·lessEqualInts64AVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), CX
 	MOVQ         b+16(FP), DX
 	VBROADCASTSD vectors64<>+64(SB), Z15
+	VBROADCASTSD vectors64<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -1284,4 +1296,8 @@ DATA vectors64<>+64(SB)/8, $0x0101010101010101
 DATA vectors64<>+72(SB)/8, $0x0101010101010101
 DATA vectors64<>+80(SB)/8, $0x0101010101010101
 DATA vectors64<>+88(SB)/8, $0x0101010101010101
-GLOBL vectors64<>(SB), RODATA|NOPTR, $96
+DATA vectors64<>+96(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+104(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+112(SB)/8, $0x7fffffffffffffff
+DATA vectors64<>+120(SB)/8, $0x7fffffffffffffff
+GLOBL vectors64<>(SB), RODATA|NOPTR, $128

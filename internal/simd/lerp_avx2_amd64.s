@@ -51,8 +51,23 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS (SI)(R8*1), Y1
+	VMOVUPS (DX)(R8*1), Y2
+	VSUBPS  Y1, Y2, Y3
+	VMULPS  Y4, Y3, Y3
+	VADDPS  Y3, Y1, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, CX
+	JGE     single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -65,9 +80,6 @@ single:
 	VMULPS     Y4, Y3, Y3
 	VADDPS     Y3, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)
@@ -147,8 +159,23 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS (R10)(R8*1), Y0
+	VMOVUPS (R11)(R8*1), Y1
+	VSUBPS  Y0, Y1, Y3
+	VMULPS  Y2, Y3, Y3
+	VADDPS  Y3, Y0, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, CX
+	JGE     single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -161,9 +188,6 @@ single:
 	VMULPS     Y2, Y3, Y3
 	VADDPS     Y3, Y0, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LEAQ    (DI)(BX*4), DI

@@ -51,8 +51,23 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS (SI)(R8*1), Z1
+	VMOVUPS (DX)(R8*1), Z2
+	VSUBPS  Z1, Z2, Z3
+	VMULPS  Z4, Z3, Z3
+	VADDPS  Z3, Z1, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -65,9 +80,6 @@ single:
 	VMULPS    Z4, Z3, Z3
 	VADDPS    Z3, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LDMXCSR (SP)
@@ -147,8 +159,23 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS (R10)(R8*1), Z0
+	VMOVUPS (R11)(R8*1), Z1
+	VSUBPS  Z0, Z1, Z3
+	VMULPS  Z2, Z3, Z3
+	VADDPS  Z3, Z0, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -161,9 +188,6 @@ single:
 	VMULPS    Z2, Z3, Z3
 	VADDPS    Z3, Z0, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LEAQ    (DI)(BX*4), DI

@@ -49,8 +49,23 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Y4
+	VFMADD231PS (SI)(R8*1), Y0, Y4
+	VFMADD231PS (R9)(R8*1), Y1, Y4
+	VFMADD231PS (R10)(R8*1), Y2, Y4
+	VFMADD231PS (R12)(R8*1), Y3, Y4
+	VMOVUPS     Y4, (DI)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -67,9 +82,6 @@ single:
 	VMASKMOVPS  (R12)(R8*1), Y6, Y5
 	VFMADD231PS Y5, Y3, Y4
 	VMASKMOVPS  Y4, Y6, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	LEAQ    (R12)(DX*1), SI
@@ -129,8 +141,22 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (BX)(R8*1), Y8
+	VFMADD231PS (SI)(R8*1), Y8, Y0
+	VFMADD231PS (R9)(R8*1), Y8, Y1
+	VFMADD231PS (R10)(R8*1), Y8, Y2
+	VFMADD231PS (R12)(R8*1), Y8, Y3
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -146,9 +172,6 @@ single:
 	VFMADD231PS Y9, Y8, Y2
 	VMASKMOVPS  (R12)(R8*1), Y10, Y9
 	VFMADD231PS Y9, Y8, Y3
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	VADDPS       Y4, Y0, Y0
@@ -336,8 +359,23 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Y4
+	VFMADD231PD (SI)(R8*1), Y0, Y4
+	VFMADD231PD (R9)(R8*1), Y1, Y4
+	VFMADD231PD (R10)(R8*1), Y2, Y4
+	VFMADD231PD (R12)(R8*1), Y3, Y4
+	VMOVUPS     Y4, (DI)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000004, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000004, CX
+	JZ          done
 	MOVQ        $0x00000004, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -354,9 +392,6 @@ single:
 	VMASKMOVPD  (R12)(R8*1), Y6, Y5
 	VFMADD231PD Y5, Y3, Y4
 	VMASKMOVPD  Y4, Y6, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JG          single
 
 done:
 	LEAQ    (R12)(DX*1), SI
@@ -416,8 +451,22 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS     (BX)(R8*1), Y8
+	VFMADD231PD (SI)(R8*1), Y8, Y0
+	VFMADD231PD (R9)(R8*1), Y8, Y1
+	VFMADD231PD (R10)(R8*1), Y8, Y2
+	VFMADD231PD (R12)(R8*1), Y8, Y3
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000004, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000004, CX
+	JZ          done
 	MOVQ        $0x00000004, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -433,9 +482,6 @@ single:
 	VFMADD231PD Y9, Y8, Y2
 	VMASKMOVPD  (R12)(R8*1), Y10, Y9
 	VFMADD231PD Y9, Y8, Y3
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JG          single
 
 done:
 	VADDPD       Y4, Y0, Y0

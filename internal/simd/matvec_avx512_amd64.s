@@ -49,8 +49,23 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Z4
+	VFMADD231PS (SI)(R8*1), Z0, Z4
+	VFMADD231PS (R9)(R8*1), Z1, Z4
+	VFMADD231PS (R10)(R8*1), Z2, Z4
+	VFMADD231PS (R12)(R8*1), Z3, Z4
+	VMOVUPS     Z4, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000010, CX
+	JZ          done
 	MOVQ        $0x00000010, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -67,9 +82,6 @@ single:
 	VMOVUPS.Z   (R12)(R8*1), K1, Z5
 	VFMADD231PS Z5, Z3, Z4
 	VMOVUPS     Z4, K1, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JG          single
 
 done:
 	LEAQ    (R12)(DX*1), SI
@@ -129,8 +141,22 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS     (BX)(R8*1), Z8
+	VFMADD231PS (SI)(R8*1), Z8, Z0
+	VFMADD231PS (R9)(R8*1), Z8, Z1
+	VFMADD231PS (R10)(R8*1), Z8, Z2
+	VFMADD231PS (R12)(R8*1), Z8, Z3
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000010, CX
+	JZ          done
 	MOVQ        $0x00000010, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -146,9 +172,6 @@ single:
 	VFMADD231PS Z9, Z8, Z2
 	VMOVUPS.Z   (R12)(R8*1), K1, Z9
 	VFMADD231PS Z9, Z8, Z3
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JG          single
 
 done:
 	VADDPS        Z4, Z0, Z0
@@ -344,8 +367,23 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Z4
+	VFMADD231PD (SI)(R8*1), Z0, Z4
+	VFMADD231PD (R9)(R8*1), Z1, Z4
+	VFMADD231PD (R10)(R8*1), Z2, Z4
+	VFMADD231PD (R12)(R8*1), Z3, Z4
+	VMOVUPS     Z4, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -362,9 +400,6 @@ single:
 	VMOVUPD.Z   (R12)(R8*1), K1, Z5
 	VFMADD231PD Z5, Z3, Z4
 	VMOVUPD     Z4, K1, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	LEAQ    (R12)(DX*1), SI
@@ -424,8 +459,22 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (BX)(R8*1), Z8
+	VFMADD231PD (SI)(R8*1), Z8, Z0
+	VFMADD231PD (R9)(R8*1), Z8, Z1
+	VFMADD231PD (R10)(R8*1), Z8, Z2
+	VFMADD231PD (R12)(R8*1), Z8, Z3
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -441,9 +490,6 @@ single:
 	VFMADD231PD Z9, Z8, Z2
 	VMOVUPD.Z   (R12)(R8*1), K1, Z9
 	VFMADD231PD Z9, Z8, Z3
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	VADDPD        Z4, Z0, Z0

@@ -429,8 +429,21 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS (SI)(R8*1), Y0
+	VMOVUPS (BX)(R8*1), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, CX
+	JGE     single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -441,9 +454,6 @@ single:
 	VMASKMOVPS (BX)(R8*1), Y2, Y1
 	VMULPS     Y1, Y0, Y0
 	VMASKMOVPS Y0, Y2, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LEAQ    (SI)(R9*4), SI

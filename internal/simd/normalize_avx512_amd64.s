@@ -543,8 +543,21 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS (SI)(R8*1), Z0
+	VMOVUPS (BX)(R8*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -555,9 +568,6 @@ single:
 	VMOVUPS.Z (BX)(R8*1), K1, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LEAQ    (SI)(R9*4), SI

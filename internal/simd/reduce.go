@@ -95,6 +95,18 @@ func Sum[T Float](a []T) T { return T(Sum64(a)) }
 // Sum64 is Sum before the result is rounded to T: for sums of sums.
 func Sum64[T Float](a []T) float64 {
 	s := 0.0
+	if l := Current(); l != Generic && len(a) > sumPiece {
+		var parts [16]T // of pieces that share a call
+		f := reductionFor[T](&sum).asm[l-1]
+		for len(a) >= sumPiece {
+			n := min(len(parts), len(a)/sumPiece)
+			f(&parts[0], &a[0], n, sumPiece)
+			for _, x := range parts[:n] {
+				s += float64(x)
+			}
+			a = a[n*sumPiece:]
+		}
+	}
 	for i := 0; i < len(a); i += sumPiece {
 		s += float64(reducePart(&sum, a[i:min(len(a), i+sumPiece)]))
 	}

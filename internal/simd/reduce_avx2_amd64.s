@@ -57,8 +57,20 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Y8
+	VMOVUPS     (SI)(R8*1), Y9
+	VFMADD231PS Y9, Y8, Y0
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -68,9 +80,6 @@ single:
 	VMASKMOVPS  (DI)(R8*1), Y10, Y8
 	VMASKMOVPS  (SI)(R8*1), Y10, Y9
 	VFMADD231PS Y9, Y8, Y0
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	VADDPS       Y4, Y0, Y0
@@ -92,7 +101,7 @@ done:
 	RET
 
 // func sumIntRows32AVX2(dst *int32, a *int32, rows int, cols int)
-// Requires: AVX, AVX2, CMOV, SSE
+// Requires: AVX, AVX2, CMOV, MMX+, SSE
 TEXT ·sumIntRows32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -121,31 +130,51 @@ row:
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y9
-	VPADDD  Y9, Y0, Y0
-	VMOVUPS 32(SI)(R8*1), Y9
-	VPADDD  Y9, Y1, Y1
-	VMOVUPS 64(SI)(R8*1), Y9
-	VPADDD  Y9, Y2, Y2
-	VMOVUPS 96(SI)(R8*1), Y9
-	VPADDD  Y9, Y3, Y3
-	VMOVUPS 128(SI)(R8*1), Y9
-	VPADDD  Y9, Y4, Y4
-	VMOVUPS 160(SI)(R8*1), Y9
-	VPADDD  Y9, Y5, Y5
-	VMOVUPS 192(SI)(R8*1), Y9
-	VPADDD  Y9, Y6, Y6
-	VMOVUPS 224(SI)(R8*1), Y9
-	VPADDD  Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VPADDD     Y9, Y0, Y0
+	VMOVUPS    32(SI)(R8*1), Y9
+	PREFETCHT0 544(SI)(R8*1)
+	VPADDD     Y9, Y1, Y1
+	VMOVUPS    64(SI)(R8*1), Y9
+	PREFETCHT0 576(SI)(R8*1)
+	VPADDD     Y9, Y2, Y2
+	VMOVUPS    96(SI)(R8*1), Y9
+	PREFETCHT0 608(SI)(R8*1)
+	VPADDD     Y9, Y3, Y3
+	VMOVUPS    128(SI)(R8*1), Y9
+	PREFETCHT0 640(SI)(R8*1)
+	VPADDD     Y9, Y4, Y4
+	VMOVUPS    160(SI)(R8*1), Y9
+	PREFETCHT0 672(SI)(R8*1)
+	VPADDD     Y9, Y5, Y5
+	VMOVUPS    192(SI)(R8*1), Y9
+	PREFETCHT0 704(SI)(R8*1)
+	VPADDD     Y9, Y6, Y6
+	VMOVUPS    224(SI)(R8*1), Y9
+	PREFETCHT0 736(SI)(R8*1)
+	VPADDD     Y9, Y7, Y7
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VPADDD     Y9, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -154,9 +183,6 @@ single:
 	VMOVUPS    (R13)(AX*4), Y12
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VPADDD     Y9, Y0, Y0
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	VPADDD       Y4, Y0, Y0
@@ -182,7 +208,7 @@ done:
 	RET
 
 // func maxIntRows32AVX2(dst *int32, a *int32, rows int, cols int)
-// Requires: AVX, AVX2, CMOV, SSE
+// Requires: AVX, AVX2, CMOV, MMX+, SSE
 TEXT ·maxIntRows32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -211,31 +237,51 @@ row:
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y9
-	VPMAXSD Y9, Y0, Y0
-	VMOVUPS 32(SI)(R8*1), Y9
-	VPMAXSD Y9, Y1, Y1
-	VMOVUPS 64(SI)(R8*1), Y9
-	VPMAXSD Y9, Y2, Y2
-	VMOVUPS 96(SI)(R8*1), Y9
-	VPMAXSD Y9, Y3, Y3
-	VMOVUPS 128(SI)(R8*1), Y9
-	VPMAXSD Y9, Y4, Y4
-	VMOVUPS 160(SI)(R8*1), Y9
-	VPMAXSD Y9, Y5, Y5
-	VMOVUPS 192(SI)(R8*1), Y9
-	VPMAXSD Y9, Y6, Y6
-	VMOVUPS 224(SI)(R8*1), Y9
-	VPMAXSD Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VPMAXSD    Y9, Y0, Y0
+	VMOVUPS    32(SI)(R8*1), Y9
+	PREFETCHT0 544(SI)(R8*1)
+	VPMAXSD    Y9, Y1, Y1
+	VMOVUPS    64(SI)(R8*1), Y9
+	PREFETCHT0 576(SI)(R8*1)
+	VPMAXSD    Y9, Y2, Y2
+	VMOVUPS    96(SI)(R8*1), Y9
+	PREFETCHT0 608(SI)(R8*1)
+	VPMAXSD    Y9, Y3, Y3
+	VMOVUPS    128(SI)(R8*1), Y9
+	PREFETCHT0 640(SI)(R8*1)
+	VPMAXSD    Y9, Y4, Y4
+	VMOVUPS    160(SI)(R8*1), Y9
+	PREFETCHT0 672(SI)(R8*1)
+	VPMAXSD    Y9, Y5, Y5
+	VMOVUPS    192(SI)(R8*1), Y9
+	PREFETCHT0 704(SI)(R8*1)
+	VPMAXSD    Y9, Y6, Y6
+	VMOVUPS    224(SI)(R8*1), Y9
+	PREFETCHT0 736(SI)(R8*1)
+	VPMAXSD    Y9, Y7, Y7
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VPMAXSD    Y9, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -245,9 +291,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VBLENDVPS  Y12, Y9, Y11, Y9
 	VPMAXSD    Y9, Y0, Y0
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	VPMAXSD      Y4, Y0, Y0
@@ -273,7 +316,7 @@ done:
 	RET
 
 // func minIntRows32AVX2(dst *int32, a *int32, rows int, cols int)
-// Requires: AVX, AVX2, CMOV, SSE
+// Requires: AVX, AVX2, CMOV, MMX+, SSE
 TEXT ·minIntRows32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -302,31 +345,51 @@ row:
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y9
-	VPMINSD Y9, Y0, Y0
-	VMOVUPS 32(SI)(R8*1), Y9
-	VPMINSD Y9, Y1, Y1
-	VMOVUPS 64(SI)(R8*1), Y9
-	VPMINSD Y9, Y2, Y2
-	VMOVUPS 96(SI)(R8*1), Y9
-	VPMINSD Y9, Y3, Y3
-	VMOVUPS 128(SI)(R8*1), Y9
-	VPMINSD Y9, Y4, Y4
-	VMOVUPS 160(SI)(R8*1), Y9
-	VPMINSD Y9, Y5, Y5
-	VMOVUPS 192(SI)(R8*1), Y9
-	VPMINSD Y9, Y6, Y6
-	VMOVUPS 224(SI)(R8*1), Y9
-	VPMINSD Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VPMINSD    Y9, Y0, Y0
+	VMOVUPS    32(SI)(R8*1), Y9
+	PREFETCHT0 544(SI)(R8*1)
+	VPMINSD    Y9, Y1, Y1
+	VMOVUPS    64(SI)(R8*1), Y9
+	PREFETCHT0 576(SI)(R8*1)
+	VPMINSD    Y9, Y2, Y2
+	VMOVUPS    96(SI)(R8*1), Y9
+	PREFETCHT0 608(SI)(R8*1)
+	VPMINSD    Y9, Y3, Y3
+	VMOVUPS    128(SI)(R8*1), Y9
+	PREFETCHT0 640(SI)(R8*1)
+	VPMINSD    Y9, Y4, Y4
+	VMOVUPS    160(SI)(R8*1), Y9
+	PREFETCHT0 672(SI)(R8*1)
+	VPMINSD    Y9, Y5, Y5
+	VMOVUPS    192(SI)(R8*1), Y9
+	PREFETCHT0 704(SI)(R8*1)
+	VPMINSD    Y9, Y6, Y6
+	VMOVUPS    224(SI)(R8*1), Y9
+	PREFETCHT0 736(SI)(R8*1)
+	VPMINSD    Y9, Y7, Y7
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VPMINSD    Y9, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -336,9 +399,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VBLENDVPS  Y12, Y9, Y11, Y9
 	VPMINSD    Y9, Y0, Y0
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	VPMINSD      Y4, Y0, Y0
@@ -364,7 +424,7 @@ done:
 	RET
 
 // func sumRows32AVX2(dst *float32, a *float32, rows int, cols int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·sumRows32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -393,31 +453,51 @@ row:
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y9
-	VADDPS  Y9, Y0, Y0
-	VMOVUPS 32(SI)(R8*1), Y9
-	VADDPS  Y9, Y1, Y1
-	VMOVUPS 64(SI)(R8*1), Y9
-	VADDPS  Y9, Y2, Y2
-	VMOVUPS 96(SI)(R8*1), Y9
-	VADDPS  Y9, Y3, Y3
-	VMOVUPS 128(SI)(R8*1), Y9
-	VADDPS  Y9, Y4, Y4
-	VMOVUPS 160(SI)(R8*1), Y9
-	VADDPS  Y9, Y5, Y5
-	VMOVUPS 192(SI)(R8*1), Y9
-	VADDPS  Y9, Y6, Y6
-	VMOVUPS 224(SI)(R8*1), Y9
-	VADDPS  Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VADDPS     Y9, Y0, Y0
+	VMOVUPS    32(SI)(R8*1), Y9
+	PREFETCHT0 544(SI)(R8*1)
+	VADDPS     Y9, Y1, Y1
+	VMOVUPS    64(SI)(R8*1), Y9
+	PREFETCHT0 576(SI)(R8*1)
+	VADDPS     Y9, Y2, Y2
+	VMOVUPS    96(SI)(R8*1), Y9
+	PREFETCHT0 608(SI)(R8*1)
+	VADDPS     Y9, Y3, Y3
+	VMOVUPS    128(SI)(R8*1), Y9
+	PREFETCHT0 640(SI)(R8*1)
+	VADDPS     Y9, Y4, Y4
+	VMOVUPS    160(SI)(R8*1), Y9
+	PREFETCHT0 672(SI)(R8*1)
+	VADDPS     Y9, Y5, Y5
+	VMOVUPS    192(SI)(R8*1), Y9
+	PREFETCHT0 704(SI)(R8*1)
+	VADDPS     Y9, Y6, Y6
+	VMOVUPS    224(SI)(R8*1), Y9
+	PREFETCHT0 736(SI)(R8*1)
+	VADDPS     Y9, Y7, Y7
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VADDPS     Y9, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -426,9 +506,6 @@ single:
 	VMOVUPS    (R13)(AX*4), Y12
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VADDPS     Y9, Y0, Y0
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	VADDPS       Y4, Y0, Y0
@@ -454,7 +531,7 @@ done:
 	RET
 
 // func prodRows32AVX2(dst *float32, a *float32, rows int, cols int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·prodRows32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -483,31 +560,51 @@ row:
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y9
-	VMULPS  Y9, Y0, Y0
-	VMOVUPS 32(SI)(R8*1), Y9
-	VMULPS  Y9, Y1, Y1
-	VMOVUPS 64(SI)(R8*1), Y9
-	VMULPS  Y9, Y2, Y2
-	VMOVUPS 96(SI)(R8*1), Y9
-	VMULPS  Y9, Y3, Y3
-	VMOVUPS 128(SI)(R8*1), Y9
-	VMULPS  Y9, Y4, Y4
-	VMOVUPS 160(SI)(R8*1), Y9
-	VMULPS  Y9, Y5, Y5
-	VMOVUPS 192(SI)(R8*1), Y9
-	VMULPS  Y9, Y6, Y6
-	VMOVUPS 224(SI)(R8*1), Y9
-	VMULPS  Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPS     Y9, Y0, Y0
+	VMOVUPS    32(SI)(R8*1), Y9
+	PREFETCHT0 544(SI)(R8*1)
+	VMULPS     Y9, Y1, Y1
+	VMOVUPS    64(SI)(R8*1), Y9
+	PREFETCHT0 576(SI)(R8*1)
+	VMULPS     Y9, Y2, Y2
+	VMOVUPS    96(SI)(R8*1), Y9
+	PREFETCHT0 608(SI)(R8*1)
+	VMULPS     Y9, Y3, Y3
+	VMOVUPS    128(SI)(R8*1), Y9
+	PREFETCHT0 640(SI)(R8*1)
+	VMULPS     Y9, Y4, Y4
+	VMOVUPS    160(SI)(R8*1), Y9
+	PREFETCHT0 672(SI)(R8*1)
+	VMULPS     Y9, Y5, Y5
+	VMOVUPS    192(SI)(R8*1), Y9
+	PREFETCHT0 704(SI)(R8*1)
+	VMULPS     Y9, Y6, Y6
+	VMOVUPS    224(SI)(R8*1), Y9
+	PREFETCHT0 736(SI)(R8*1)
+	VMULPS     Y9, Y7, Y7
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPS     Y9, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -517,9 +614,6 @@ single:
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VBLENDVPS  Y12, Y9, Y11, Y9
 	VMULPS     Y9, Y0, Y0
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	VMULPS       Y4, Y0, Y0
@@ -545,7 +639,7 @@ done:
 	RET
 
 // func maxRows32AVX2(dst *float32, a *float32, rows int, cols int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·maxRows32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -574,47 +668,69 @@ row:
 	JL      rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y9
-	VMAXPS    Y9, Y0, Y0
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	VMOVUPS   32(SI)(R8*1), Y9
-	VMAXPS    Y9, Y1, Y1
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	VMOVUPS   64(SI)(R8*1), Y9
-	VMAXPS    Y9, Y2, Y2
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	VMOVUPS   96(SI)(R8*1), Y9
-	VMAXPS    Y9, Y3, Y3
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	VMOVUPS   128(SI)(R8*1), Y9
-	VMAXPS    Y9, Y4, Y4
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	VMOVUPS   160(SI)(R8*1), Y9
-	VMAXPS    Y9, Y5, Y5
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	VMOVUPS   192(SI)(R8*1), Y9
-	VMAXPS    Y9, Y6, Y6
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	VMOVUPS   224(SI)(R8*1), Y9
-	VMAXPS    Y9, Y7, Y7
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000040, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPS     Y9, Y0, Y0
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	VMOVUPS    32(SI)(R8*1), Y9
+	PREFETCHT0 544(SI)(R8*1)
+	VMAXPS     Y9, Y1, Y1
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	VMOVUPS    64(SI)(R8*1), Y9
+	PREFETCHT0 576(SI)(R8*1)
+	VMAXPS     Y9, Y2, Y2
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	VMOVUPS    96(SI)(R8*1), Y9
+	PREFETCHT0 608(SI)(R8*1)
+	VMAXPS     Y9, Y3, Y3
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	VMOVUPS    128(SI)(R8*1), Y9
+	PREFETCHT0 640(SI)(R8*1)
+	VMAXPS     Y9, Y4, Y4
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	VMOVUPS    160(SI)(R8*1), Y9
+	PREFETCHT0 672(SI)(R8*1)
+	VMAXPS     Y9, Y5, Y5
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	VMOVUPS    192(SI)(R8*1), Y9
+	PREFETCHT0 704(SI)(R8*1)
+	VMAXPS     Y9, Y6, Y6
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	VMOVUPS    224(SI)(R8*1), Y9
+	PREFETCHT0 736(SI)(R8*1)
+	VMAXPS     Y9, Y7, Y7
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPS     Y9, Y0, Y0
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -626,9 +742,6 @@ single:
 	VMAXPS     Y9, Y0, Y0
 	VCMPPS     $0x03, Y9, Y9, Y10
 	VBLENDVPS  Y10, Y9, Y8, Y8
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	VMAXPS       Y4, Y0, Y0
@@ -661,7 +774,7 @@ done:
 	RET
 
 // func minRows32AVX2(dst *float32, a *float32, rows int, cols int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·minRows32AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -690,47 +803,69 @@ row:
 	JL      rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y9
-	VMINPS    Y9, Y0, Y0
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	VMOVUPS   32(SI)(R8*1), Y9
-	VMINPS    Y9, Y1, Y1
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	VMOVUPS   64(SI)(R8*1), Y9
-	VMINPS    Y9, Y2, Y2
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	VMOVUPS   96(SI)(R8*1), Y9
-	VMINPS    Y9, Y3, Y3
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	VMOVUPS   128(SI)(R8*1), Y9
-	VMINPS    Y9, Y4, Y4
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	VMOVUPS   160(SI)(R8*1), Y9
-	VMINPS    Y9, Y5, Y5
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	VMOVUPS   192(SI)(R8*1), Y9
-	VMINPS    Y9, Y6, Y6
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	VMOVUPS   224(SI)(R8*1), Y9
-	VMINPS    Y9, Y7, Y7
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VBLENDVPS Y10, Y9, Y8, Y8
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000040, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPS     Y9, Y0, Y0
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	VMOVUPS    32(SI)(R8*1), Y9
+	PREFETCHT0 544(SI)(R8*1)
+	VMINPS     Y9, Y1, Y1
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	VMOVUPS    64(SI)(R8*1), Y9
+	PREFETCHT0 576(SI)(R8*1)
+	VMINPS     Y9, Y2, Y2
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	VMOVUPS    96(SI)(R8*1), Y9
+	PREFETCHT0 608(SI)(R8*1)
+	VMINPS     Y9, Y3, Y3
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	VMOVUPS    128(SI)(R8*1), Y9
+	PREFETCHT0 640(SI)(R8*1)
+	VMINPS     Y9, Y4, Y4
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	VMOVUPS    160(SI)(R8*1), Y9
+	PREFETCHT0 672(SI)(R8*1)
+	VMINPS     Y9, Y5, Y5
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	VMOVUPS    192(SI)(R8*1), Y9
+	PREFETCHT0 704(SI)(R8*1)
+	VMINPS     Y9, Y6, Y6
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	VMOVUPS    224(SI)(R8*1), Y9
+	PREFETCHT0 736(SI)(R8*1)
+	VMINPS     Y9, Y7, Y7
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPS     Y9, Y0, Y0
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000008, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -742,9 +877,6 @@ single:
 	VMINPS     Y9, Y0, Y0
 	VCMPPS     $0x03, Y9, Y9, Y10
 	VBLENDVPS  Y10, Y9, Y8, Y8
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	VMINPS       Y4, Y0, Y0
@@ -861,8 +993,20 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Y8
+	VMOVUPS     (SI)(R8*1), Y9
+	VFMADD231PD Y9, Y8, Y0
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000004, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000004, CX
+	JZ          done
 	MOVQ        $0x00000004, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -872,9 +1016,6 @@ single:
 	VMASKMOVPD  (DI)(R8*1), Y10, Y8
 	VMASKMOVPD  (SI)(R8*1), Y10, Y9
 	VFMADD231PD Y9, Y8, Y0
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JG          single
 
 done:
 	VADDPD       Y4, Y0, Y0
@@ -894,7 +1035,7 @@ done:
 	RET
 
 // func sumIntRows64AVX2(dst *int64, a *int64, rows int, cols int)
-// Requires: AVX, AVX2, CMOV, SSE
+// Requires: AVX, AVX2, CMOV, MMX+, SSE
 TEXT ·sumIntRows64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -923,31 +1064,51 @@ row:
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y9
-	VPADDQ  Y9, Y0, Y0
-	VMOVUPS 32(SI)(R8*1), Y9
-	VPADDQ  Y9, Y1, Y1
-	VMOVUPS 64(SI)(R8*1), Y9
-	VPADDQ  Y9, Y2, Y2
-	VMOVUPS 96(SI)(R8*1), Y9
-	VPADDQ  Y9, Y3, Y3
-	VMOVUPS 128(SI)(R8*1), Y9
-	VPADDQ  Y9, Y4, Y4
-	VMOVUPS 160(SI)(R8*1), Y9
-	VPADDQ  Y9, Y5, Y5
-	VMOVUPS 192(SI)(R8*1), Y9
-	VPADDQ  Y9, Y6, Y6
-	VMOVUPS 224(SI)(R8*1), Y9
-	VPADDQ  Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VPADDQ     Y9, Y0, Y0
+	VMOVUPS    32(SI)(R8*1), Y9
+	PREFETCHT0 544(SI)(R8*1)
+	VPADDQ     Y9, Y1, Y1
+	VMOVUPS    64(SI)(R8*1), Y9
+	PREFETCHT0 576(SI)(R8*1)
+	VPADDQ     Y9, Y2, Y2
+	VMOVUPS    96(SI)(R8*1), Y9
+	PREFETCHT0 608(SI)(R8*1)
+	VPADDQ     Y9, Y3, Y3
+	VMOVUPS    128(SI)(R8*1), Y9
+	PREFETCHT0 640(SI)(R8*1)
+	VPADDQ     Y9, Y4, Y4
+	VMOVUPS    160(SI)(R8*1), Y9
+	PREFETCHT0 672(SI)(R8*1)
+	VPADDQ     Y9, Y5, Y5
+	VMOVUPS    192(SI)(R8*1), Y9
+	PREFETCHT0 704(SI)(R8*1)
+	VPADDQ     Y9, Y6, Y6
+	VMOVUPS    224(SI)(R8*1), Y9
+	PREFETCHT0 736(SI)(R8*1)
+	VPADDQ     Y9, Y7, Y7
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VPADDQ     Y9, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -956,9 +1117,6 @@ single:
 	VMOVUPS    (R13)(AX*8), Y12
 	VMASKMOVPD (SI)(R8*1), Y12, Y9
 	VPADDQ     Y9, Y0, Y0
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	VPADDQ       Y4, Y0, Y0
@@ -982,7 +1140,7 @@ done:
 	RET
 
 // func sumRows64AVX2(dst *float64, a *float64, rows int, cols int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·sumRows64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1011,31 +1169,51 @@ row:
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y9
-	VADDPD  Y9, Y0, Y0
-	VMOVUPS 32(SI)(R8*1), Y9
-	VADDPD  Y9, Y1, Y1
-	VMOVUPS 64(SI)(R8*1), Y9
-	VADDPD  Y9, Y2, Y2
-	VMOVUPS 96(SI)(R8*1), Y9
-	VADDPD  Y9, Y3, Y3
-	VMOVUPS 128(SI)(R8*1), Y9
-	VADDPD  Y9, Y4, Y4
-	VMOVUPS 160(SI)(R8*1), Y9
-	VADDPD  Y9, Y5, Y5
-	VMOVUPS 192(SI)(R8*1), Y9
-	VADDPD  Y9, Y6, Y6
-	VMOVUPS 224(SI)(R8*1), Y9
-	VADDPD  Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VADDPD     Y9, Y0, Y0
+	VMOVUPS    32(SI)(R8*1), Y9
+	PREFETCHT0 544(SI)(R8*1)
+	VADDPD     Y9, Y1, Y1
+	VMOVUPS    64(SI)(R8*1), Y9
+	PREFETCHT0 576(SI)(R8*1)
+	VADDPD     Y9, Y2, Y2
+	VMOVUPS    96(SI)(R8*1), Y9
+	PREFETCHT0 608(SI)(R8*1)
+	VADDPD     Y9, Y3, Y3
+	VMOVUPS    128(SI)(R8*1), Y9
+	PREFETCHT0 640(SI)(R8*1)
+	VADDPD     Y9, Y4, Y4
+	VMOVUPS    160(SI)(R8*1), Y9
+	PREFETCHT0 672(SI)(R8*1)
+	VADDPD     Y9, Y5, Y5
+	VMOVUPS    192(SI)(R8*1), Y9
+	PREFETCHT0 704(SI)(R8*1)
+	VADDPD     Y9, Y6, Y6
+	VMOVUPS    224(SI)(R8*1), Y9
+	PREFETCHT0 736(SI)(R8*1)
+	VADDPD     Y9, Y7, Y7
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VADDPD     Y9, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1044,9 +1222,6 @@ single:
 	VMOVUPS    (R13)(AX*8), Y12
 	VMASKMOVPD (SI)(R8*1), Y12, Y9
 	VADDPD     Y9, Y0, Y0
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	VADDPD       Y4, Y0, Y0
@@ -1070,7 +1245,7 @@ done:
 	RET
 
 // func prodRows64AVX2(dst *float64, a *float64, rows int, cols int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·prodRows64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1099,31 +1274,51 @@ row:
 	JL      rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y9
-	VMULPD  Y9, Y0, Y0
-	VMOVUPS 32(SI)(R8*1), Y9
-	VMULPD  Y9, Y1, Y1
-	VMOVUPS 64(SI)(R8*1), Y9
-	VMULPD  Y9, Y2, Y2
-	VMOVUPS 96(SI)(R8*1), Y9
-	VMULPD  Y9, Y3, Y3
-	VMOVUPS 128(SI)(R8*1), Y9
-	VMULPD  Y9, Y4, Y4
-	VMOVUPS 160(SI)(R8*1), Y9
-	VMULPD  Y9, Y5, Y5
-	VMOVUPS 192(SI)(R8*1), Y9
-	VMULPD  Y9, Y6, Y6
-	VMOVUPS 224(SI)(R8*1), Y9
-	VMULPD  Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPD     Y9, Y0, Y0
+	VMOVUPS    32(SI)(R8*1), Y9
+	PREFETCHT0 544(SI)(R8*1)
+	VMULPD     Y9, Y1, Y1
+	VMOVUPS    64(SI)(R8*1), Y9
+	PREFETCHT0 576(SI)(R8*1)
+	VMULPD     Y9, Y2, Y2
+	VMOVUPS    96(SI)(R8*1), Y9
+	PREFETCHT0 608(SI)(R8*1)
+	VMULPD     Y9, Y3, Y3
+	VMOVUPS    128(SI)(R8*1), Y9
+	PREFETCHT0 640(SI)(R8*1)
+	VMULPD     Y9, Y4, Y4
+	VMOVUPS    160(SI)(R8*1), Y9
+	PREFETCHT0 672(SI)(R8*1)
+	VMULPD     Y9, Y5, Y5
+	VMOVUPS    192(SI)(R8*1), Y9
+	PREFETCHT0 704(SI)(R8*1)
+	VMULPD     Y9, Y6, Y6
+	VMOVUPS    224(SI)(R8*1), Y9
+	PREFETCHT0 736(SI)(R8*1)
+	VMULPD     Y9, Y7, Y7
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VMULPD     Y9, Y0, Y0
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1133,9 +1328,6 @@ single:
 	VMASKMOVPD (SI)(R8*1), Y12, Y9
 	VBLENDVPD  Y12, Y9, Y11, Y9
 	VMULPD     Y9, Y0, Y0
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	VMULPD       Y4, Y0, Y0
@@ -1159,7 +1351,7 @@ done:
 	RET
 
 // func maxRows64AVX2(dst *float64, a *float64, rows int, cols int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·maxRows64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1188,47 +1380,69 @@ row:
 	JL      rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y9
-	VMAXPD    Y9, Y0, Y0
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	VMOVUPS   32(SI)(R8*1), Y9
-	VMAXPD    Y9, Y1, Y1
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	VMOVUPS   64(SI)(R8*1), Y9
-	VMAXPD    Y9, Y2, Y2
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	VMOVUPS   96(SI)(R8*1), Y9
-	VMAXPD    Y9, Y3, Y3
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	VMOVUPS   128(SI)(R8*1), Y9
-	VMAXPD    Y9, Y4, Y4
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	VMOVUPS   160(SI)(R8*1), Y9
-	VMAXPD    Y9, Y5, Y5
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	VMOVUPS   192(SI)(R8*1), Y9
-	VMAXPD    Y9, Y6, Y6
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	VMOVUPS   224(SI)(R8*1), Y9
-	VMAXPD    Y9, Y7, Y7
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPD     Y9, Y0, Y0
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	VMOVUPS    32(SI)(R8*1), Y9
+	PREFETCHT0 544(SI)(R8*1)
+	VMAXPD     Y9, Y1, Y1
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	VMOVUPS    64(SI)(R8*1), Y9
+	PREFETCHT0 576(SI)(R8*1)
+	VMAXPD     Y9, Y2, Y2
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	VMOVUPS    96(SI)(R8*1), Y9
+	PREFETCHT0 608(SI)(R8*1)
+	VMAXPD     Y9, Y3, Y3
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	VMOVUPS    128(SI)(R8*1), Y9
+	PREFETCHT0 640(SI)(R8*1)
+	VMAXPD     Y9, Y4, Y4
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	VMOVUPS    160(SI)(R8*1), Y9
+	PREFETCHT0 672(SI)(R8*1)
+	VMAXPD     Y9, Y5, Y5
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	VMOVUPS    192(SI)(R8*1), Y9
+	PREFETCHT0 704(SI)(R8*1)
+	VMAXPD     Y9, Y6, Y6
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	VMOVUPS    224(SI)(R8*1), Y9
+	PREFETCHT0 736(SI)(R8*1)
+	VMAXPD     Y9, Y7, Y7
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VMAXPD     Y9, Y0, Y0
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1240,9 +1454,6 @@ single:
 	VMAXPD     Y9, Y0, Y0
 	VCMPPD     $0x03, Y9, Y9, Y10
 	VBLENDVPD  Y10, Y9, Y8, Y8
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	VMAXPD       Y4, Y0, Y0
@@ -1271,7 +1482,7 @@ done:
 	RET
 
 // func minRows64AVX2(dst *float64, a *float64, rows int, cols int)
-// Requires: AVX, CMOV, SSE
+// Requires: AVX, CMOV, MMX+, SSE
 TEXT ·minRows64AVX2(SB), NOSPLIT, $8-32
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1300,47 +1511,69 @@ row:
 	JL      rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y9
-	VMINPD    Y9, Y0, Y0
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	VMOVUPS   32(SI)(R8*1), Y9
-	VMINPD    Y9, Y1, Y1
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	VMOVUPS   64(SI)(R8*1), Y9
-	VMINPD    Y9, Y2, Y2
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	VMOVUPS   96(SI)(R8*1), Y9
-	VMINPD    Y9, Y3, Y3
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	VMOVUPS   128(SI)(R8*1), Y9
-	VMINPD    Y9, Y4, Y4
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	VMOVUPS   160(SI)(R8*1), Y9
-	VMINPD    Y9, Y5, Y5
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	VMOVUPS   192(SI)(R8*1), Y9
-	VMINPD    Y9, Y6, Y6
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	VMOVUPS   224(SI)(R8*1), Y9
-	VMINPD    Y9, Y7, Y7
-	VCMPPD    $0x03, Y9, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPD     Y9, Y0, Y0
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	VMOVUPS    32(SI)(R8*1), Y9
+	PREFETCHT0 544(SI)(R8*1)
+	VMINPD     Y9, Y1, Y1
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	VMOVUPS    64(SI)(R8*1), Y9
+	PREFETCHT0 576(SI)(R8*1)
+	VMINPD     Y9, Y2, Y2
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	VMOVUPS    96(SI)(R8*1), Y9
+	PREFETCHT0 608(SI)(R8*1)
+	VMINPD     Y9, Y3, Y3
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	VMOVUPS    128(SI)(R8*1), Y9
+	PREFETCHT0 640(SI)(R8*1)
+	VMINPD     Y9, Y4, Y4
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	VMOVUPS    160(SI)(R8*1), Y9
+	PREFETCHT0 672(SI)(R8*1)
+	VMINPD     Y9, Y5, Y5
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	VMOVUPS    192(SI)(R8*1), Y9
+	PREFETCHT0 704(SI)(R8*1)
+	VMINPD     Y9, Y6, Y6
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	VMOVUPS    224(SI)(R8*1), Y9
+	PREFETCHT0 736(SI)(R8*1)
+	VMINPD     Y9, Y7, Y7
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000020, CX
+	JGE        block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS    (SI)(R8*1), Y9
+	PREFETCHT0 512(SI)(R8*1)
+	VMINPD     Y9, Y0, Y0
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+	ADDQ       $0x00000020, R8
+	SUBQ       $0x00000004, CX
+	JGE        single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1352,9 +1585,6 @@ single:
 	VMINPD     Y9, Y0, Y0
 	VCMPPD     $0x03, Y9, Y9, Y10
 	VBLENDVPD  Y10, Y9, Y8, Y8
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	VMINPD       Y4, Y0, Y0

@@ -2,6 +2,7 @@ package simd
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -85,11 +86,11 @@ func TestExtremeColumns(t *testing.T) {
 					x[2*cols] = float32(math.NaN())
 				}
 				for _, f := range []struct {
-					columns func(acc, x []float32)
+					columns func(acc, x []float32, stride int)
 					two     func(dst, a, b []float32)
-				}{{MaxColumns[float32], Max[float32]}, {MinColumns[float32], Min[float32]}} {
+				}{{MaxPanel[float32], Max[float32]}, {MinPanel[float32], Min[float32]}} {
 					acc, check := guarded[float32](cols, 1, 1)
-					f.columns(acc, x)
+					f.columns(acc, x, cols)
 					check(t)
 					want := random[float32](cols, 1, 1)
 					for i := range rows {
@@ -161,6 +162,32 @@ func testColumns[T Float](t *testing.T, tolerance float64) {
 			}
 		}
 	}
+}
+
+func TestPanels(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		for _, cols := range []int{1, 16, 67, wideRow, 600} {
+			for _, rows := range []int{1, 2, 65, 300} {
+				stride := cols + 13
+				x := random[float32]((rows-1)*stride+cols, -2, 2)
+				acc, check := guarded[float32](cols, 1, 1)
+				SumPanel(acc, x, stride)
+				check(t)
+				most := slices.Repeat([]float32{1}, cols)
+				MaxPanel(most, x, stride)
+				for j := range cols {
+					want, largest := 1.0, float32(1)
+					for i := range rows {
+						want += float64(x[i*stride+j])
+						largest = max(largest, x[i*stride+j])
+					}
+					if !near(float64(acc[j]), want, 2e-6*float64(rows+1)) || most[j] != largest {
+						t.Fatalf("column %d of %d rows and %d columns: %v, largest %v, want %v, %v", j, rows, cols, acc[j], most[j], want, largest)
+					}
+				}
+			}
+		}
+	})
 }
 
 func TestSoftmax(t *testing.T) {

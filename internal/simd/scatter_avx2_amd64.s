@@ -46,8 +46,19 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS (SI)(R8*1), Y0
+	VMOVUPS Y0, (R10)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, CX
+	JGE     single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -56,9 +67,6 @@ single:
 	VMOVUPS    (R13)(AX*4), Y4
 	VMASKMOVPS (SI)(R8*1), Y4, Y0
 	VMASKMOVPS Y0, Y4, (R10)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	LEAQ (SI)(R9*4), SI
@@ -139,8 +147,21 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS (R10)(R8*1), Y0
+	VMOVUPS (R11)(R8*1), Y4
+	VADDPS  Y4, Y0, Y0
+	VMOVUPS Y0, (R10)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, CX
+	JGE     single
+
+last:
+	ADDQ       $0x00000008, CX
+	JZ         done
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -151,9 +172,6 @@ single:
 	VMASKMOVPS (R11)(R8*1), Y8, Y4
 	VADDPS     Y4, Y0, Y0
 	VMASKMOVPS Y0, Y8, (R10)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         single
 
 done:
 	ADDQ    $0x00000008, DX
@@ -245,8 +263,21 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS (R10)(R8*1), Y0
+	VMOVUPS (R11)(R8*1), Y4
+	VADDPD  Y4, Y0, Y0
+	VMOVUPS Y0, (R10)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000004, CX
+	JGE     single
+
+last:
+	ADDQ       $0x00000004, CX
+	JZ         done
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -257,9 +288,6 @@ single:
 	VMASKMOVPD (R11)(R8*1), Y8, Y4
 	VADDPD     Y4, Y0, Y0
 	VMASKMOVPD Y0, Y8, (R10)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	ADDQ    $0x00000008, DX

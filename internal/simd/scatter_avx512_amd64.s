@@ -46,8 +46,19 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS (SI)(R8*1), Z0
+	VMOVUPS Z0, (R10)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -56,9 +67,6 @@ single:
 	KMOVW     AX, K1
 	VMOVUPS.Z (SI)(R8*1), K1, Z0
 	VMOVUPS   Z0, K1, (R10)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	LEAQ (SI)(R9*4), SI
@@ -139,8 +147,21 @@ block:
 rest:
 	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS (R10)(R8*1), Z0
+	VMOVUPS (R11)(R8*1), Z4
+	VADDPS  Z4, Z0, Z0
+	VMOVUPS Z0, (R10)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     single
+
+last:
+	ADDQ      $0x00000010, CX
+	JZ        done
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -151,9 +172,6 @@ single:
 	VMOVUPS.Z (R11)(R8*1), K1, Z4
 	VADDPS    Z4, Z0, Z0
 	VMOVUPS   Z0, K1, (R10)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        single
 
 done:
 	ADDQ    $0x00000008, DX
@@ -245,8 +263,21 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS (R10)(R8*1), Z0
+	VMOVUPS (R11)(R8*1), Z4
+	VADDPD  Z4, Z0, Z0
+	VMOVUPS Z0, (R10)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000008, CX
+	JGE     single
+
+last:
+	ADDQ      $0x00000008, CX
+	JZ        done
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -257,9 +288,6 @@ single:
 	VMOVUPD.Z (R11)(R8*1), K1, Z4
 	VADDPD    Z4, Z0, Z0
 	VMOVUPD   Z0, K1, (R10)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        single
 
 done:
 	ADDQ    $0x00000008, DX

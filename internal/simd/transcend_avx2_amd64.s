@@ -82,8 +82,42 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMOVUPS      Y0, Y4
+	VMULPS       Y9, Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VMOVUPS      Y12, Y3
+	VFMADD213PS  Y13, Y0, Y3
+	VFMADD213PS  Y14, Y0, Y3
+	VFMADD213PS  Y15, Y0, Y3
+	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
+	VMULPS       Y0, Y3, Y3
+	VFMADD213PS  Y0, Y0, Y3
+	VADDPS       vectors32<>+320(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y2, Y3, Y0
+	VMOVUPS      vectors32<>+384(SB), Y3
+	VCMPPS       $0x1e, vectors32<>+352(SB), Y4, Y2
+	VBLENDVPS    Y2, Y3, Y0, Y0
+	VXORPS       Y3, Y3, Y3
+	VCMPPS       $0x11, vectors32<>+416(SB), Y4, Y2
+	VBLENDVPS    Y2, Y3, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -115,9 +149,6 @@ single:
 	VCMPPS       $0x11, vectors32<>+416(SB), Y4, Y2
 	VBLENDVPS    Y2, Y3, Y0, Y0
 	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -220,8 +251,50 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VPSUBD       Y9, Y0, Y2
+	VPSRAD       $0x17, Y2, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPSUBD       Y3, Y0, Y3
+	VSUBPS       Y10, Y3, Y3
+	VCVTDQ2PS    Y2, Y2
+	VMOVUPS      Y14, Y4
+	VFMADD213PS  Y15, Y3, Y4
+	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+736(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VMULPS       Y3, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VFMADD231PS  Y12, Y2, Y4
+	VFNMADD231PS Y13, Y5, Y4
+	VADDPS       Y4, Y3, Y3
+	VFMADD231PS  Y11, Y2, Y3
+	VMOVUPS      vectors32<>+768(SB), Y4
+	VCMPPS       $0x11, vectors32<>+32(SB), Y0, Y5
+	VBLENDVPS    Y5, Y4, Y3, Y3
+	VMOVUPS      vectors32<>+800(SB), Y4
+	VCMPPS       $0x00, vectors32<>+32(SB), Y0, Y5
+	VBLENDVPS    Y5, Y4, Y3, Y3
+	VCMPPS       $0x15, vectors32<>+384(SB), Y0, Y5
+	VBLENDVPS    Y5, Y0, Y3, Y3
+	VMOVUPS      Y3, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -261,9 +334,6 @@ single:
 	VBLENDVPS    Y5, Y0, Y3, Y3
 	VMOVUPS      Y3, Y0
 	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -283,13 +353,13 @@ TEXT ·tanh32AVX2(SB), NOSPLIT, $8-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+832(SB), Y9
 	VBROADCASTSS vectors32<>+864(SB), Y10
-	VBROADCASTSS vectors32<>+96(SB), Y11
-	VBROADCASTSS vectors32<>+128(SB), Y12
-	VBROADCASTSS vectors32<>+160(SB), Y13
-	VBROADCASTSS vectors32<>+192(SB), Y14
-	VBROADCASTSS vectors32<>+224(SB), Y15
+	VBROADCASTSS vectors32<>+160(SB), Y11
+	VBROADCASTSS vectors32<>+192(SB), Y12
+	VBROADCASTSS vectors32<>+224(SB), Y13
+	VBROADCASTSS vectors32<>+256(SB), Y14
+	VBROADCASTSS vectors32<>+288(SB), Y15
 	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	SUBQ         $0x00000020, CX
 	JL           rest
 
 block:
@@ -298,26 +368,25 @@ block:
 	VANDPS       vectors32<>+896(SB), Y0, Y4
 	VMOVUPS      vectors32<>+928(SB), Y2
 	VMINPS       Y4, Y2, Y4
-	VMOVUPS      Y9, Y2
+	VMOVUPS      vectors32<>+960(SB), Y2
 	VFMADD231PS  Y10, Y4, Y2
 	VPSLLD       $0x17, Y2, Y5
 	VPADDD       vectors32<>+320(SB), Y5, Y5
-	VSUBPS       Y9, Y2, Y2
+	VSUBPS       vectors32<>+960(SB), Y2, Y2
 	VADDPS       Y4, Y4, Y4
-	VFNMADD231PS Y11, Y2, Y4
-	VFNMADD231PS Y12, Y2, Y4
-	VMOVUPS      Y13, Y3
+	VFNMADD231PS Y9, Y2, Y4
+	VMOVUPS      Y11, Y3
+	VFMADD213PS  Y12, Y4, Y3
+	VFMADD213PS  Y13, Y4, Y3
 	VFMADD213PS  Y14, Y4, Y3
 	VFMADD213PS  Y15, Y4, Y3
-	VFMADD213PS  vectors32<>+256(SB), Y4, Y3
-	VFMADD213PS  vectors32<>+288(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VSUBPS       vectors32<>+320(SB), Y5, Y4
 	VFMADD213PS  Y4, Y5, Y3
-	VADDPS       vectors32<>+960(SB), Y3, Y4
+	VADDPS       vectors32<>+992(SB), Y3, Y4
 	VDIVPS       Y4, Y3, Y3
-	VANDPS       vectors32<>+992(SB), Y0, Y0
+	VANDPS       vectors32<>+1024(SB), Y0, Y0
 	VORPS        Y3, Y0, Y0
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
@@ -325,37 +394,123 @@ block:
 	VANDPS       vectors32<>+896(SB), Y0, Y4
 	VMOVUPS      vectors32<>+928(SB), Y2
 	VMINPS       Y4, Y2, Y4
-	VMOVUPS      Y9, Y2
+	VMOVUPS      vectors32<>+960(SB), Y2
 	VFMADD231PS  Y10, Y4, Y2
 	VPSLLD       $0x17, Y2, Y5
 	VPADDD       vectors32<>+320(SB), Y5, Y5
-	VSUBPS       Y9, Y2, Y2
+	VSUBPS       vectors32<>+960(SB), Y2, Y2
 	VADDPS       Y4, Y4, Y4
-	VFNMADD231PS Y11, Y2, Y4
-	VFNMADD231PS Y12, Y2, Y4
-	VMOVUPS      Y13, Y3
+	VFNMADD231PS Y9, Y2, Y4
+	VMOVUPS      Y11, Y3
+	VFMADD213PS  Y12, Y4, Y3
+	VFMADD213PS  Y13, Y4, Y3
 	VFMADD213PS  Y14, Y4, Y3
 	VFMADD213PS  Y15, Y4, Y3
-	VFMADD213PS  vectors32<>+256(SB), Y4, Y3
-	VFMADD213PS  vectors32<>+288(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VSUBPS       vectors32<>+320(SB), Y5, Y4
 	VFMADD213PS  Y4, Y5, Y3
-	VADDPS       vectors32<>+960(SB), Y3, Y4
+	VADDPS       vectors32<>+992(SB), Y3, Y4
 	VDIVPS       Y4, Y3, Y3
-	VANDPS       vectors32<>+992(SB), Y0, Y0
+	VANDPS       vectors32<>+1024(SB), Y0, Y0
 	VORPS        Y3, Y0, Y0
 	VMOVUPS      Y0, 32(DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
+	VMOVUPS      64(SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VANDPS       vectors32<>+896(SB), Y0, Y4
+	VMOVUPS      vectors32<>+928(SB), Y2
+	VMINPS       Y4, Y2, Y4
+	VMOVUPS      vectors32<>+960(SB), Y2
+	VFMADD231PS  Y10, Y4, Y2
+	VPSLLD       $0x17, Y2, Y5
+	VPADDD       vectors32<>+320(SB), Y5, Y5
+	VSUBPS       vectors32<>+960(SB), Y2, Y2
+	VADDPS       Y4, Y4, Y4
+	VFNMADD231PS Y9, Y2, Y4
+	VMOVUPS      Y11, Y3
+	VFMADD213PS  Y12, Y4, Y3
+	VFMADD213PS  Y13, Y4, Y3
+	VFMADD213PS  Y14, Y4, Y3
+	VFMADD213PS  Y15, Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VSUBPS       vectors32<>+320(SB), Y5, Y4
+	VFMADD213PS  Y4, Y5, Y3
+	VADDPS       vectors32<>+992(SB), Y3, Y4
+	VDIVPS       Y4, Y3, Y3
+	VANDPS       vectors32<>+1024(SB), Y0, Y0
+	VORPS        Y3, Y0, Y0
+	VMOVUPS      Y0, 64(DI)(R8*1)
+	VMOVUPS      96(SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VANDPS       vectors32<>+896(SB), Y0, Y4
+	VMOVUPS      vectors32<>+928(SB), Y2
+	VMINPS       Y4, Y2, Y4
+	VMOVUPS      vectors32<>+960(SB), Y2
+	VFMADD231PS  Y10, Y4, Y2
+	VPSLLD       $0x17, Y2, Y5
+	VPADDD       vectors32<>+320(SB), Y5, Y5
+	VSUBPS       vectors32<>+960(SB), Y2, Y2
+	VADDPS       Y4, Y4, Y4
+	VFNMADD231PS Y9, Y2, Y4
+	VMOVUPS      Y11, Y3
+	VFMADD213PS  Y12, Y4, Y3
+	VFMADD213PS  Y13, Y4, Y3
+	VFMADD213PS  Y14, Y4, Y3
+	VFMADD213PS  Y15, Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VSUBPS       vectors32<>+320(SB), Y5, Y4
+	VFMADD213PS  Y4, Y5, Y3
+	VADDPS       vectors32<>+992(SB), Y3, Y4
+	VDIVPS       Y4, Y3, Y3
+	VANDPS       vectors32<>+1024(SB), Y0, Y0
+	VORPS        Y3, Y0, Y0
+	VMOVUPS      Y0, 96(DI)(R8*1)
+	ADDQ         $0x00000080, R8
+	SUBQ         $0x00000020, CX
 	JGE          block
 
 rest:
-	ADDQ $0x00000010, CX
+	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VANDPS       vectors32<>+896(SB), Y0, Y4
+	VMOVUPS      vectors32<>+928(SB), Y2
+	VMINPS       Y4, Y2, Y4
+	VMOVUPS      vectors32<>+960(SB), Y2
+	VFMADD231PS  Y10, Y4, Y2
+	VPSLLD       $0x17, Y2, Y5
+	VPADDD       vectors32<>+320(SB), Y5, Y5
+	VSUBPS       vectors32<>+960(SB), Y2, Y2
+	VADDPS       Y4, Y4, Y4
+	VFNMADD231PS Y9, Y2, Y4
+	VMOVUPS      Y11, Y3
+	VFMADD213PS  Y12, Y4, Y3
+	VFMADD213PS  Y13, Y4, Y3
+	VFMADD213PS  Y14, Y4, Y3
+	VFMADD213PS  Y15, Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VSUBPS       vectors32<>+320(SB), Y5, Y4
+	VFMADD213PS  Y4, Y5, Y3
+	VADDPS       vectors32<>+992(SB), Y3, Y4
+	VDIVPS       Y4, Y3, Y3
+	VANDPS       vectors32<>+1024(SB), Y0, Y0
+	VORPS        Y3, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -367,31 +522,27 @@ single:
 	VANDPS       vectors32<>+896(SB), Y0, Y4
 	VMOVUPS      vectors32<>+928(SB), Y2
 	VMINPS       Y4, Y2, Y4
-	VMOVUPS      Y9, Y2
+	VMOVUPS      vectors32<>+960(SB), Y2
 	VFMADD231PS  Y10, Y4, Y2
 	VPSLLD       $0x17, Y2, Y5
 	VPADDD       vectors32<>+320(SB), Y5, Y5
-	VSUBPS       Y9, Y2, Y2
+	VSUBPS       vectors32<>+960(SB), Y2, Y2
 	VADDPS       Y4, Y4, Y4
-	VFNMADD231PS Y11, Y2, Y4
-	VFNMADD231PS Y12, Y2, Y4
-	VMOVUPS      Y13, Y3
+	VFNMADD231PS Y9, Y2, Y4
+	VMOVUPS      Y11, Y3
+	VFMADD213PS  Y12, Y4, Y3
+	VFMADD213PS  Y13, Y4, Y3
 	VFMADD213PS  Y14, Y4, Y3
 	VFMADD213PS  Y15, Y4, Y3
-	VFMADD213PS  vectors32<>+256(SB), Y4, Y3
-	VFMADD213PS  vectors32<>+288(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VSUBPS       vectors32<>+320(SB), Y5, Y4
 	VFMADD213PS  Y4, Y5, Y3
-	VADDPS       vectors32<>+960(SB), Y3, Y4
+	VADDPS       vectors32<>+992(SB), Y3, Y4
 	VDIVPS       Y4, Y3, Y3
-	VANDPS       vectors32<>+992(SB), Y0, Y0
+	VANDPS       vectors32<>+1024(SB), Y0, Y0
 	VORPS        Y3, Y0, Y0
 	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -423,7 +574,7 @@ TEXT ·sigmoid32AVX2(SB), NOSPLIT, $8-24
 block:
 	VMOVUPS      (SI)(R8*1), Y1
 	VMOVUPS      Y1, Y0
-	VXORPS       vectors32<>+992(SB), Y0, Y0
+	VXORPS       vectors32<>+1024(SB), Y0, Y0
 	VMOVUPS      Y0, Y4
 	VMULPS       Y9, Y0, Y2
 	VROUNDPS     $0x08, Y2, Y2
@@ -452,7 +603,7 @@ block:
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
 	VMOVUPS      Y1, Y0
-	VXORPS       vectors32<>+992(SB), Y0, Y0
+	VXORPS       vectors32<>+1024(SB), Y0, Y0
 	VMOVUPS      Y0, Y4
 	VMULPS       Y9, Y0, Y2
 	VROUNDPS     $0x08, Y2, Y2
@@ -486,8 +637,46 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VXORPS       vectors32<>+1024(SB), Y0, Y0
+	VMOVUPS      Y0, Y4
+	VMULPS       Y9, Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VMOVUPS      Y12, Y3
+	VFMADD213PS  Y13, Y0, Y3
+	VFMADD213PS  Y14, Y0, Y3
+	VFMADD213PS  Y15, Y0, Y3
+	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
+	VMULPS       Y0, Y3, Y3
+	VFMADD213PS  Y0, Y0, Y3
+	VADDPS       vectors32<>+320(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y2, Y3, Y0
+	VMOVUPS      vectors32<>+384(SB), Y3
+	VCMPPS       $0x1e, vectors32<>+352(SB), Y4, Y2
+	VBLENDVPS    Y2, Y3, Y0, Y0
+	VXORPS       Y3, Y3, Y3
+	VCMPPS       $0x11, vectors32<>+416(SB), Y4, Y2
+	VBLENDVPS    Y2, Y3, Y0, Y0
+	VADDPS       vectors32<>+320(SB), Y0, Y0
+	VMOVUPS      vectors32<>+320(SB), Y2
+	VDIVPS       Y0, Y2, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -496,7 +685,7 @@ single:
 	VMOVUPS      (R13)(AX*4), Y8
 	VMASKMOVPS   (SI)(R8*1), Y8, Y1
 	VMOVUPS      Y1, Y0
-	VXORPS       vectors32<>+992(SB), Y0, Y0
+	VXORPS       vectors32<>+1024(SB), Y0, Y0
 	VMOVUPS      Y0, Y4
 	VMULPS       Y9, Y0, Y2
 	VROUNDPS     $0x08, Y2, Y2
@@ -523,9 +712,6 @@ single:
 	VMOVUPS      vectors32<>+320(SB), Y2
 	VDIVPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -646,8 +832,59 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VADDPS       Y10, Y0, Y6
+	VSUBPS       Y10, Y6, Y7
+	VDIVPS       Y7, Y0, Y7
+	VPSUBD       Y9, Y6, Y2
+	VPSRAD       $0x17, Y2, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPSUBD       Y3, Y6, Y3
+	VSUBPS       Y10, Y3, Y3
+	VCVTDQ2PS    Y2, Y2
+	VMOVUPS      Y14, Y4
+	VFMADD213PS  Y15, Y3, Y4
+	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+736(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VMULPS       Y3, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VFMADD231PS  Y12, Y2, Y4
+	VFNMADD231PS Y13, Y5, Y4
+	VADDPS       Y4, Y3, Y3
+	VFMADD231PS  Y11, Y2, Y3
+	VMOVUPS      vectors32<>+768(SB), Y4
+	VCMPPS       $0x11, vectors32<>+32(SB), Y6, Y5
+	VBLENDVPS    Y5, Y4, Y3, Y3
+	VMOVUPS      vectors32<>+800(SB), Y4
+	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y5
+	VBLENDVPS    Y5, Y4, Y3, Y3
+	VCMPPS       $0x15, vectors32<>+384(SB), Y6, Y5
+	VBLENDVPS    Y5, Y6, Y3, Y3
+	VMOVUPS      Y3, Y6
+	VMULPS       Y6, Y7, Y7
+	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y2
+	VBLENDVPS    Y2, Y0, Y7, Y7
+	VCMPPS       $0x00, vectors32<>+384(SB), Y0, Y2
+	VBLENDVPS    Y2, Y0, Y7, Y7
+	VMOVUPS      Y7, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -696,9 +933,6 @@ single:
 	VBLENDVPS    Y2, Y0, Y7, Y7
 	VMOVUPS      Y7, Y0
 	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -730,9 +964,9 @@ TEXT ·expm132AVX2(SB), NOSPLIT, $8-24
 block:
 	VMOVUPS      (SI)(R8*1), Y1
 	VMOVUPS      Y1, Y0
-	VMOVUPS      vectors32<>+1024(SB), Y3
-	VMINPS       Y0, Y3, Y0
 	VMOVUPS      vectors32<>+1056(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMOVUPS      vectors32<>+1088(SB), Y3
 	VMAXPS       Y0, Y3, Y0
 	VMULPS       Y9, Y0, Y2
 	VROUNDPS     $0x08, Y2, Y2
@@ -756,9 +990,9 @@ block:
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
 	VMOVUPS      Y1, Y0
-	VMOVUPS      vectors32<>+1024(SB), Y3
-	VMINPS       Y0, Y3, Y0
 	VMOVUPS      vectors32<>+1056(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMOVUPS      vectors32<>+1088(SB), Y3
 	VMAXPS       Y0, Y3, Y0
 	VMULPS       Y9, Y0, Y2
 	VROUNDPS     $0x08, Y2, Y2
@@ -787,8 +1021,43 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMOVUPS      vectors32<>+1056(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMOVUPS      vectors32<>+1088(SB), Y3
+	VMAXPS       Y0, Y3, Y0
+	VMULPS       Y9, Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VMOVUPS      Y12, Y3
+	VFMADD213PS  Y13, Y0, Y3
+	VFMADD213PS  Y14, Y0, Y3
+	VFMADD213PS  Y15, Y0, Y3
+	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
+	VMULPS       Y0, Y3, Y3
+	VFMADD213PS  Y0, Y0, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       vectors32<>+480(SB), Y2, Y4
+	VSUBPS       vectors32<>+480(SB), Y4, Y0
+	VFMADD231PS  Y4, Y3, Y0
+	VADDPS       Y0, Y0, Y0
+	VCMPPS       $0x00, vectors32<>+480(SB), Y4, Y2
+	VBLENDVPS    Y2, Y3, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -797,9 +1066,9 @@ single:
 	VMOVUPS      (R13)(AX*4), Y8
 	VMASKMOVPS   (SI)(R8*1), Y8, Y1
 	VMOVUPS      Y1, Y0
-	VMOVUPS      vectors32<>+1024(SB), Y3
-	VMINPS       Y0, Y3, Y0
 	VMOVUPS      vectors32<>+1056(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMOVUPS      vectors32<>+1088(SB), Y3
 	VMAXPS       Y0, Y3, Y0
 	VMULPS       Y9, Y0, Y2
 	VROUNDPS     $0x08, Y2, Y2
@@ -821,9 +1090,6 @@ single:
 	VCMPPS       $0x00, vectors32<>+480(SB), Y4, Y2
 	VBLENDVPS    Y2, Y3, Y0, Y0
 	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -841,13 +1107,13 @@ TEXT ·sin32AVX2(SB), NOSPLIT, $8-24
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
-	VBROADCASTSS vectors32<>+1088(SB), Y9
-	VBROADCASTSS vectors32<>+1120(SB), Y10
-	VBROADCASTSS vectors32<>+1152(SB), Y11
-	VBROADCASTSS vectors32<>+1184(SB), Y12
+	VBROADCASTSS vectors32<>+1120(SB), Y9
+	VBROADCASTSS vectors32<>+1152(SB), Y10
+	VBROADCASTSS vectors32<>+1184(SB), Y11
+	VBROADCASTSS vectors32<>+1216(SB), Y12
 	VBROADCASTSS vectors32<>+480(SB), Y13
 	VBROADCASTSS vectors32<>+320(SB), Y14
-	VBROADCASTSS vectors32<>+1216(SB), Y15
+	VBROADCASTSS vectors32<>+1248(SB), Y15
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -863,13 +1129,13 @@ block:
 	VCVTPS2DQ    Y2, Y2
 	VMULPS       Y0, Y0, Y3
 	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1248(SB), Y3, Y4
 	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
 	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1312(SB), Y5
-	VFMADD213PS  vectors32<>+1344(SB), Y3, Y5
+	VMOVUPS      vectors32<>+1344(SB), Y5
 	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
 	VMULPS       Y3, Y5, Y5
 	VSUBPS       Y13, Y5, Y5
 	VFMADD213PS  Y14, Y3, Y5
@@ -889,13 +1155,13 @@ block:
 	VCVTPS2DQ    Y2, Y2
 	VMULPS       Y0, Y0, Y3
 	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1248(SB), Y3, Y4
 	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
 	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1312(SB), Y5
-	VFMADD213PS  vectors32<>+1344(SB), Y3, Y5
+	VMOVUPS      vectors32<>+1344(SB), Y5
 	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
 	VMULPS       Y3, Y5, Y5
 	VSUBPS       Y13, Y5, Y5
 	VFMADD213PS  Y14, Y3, Y5
@@ -912,8 +1178,43 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMULPS       Y9, Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VFNMADD231PS Y12, Y2, Y0
+	VCVTPS2DQ    Y2, Y2
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      Y15, Y4
+	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VFMADD213PS  Y0, Y0, Y4
+	VMOVUPS      vectors32<>+1344(SB), Y5
+	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
+	VMULPS       Y3, Y5, Y5
+	VSUBPS       Y13, Y5, Y5
+	VFMADD213PS  Y14, Y3, Y5
+	VPSLLD       $0x1f, Y2, Y0
+	VBLENDVPS    Y0, Y5, Y4, Y4
+	VPSRLD       $0x01, Y2, Y2
+	VPSLLD       $0x1f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -930,13 +1231,13 @@ single:
 	VCVTPS2DQ    Y2, Y2
 	VMULPS       Y0, Y0, Y3
 	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1248(SB), Y3, Y4
 	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
 	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1312(SB), Y5
-	VFMADD213PS  vectors32<>+1344(SB), Y3, Y5
+	VMOVUPS      vectors32<>+1344(SB), Y5
 	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
 	VMULPS       Y3, Y5, Y5
 	VSUBPS       Y13, Y5, Y5
 	VFMADD213PS  Y14, Y3, Y5
@@ -946,9 +1247,6 @@ single:
 	VPSLLD       $0x1f, Y2, Y2
 	VXORPS       Y2, Y4, Y0
 	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -966,13 +1264,13 @@ TEXT ·cos32AVX2(SB), NOSPLIT, $8-24
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
-	VBROADCASTSS vectors32<>+1088(SB), Y9
-	VBROADCASTSS vectors32<>+1120(SB), Y10
-	VBROADCASTSS vectors32<>+1152(SB), Y11
-	VBROADCASTSS vectors32<>+1184(SB), Y12
+	VBROADCASTSS vectors32<>+1120(SB), Y9
+	VBROADCASTSS vectors32<>+1152(SB), Y10
+	VBROADCASTSS vectors32<>+1184(SB), Y11
+	VBROADCASTSS vectors32<>+1216(SB), Y12
 	VBROADCASTSS vectors32<>+480(SB), Y13
 	VBROADCASTSS vectors32<>+320(SB), Y14
-	VBROADCASTSS vectors32<>+1216(SB), Y15
+	VBROADCASTSS vectors32<>+1248(SB), Y15
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -986,16 +1284,16 @@ block:
 	VFNMADD231PS Y11, Y2, Y0
 	VFNMADD231PS Y12, Y2, Y0
 	VCVTPS2DQ    Y2, Y2
-	VPADDD       vectors32<>+1408(SB), Y2, Y2
+	VPADDD       vectors32<>+1440(SB), Y2, Y2
 	VMULPS       Y0, Y0, Y3
 	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1248(SB), Y3, Y4
 	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
 	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1312(SB), Y5
-	VFMADD213PS  vectors32<>+1344(SB), Y3, Y5
+	VMOVUPS      vectors32<>+1344(SB), Y5
 	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
 	VMULPS       Y3, Y5, Y5
 	VSUBPS       Y13, Y5, Y5
 	VFMADD213PS  Y14, Y3, Y5
@@ -1013,16 +1311,16 @@ block:
 	VFNMADD231PS Y11, Y2, Y0
 	VFNMADD231PS Y12, Y2, Y0
 	VCVTPS2DQ    Y2, Y2
-	VPADDD       vectors32<>+1408(SB), Y2, Y2
+	VPADDD       vectors32<>+1440(SB), Y2, Y2
 	VMULPS       Y0, Y0, Y3
 	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1248(SB), Y3, Y4
 	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
 	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1312(SB), Y5
-	VFMADD213PS  vectors32<>+1344(SB), Y3, Y5
+	VMOVUPS      vectors32<>+1344(SB), Y5
 	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
 	VMULPS       Y3, Y5, Y5
 	VSUBPS       Y13, Y5, Y5
 	VFMADD213PS  Y14, Y3, Y5
@@ -1039,8 +1337,44 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMULPS       Y9, Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y11, Y2, Y0
+	VFNMADD231PS Y12, Y2, Y0
+	VCVTPS2DQ    Y2, Y2
+	VPADDD       vectors32<>+1440(SB), Y2, Y2
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      Y15, Y4
+	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VFMADD213PS  Y0, Y0, Y4
+	VMOVUPS      vectors32<>+1344(SB), Y5
+	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
+	VMULPS       Y3, Y5, Y5
+	VSUBPS       Y13, Y5, Y5
+	VFMADD213PS  Y14, Y3, Y5
+	VPSLLD       $0x1f, Y2, Y0
+	VBLENDVPS    Y0, Y5, Y4, Y4
+	VPSRLD       $0x01, Y2, Y2
+	VPSLLD       $0x1f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -1055,16 +1389,16 @@ single:
 	VFNMADD231PS Y11, Y2, Y0
 	VFNMADD231PS Y12, Y2, Y0
 	VCVTPS2DQ    Y2, Y2
-	VPADDD       vectors32<>+1408(SB), Y2, Y2
+	VPADDD       vectors32<>+1440(SB), Y2, Y2
 	VMULPS       Y0, Y0, Y3
 	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1248(SB), Y3, Y4
 	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
+	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
 	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1312(SB), Y5
-	VFMADD213PS  vectors32<>+1344(SB), Y3, Y5
+	VMOVUPS      vectors32<>+1344(SB), Y5
 	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
+	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
 	VMULPS       Y3, Y5, Y5
 	VSUBPS       Y13, Y5, Y5
 	VFMADD213PS  Y14, Y3, Y5
@@ -1074,9 +1408,6 @@ single:
 	VPSLLD       $0x1f, Y2, Y2
 	VXORPS       Y2, Y4, Y0
 	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -1129,8 +1460,18 @@ blockMax:
 restMax:
 	ADDQ $0x00000020, CX
 	JZ   doneMax
+	SUBQ $0x00000008, CX
+	JL   lastMax
 
 singleMax:
+	VMAXPS (SI)(R8*1), Y0, Y0
+	ADDQ   $0x00000020, R8
+	SUBQ   $0x00000008, CX
+	JGE    singleMax
+
+lastMax:
+	ADDQ       $0x00000008, CX
+	JZ         doneMax
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1140,9 +1481,6 @@ singleMax:
 	VMASKMOVPS (SI)(R8*1), Y6, Y4
 	VBLENDVPS  Y6, Y4, Y5, Y4
 	VMAXPS     Y4, Y0, Y0
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         singleMax
 
 doneMax:
 	VMAXPS       Y2, Y0, Y0
@@ -1222,8 +1560,43 @@ blockExp:
 restExp:
 	ADDQ $0x00000010, CX
 	JZ   doneExp
+	SUBQ $0x00000008, CX
+	JL   lastExp
 
 singleExp:
+	VMOVUPS      (SI)(R8*1), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPS       Y7, Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS Y8, Y3, Y2
+	VFNMADD231PS Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PS  Y11, Y2, Y4
+	VFMADD213PS  Y12, Y2, Y4
+	VFMADD213PS  Y13, Y2, Y4
+	VFMADD213PS  Y14, Y2, Y4
+	VMULPS       Y2, Y4, Y4
+	VFMADD213PS  Y2, Y2, Y4
+	VADDPS       vectors32<>+320(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y4, Y2
+	VMOVUPS      vectors32<>+384(SB), Y4
+	VCMPPS       $0x1e, vectors32<>+352(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPS       $0x11, vectors32<>+416(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VMOVUPS      Y2, (DI)(R8*1)
+	VADDPS       Y2, Y0, Y0
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          singleExp
+
+lastExp:
+	ADDQ         $0x00000008, CX
+	JZ           doneExp
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -1257,9 +1630,6 @@ singleExp:
 	VMASKMOVPS   Y2, Y6, (DI)(R8*1)
 	VANDPS       Y2, Y6, Y2
 	VADDPS       Y2, Y0, Y0
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           singleExp
 
 doneExp:
 	VEXTRACTF128 $0x01, Y0, X15
@@ -1297,8 +1667,20 @@ blockScale:
 restScale:
 	ADDQ $0x00000020, CX
 	JZ   doneScale
+	SUBQ $0x00000008, CX
+	JL   lastScale
 
 singleScale:
+	VMOVUPS (DI)(R8*1), Y2
+	VMULPS  Y1, Y2, Y2
+	VMOVUPS Y2, (DI)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, CX
+	JGE     singleScale
+
+lastScale:
+	ADDQ       $0x00000008, CX
+	JZ         doneScale
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1308,9 +1690,6 @@ singleScale:
 	VMASKMOVPS (DI)(R8*1), Y6, Y2
 	VMULPS     Y1, Y2, Y2
 	VMASKMOVPS Y2, Y6, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         singleScale
 
 doneScale:
 	LEAQ    (SI)(BX*4), SI
@@ -1368,8 +1747,18 @@ blockMax:
 restMax:
 	ADDQ $0x00000020, CX
 	JZ   doneMax
+	SUBQ $0x00000008, CX
+	JL   lastMax
 
 singleMax:
+	VMAXPS (SI)(R8*1), Y0, Y0
+	ADDQ   $0x00000020, R8
+	SUBQ   $0x00000008, CX
+	JGE    singleMax
+
+lastMax:
+	ADDQ       $0x00000008, CX
+	JZ         doneMax
 	MOVQ       $0x00000008, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -1379,9 +1768,6 @@ singleMax:
 	VMASKMOVPS (SI)(R8*1), Y6, Y4
 	VBLENDVPS  Y6, Y4, Y5, Y4
 	VMAXPS     Y4, Y0, Y0
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000008, CX
-	JG         singleMax
 
 doneMax:
 	VMAXPS       Y2, Y0, Y0
@@ -1459,8 +1845,42 @@ blockExp:
 restExp:
 	ADDQ $0x00000010, CX
 	JZ   doneExp
+	SUBQ $0x00000008, CX
+	JL   lastExp
 
 singleExp:
+	VMOVUPS      (SI)(R8*1), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPS       Y7, Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS Y8, Y3, Y2
+	VFNMADD231PS Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PS  Y11, Y2, Y4
+	VFMADD213PS  Y12, Y2, Y4
+	VFMADD213PS  Y13, Y2, Y4
+	VFMADD213PS  Y14, Y2, Y4
+	VMULPS       Y2, Y4, Y4
+	VFMADD213PS  Y2, Y2, Y4
+	VADDPS       vectors32<>+320(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y4, Y2
+	VMOVUPS      vectors32<>+384(SB), Y4
+	VCMPPS       $0x1e, vectors32<>+352(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPS       $0x11, vectors32<>+416(SB), Y5, Y3
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          singleExp
+
+lastExp:
+	ADDQ         $0x00000008, CX
+	JZ           doneExp
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -1493,9 +1913,6 @@ singleExp:
 	VBLENDVPS    Y3, Y4, Y2, Y2
 	VANDPS       Y2, Y6, Y2
 	VADDPS       Y2, Y0, Y0
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           singleExp
 
 doneExp:
 	VEXTRACTF128 $0x01, Y0, X15
@@ -1526,12 +1943,12 @@ TEXT ·erf32AVX2(SB), NOSPLIT, $8-24
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+896(SB), Y9
-	VBROADCASTSS vectors32<>+992(SB), Y10
-	VBROADCASTSS vectors32<>+1440(SB), Y11
-	VBROADCASTSS vectors32<>+1472(SB), Y12
-	VBROADCASTSS vectors32<>+1504(SB), Y13
-	VBROADCASTSS vectors32<>+1536(SB), Y14
-	VBROADCASTSS vectors32<>+1568(SB), Y15
+	VBROADCASTSS vectors32<>+1024(SB), Y10
+	VBROADCASTSS vectors32<>+1472(SB), Y11
+	VBROADCASTSS vectors32<>+1504(SB), Y12
+	VBROADCASTSS vectors32<>+1536(SB), Y13
+	VBROADCASTSS vectors32<>+1568(SB), Y14
+	VBROADCASTSS vectors32<>+1600(SB), Y15
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -1546,13 +1963,13 @@ block:
 	VFMADD213PS Y13, Y3, Y4
 	VFMADD213PS Y14, Y3, Y4
 	VFMADD213PS Y15, Y3, Y4
-	VFMADD213PS vectors32<>+1600(SB), Y3, Y4
 	VFMADD213PS vectors32<>+1632(SB), Y3, Y4
-	VMOVUPS     vectors32<>+1664(SB), Y5
-	VFMADD213PS vectors32<>+1696(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1664(SB), Y3, Y4
+	VMOVUPS     vectors32<>+1696(SB), Y5
 	VFMADD213PS vectors32<>+1728(SB), Y3, Y5
 	VFMADD213PS vectors32<>+1760(SB), Y3, Y5
 	VFMADD213PS vectors32<>+1792(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1824(SB), Y3, Y5
 	VFMADD213PS vectors32<>+320(SB), Y3, Y5
 	VMULPS      Y2, Y4, Y4
 	VDIVPS      Y5, Y4, Y4
@@ -1570,13 +1987,13 @@ block:
 	VFMADD213PS Y13, Y3, Y4
 	VFMADD213PS Y14, Y3, Y4
 	VFMADD213PS Y15, Y3, Y4
-	VFMADD213PS vectors32<>+1600(SB), Y3, Y4
 	VFMADD213PS vectors32<>+1632(SB), Y3, Y4
-	VMOVUPS     vectors32<>+1664(SB), Y5
-	VFMADD213PS vectors32<>+1696(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1664(SB), Y3, Y4
+	VMOVUPS     vectors32<>+1696(SB), Y5
 	VFMADD213PS vectors32<>+1728(SB), Y3, Y5
 	VFMADD213PS vectors32<>+1760(SB), Y3, Y5
 	VFMADD213PS vectors32<>+1792(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1824(SB), Y3, Y5
 	VFMADD213PS vectors32<>+320(SB), Y3, Y5
 	VMULPS      Y2, Y4, Y4
 	VDIVPS      Y5, Y4, Y4
@@ -1592,8 +2009,41 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Y1
+	VMOVUPS     Y1, Y0
+	VANDPS      Y9, Y0, Y2
+	VMINPS      Y2, Y11, Y2
+	VMULPS      Y2, Y2, Y3
+	VMOVUPS     Y12, Y4
+	VFMADD213PS Y13, Y3, Y4
+	VFMADD213PS Y14, Y3, Y4
+	VFMADD213PS Y15, Y3, Y4
+	VFMADD213PS vectors32<>+1632(SB), Y3, Y4
+	VFMADD213PS vectors32<>+1664(SB), Y3, Y4
+	VMOVUPS     vectors32<>+1696(SB), Y5
+	VFMADD213PS vectors32<>+1728(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1760(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1792(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1824(SB), Y3, Y5
+	VFMADD213PS vectors32<>+320(SB), Y3, Y5
+	VMULPS      Y2, Y4, Y4
+	VDIVPS      Y5, Y4, Y4
+	VMOVUPS     vectors32<>+320(SB), Y5
+	VMINPS      Y4, Y5, Y4
+	VANDPS      Y10, Y0, Y0
+	VORPS       Y4, Y0, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -1609,13 +2059,13 @@ single:
 	VFMADD213PS Y13, Y3, Y4
 	VFMADD213PS Y14, Y3, Y4
 	VFMADD213PS Y15, Y3, Y4
-	VFMADD213PS vectors32<>+1600(SB), Y3, Y4
 	VFMADD213PS vectors32<>+1632(SB), Y3, Y4
-	VMOVUPS     vectors32<>+1664(SB), Y5
-	VFMADD213PS vectors32<>+1696(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1664(SB), Y3, Y4
+	VMOVUPS     vectors32<>+1696(SB), Y5
 	VFMADD213PS vectors32<>+1728(SB), Y3, Y5
 	VFMADD213PS vectors32<>+1760(SB), Y3, Y5
 	VFMADD213PS vectors32<>+1792(SB), Y3, Y5
+	VFMADD213PS vectors32<>+1824(SB), Y3, Y5
 	VFMADD213PS vectors32<>+320(SB), Y3, Y5
 	VMULPS      Y2, Y4, Y4
 	VDIVPS      Y5, Y4, Y4
@@ -1624,9 +2074,6 @@ single:
 	VANDPS      Y10, Y0, Y0
 	VORPS       Y4, Y0, Y0
 	VMASKMOVPS  Y0, Y8, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -1670,8 +2117,7 @@ block:
 	VBLENDVPS    Y6, Y3, Y4, Y4
 	VCVTPS2PD    X5, Y6
 	VCVTPS2PD    X4, Y9
-	VMOVUPS      vectors32<>+1824(SB), Y7
-	VFMADD213PD  vectors32<>+1856(SB), Y6, Y7
+	VMOVUPS      vectors32<>+1856(SB), Y7
 	VFMADD213PD  vectors32<>+1888(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+1920(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+1952(SB), Y6, Y7
@@ -1683,25 +2129,26 @@ block:
 	VFMADD213PD  vectors32<>+2144(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2176(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2208(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2240(SB), Y6, Y7
 	VFMADD213PD  Y9, Y6, Y7
 	VCVTPS2PD    X2, Y9
 	VMULPD       Y9, Y7, Y6
-	VMOVUPS      vectors32<>+2240(SB), Y8
-	VMINPD       Y6, Y8, Y6
 	VMOVUPS      vectors32<>+2272(SB), Y8
+	VMINPD       Y6, Y8, Y6
+	VMOVUPS      vectors32<>+2304(SB), Y8
 	VMAXPD       Y6, Y8, Y6
 	VROUNDPD     $0x08, Y6, Y8
 	VSUBPD       Y8, Y6, Y6
-	VMOVUPS      vectors32<>+2304(SB), Y7
-	VFMADD213PD  vectors32<>+2336(SB), Y6, Y7
+	VMOVUPS      vectors32<>+2336(SB), Y7
 	VFMADD213PD  vectors32<>+2368(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2400(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2432(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2464(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2496(SB), Y6, Y7
-	VMOVUPS      vectors32<>+2528(SB), Y9
+	VFMADD213PD  vectors32<>+2528(SB), Y6, Y7
+	VMOVUPS      vectors32<>+2560(SB), Y9
 	VFMADD213PD  Y9, Y6, Y7
-	VADDPD       vectors32<>+2560(SB), Y8, Y8
+	VADDPD       vectors32<>+2592(SB), Y8, Y8
 	VPSLLQ       $0x34, Y8, Y8
 	VPADDQ       Y8, Y7, Y7
 	VCVTPD2PSY   Y7, X0
@@ -1709,8 +2156,7 @@ block:
 	VCVTPS2PD    X6, Y6
 	VEXTRACTF128 $0x01, Y4, X9
 	VCVTPS2PD    X9, Y9
-	VMOVUPS      vectors32<>+1824(SB), Y7
-	VFMADD213PD  vectors32<>+1856(SB), Y6, Y7
+	VMOVUPS      vectors32<>+1856(SB), Y7
 	VFMADD213PD  vectors32<>+1888(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+1920(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+1952(SB), Y6, Y7
@@ -1722,26 +2168,27 @@ block:
 	VFMADD213PD  vectors32<>+2144(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2176(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2208(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2240(SB), Y6, Y7
 	VFMADD213PD  Y9, Y6, Y7
 	VEXTRACTF128 $0x01, Y2, X9
 	VCVTPS2PD    X9, Y9
 	VMULPD       Y9, Y7, Y6
-	VMOVUPS      vectors32<>+2240(SB), Y8
-	VMINPD       Y6, Y8, Y6
 	VMOVUPS      vectors32<>+2272(SB), Y8
+	VMINPD       Y6, Y8, Y6
+	VMOVUPS      vectors32<>+2304(SB), Y8
 	VMAXPD       Y6, Y8, Y6
 	VROUNDPD     $0x08, Y6, Y8
 	VSUBPD       Y8, Y6, Y6
-	VMOVUPS      vectors32<>+2304(SB), Y7
-	VFMADD213PD  vectors32<>+2336(SB), Y6, Y7
+	VMOVUPS      vectors32<>+2336(SB), Y7
 	VFMADD213PD  vectors32<>+2368(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2400(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2432(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2464(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2496(SB), Y6, Y7
-	VMOVUPS      vectors32<>+2528(SB), Y9
+	VFMADD213PD  vectors32<>+2528(SB), Y6, Y7
+	VMOVUPS      vectors32<>+2560(SB), Y9
 	VFMADD213PD  Y9, Y6, Y7
-	VADDPD       vectors32<>+2560(SB), Y8, Y8
+	VADDPD       vectors32<>+2592(SB), Y8, Y8
 	VPSLLQ       $0x34, Y8, Y8
 	VPADDQ       Y8, Y7, Y7
 	VCVTPD2PSY   Y7, X7
@@ -1762,7 +2209,7 @@ block:
 	VMOVUPS      Y6, Y0
 	VMULPS       vectors32<>+480(SB), Y2, Y5
 	VROUNDPS     $0x08, Y5, Y7
-	VANDPS       vectors32<>+992(SB), Y1, Y6
+	VANDPS       vectors32<>+1024(SB), Y1, Y6
 	VCMPPS       $0x00, Y5, Y7, Y8
 	VBLENDVPS    Y8, Y13, Y6, Y6
 	VCMPPS       $0x04, Y2, Y4, Y8
@@ -1774,10 +2221,8 @@ block:
 	JGE          block
 
 rest:
-	ADDQ $0x00000008, CX
-	JZ   done
-
-single:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -1800,8 +2245,7 @@ single:
 	VBLENDVPS    Y6, Y3, Y4, Y4
 	VCVTPS2PD    X5, Y6
 	VCVTPS2PD    X4, Y9
-	VMOVUPS      vectors32<>+1824(SB), Y7
-	VFMADD213PD  vectors32<>+1856(SB), Y6, Y7
+	VMOVUPS      vectors32<>+1856(SB), Y7
 	VFMADD213PD  vectors32<>+1888(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+1920(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+1952(SB), Y6, Y7
@@ -1813,25 +2257,26 @@ single:
 	VFMADD213PD  vectors32<>+2144(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2176(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2208(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2240(SB), Y6, Y7
 	VFMADD213PD  Y9, Y6, Y7
 	VCVTPS2PD    X2, Y9
 	VMULPD       Y9, Y7, Y6
-	VMOVUPS      vectors32<>+2240(SB), Y8
-	VMINPD       Y6, Y8, Y6
 	VMOVUPS      vectors32<>+2272(SB), Y8
+	VMINPD       Y6, Y8, Y6
+	VMOVUPS      vectors32<>+2304(SB), Y8
 	VMAXPD       Y6, Y8, Y6
 	VROUNDPD     $0x08, Y6, Y8
 	VSUBPD       Y8, Y6, Y6
-	VMOVUPS      vectors32<>+2304(SB), Y7
-	VFMADD213PD  vectors32<>+2336(SB), Y6, Y7
+	VMOVUPS      vectors32<>+2336(SB), Y7
 	VFMADD213PD  vectors32<>+2368(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2400(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2432(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2464(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2496(SB), Y6, Y7
-	VMOVUPS      vectors32<>+2528(SB), Y9
+	VFMADD213PD  vectors32<>+2528(SB), Y6, Y7
+	VMOVUPS      vectors32<>+2560(SB), Y9
 	VFMADD213PD  Y9, Y6, Y7
-	VADDPD       vectors32<>+2560(SB), Y8, Y8
+	VADDPD       vectors32<>+2592(SB), Y8, Y8
 	VPSLLQ       $0x34, Y8, Y8
 	VPADDQ       Y8, Y7, Y7
 	VCVTPD2PSY   Y7, X0
@@ -1839,8 +2284,7 @@ single:
 	VCVTPS2PD    X6, Y6
 	VEXTRACTF128 $0x01, Y4, X9
 	VCVTPS2PD    X9, Y9
-	VMOVUPS      vectors32<>+1824(SB), Y7
-	VFMADD213PD  vectors32<>+1856(SB), Y6, Y7
+	VMOVUPS      vectors32<>+1856(SB), Y7
 	VFMADD213PD  vectors32<>+1888(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+1920(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+1952(SB), Y6, Y7
@@ -1852,26 +2296,27 @@ single:
 	VFMADD213PD  vectors32<>+2144(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2176(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2208(SB), Y6, Y7
+	VFMADD213PD  vectors32<>+2240(SB), Y6, Y7
 	VFMADD213PD  Y9, Y6, Y7
 	VEXTRACTF128 $0x01, Y2, X9
 	VCVTPS2PD    X9, Y9
 	VMULPD       Y9, Y7, Y6
-	VMOVUPS      vectors32<>+2240(SB), Y8
-	VMINPD       Y6, Y8, Y6
 	VMOVUPS      vectors32<>+2272(SB), Y8
+	VMINPD       Y6, Y8, Y6
+	VMOVUPS      vectors32<>+2304(SB), Y8
 	VMAXPD       Y6, Y8, Y6
 	VROUNDPD     $0x08, Y6, Y8
 	VSUBPD       Y8, Y6, Y6
-	VMOVUPS      vectors32<>+2304(SB), Y7
-	VFMADD213PD  vectors32<>+2336(SB), Y6, Y7
+	VMOVUPS      vectors32<>+2336(SB), Y7
 	VFMADD213PD  vectors32<>+2368(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2400(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2432(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2464(SB), Y6, Y7
 	VFMADD213PD  vectors32<>+2496(SB), Y6, Y7
-	VMOVUPS      vectors32<>+2528(SB), Y9
+	VFMADD213PD  vectors32<>+2528(SB), Y6, Y7
+	VMOVUPS      vectors32<>+2560(SB), Y9
 	VFMADD213PD  Y9, Y6, Y7
-	VADDPD       vectors32<>+2560(SB), Y8, Y8
+	VADDPD       vectors32<>+2592(SB), Y8, Y8
 	VPSLLQ       $0x34, Y8, Y8
 	VPADDQ       Y8, Y7, Y7
 	VCVTPD2PSY   Y7, X7
@@ -1892,16 +2337,13 @@ single:
 	VMOVUPS      Y6, Y0
 	VMULPS       vectors32<>+480(SB), Y2, Y5
 	VROUNDPS     $0x08, Y5, Y7
-	VANDPS       vectors32<>+992(SB), Y1, Y6
+	VANDPS       vectors32<>+1024(SB), Y1, Y6
 	VCMPPS       $0x00, Y5, Y7, Y8
 	VBLENDVPS    Y8, Y13, Y6, Y6
 	VCMPPS       $0x04, Y2, Y4, Y8
 	VBLENDVPS    Y8, Y13, Y6, Y6
 	VXORPS       Y6, Y0, Y0
 	VMASKMOVPS   Y0, Y11, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -2012,10 +2454,10 @@ DATA vectors32<>+800(SB)/8, $0xff800000ff800000
 DATA vectors32<>+808(SB)/8, $0xff800000ff800000
 DATA vectors32<>+816(SB)/8, $0xff800000ff800000
 DATA vectors32<>+824(SB)/8, $0xff800000ff800000
-DATA vectors32<>+832(SB)/8, $0x4b4000004b400000
-DATA vectors32<>+840(SB)/8, $0x4b4000004b400000
-DATA vectors32<>+848(SB)/8, $0x4b4000004b400000
-DATA vectors32<>+856(SB)/8, $0x4b4000004b400000
+DATA vectors32<>+832(SB)/8, $0x3f3172183f317218
+DATA vectors32<>+840(SB)/8, $0x3f3172183f317218
+DATA vectors32<>+848(SB)/8, $0x3f3172183f317218
+DATA vectors32<>+856(SB)/8, $0x3f3172183f317218
 DATA vectors32<>+864(SB)/8, $0x4038aa3b4038aa3b
 DATA vectors32<>+872(SB)/8, $0x4038aa3b4038aa3b
 DATA vectors32<>+880(SB)/8, $0x4038aa3b4038aa3b
@@ -2028,211 +2470,215 @@ DATA vectors32<>+928(SB)/8, $0x4120000041200000
 DATA vectors32<>+936(SB)/8, $0x4120000041200000
 DATA vectors32<>+944(SB)/8, $0x4120000041200000
 DATA vectors32<>+952(SB)/8, $0x4120000041200000
-DATA vectors32<>+960(SB)/8, $0x4000000040000000
-DATA vectors32<>+968(SB)/8, $0x4000000040000000
-DATA vectors32<>+976(SB)/8, $0x4000000040000000
-DATA vectors32<>+984(SB)/8, $0x4000000040000000
-DATA vectors32<>+992(SB)/8, $0x8000000080000000
-DATA vectors32<>+1000(SB)/8, $0x8000000080000000
-DATA vectors32<>+1008(SB)/8, $0x8000000080000000
-DATA vectors32<>+1016(SB)/8, $0x8000000080000000
-DATA vectors32<>+1024(SB)/8, $0x42b2000042b20000
-DATA vectors32<>+1032(SB)/8, $0x42b2000042b20000
-DATA vectors32<>+1040(SB)/8, $0x42b2000042b20000
-DATA vectors32<>+1048(SB)/8, $0x42b2000042b20000
-DATA vectors32<>+1056(SB)/8, $0xc1900000c1900000
-DATA vectors32<>+1064(SB)/8, $0xc1900000c1900000
-DATA vectors32<>+1072(SB)/8, $0xc1900000c1900000
-DATA vectors32<>+1080(SB)/8, $0xc1900000c1900000
-DATA vectors32<>+1088(SB)/8, $0x3f22f9833f22f983
-DATA vectors32<>+1096(SB)/8, $0x3f22f9833f22f983
-DATA vectors32<>+1104(SB)/8, $0x3f22f9833f22f983
-DATA vectors32<>+1112(SB)/8, $0x3f22f9833f22f983
-DATA vectors32<>+1120(SB)/8, $0x3fc90fdb3fc90fdb
-DATA vectors32<>+1128(SB)/8, $0x3fc90fdb3fc90fdb
-DATA vectors32<>+1136(SB)/8, $0x3fc90fdb3fc90fdb
-DATA vectors32<>+1144(SB)/8, $0x3fc90fdb3fc90fdb
-DATA vectors32<>+1152(SB)/8, $0xb33bbd2eb33bbd2e
-DATA vectors32<>+1160(SB)/8, $0xb33bbd2eb33bbd2e
-DATA vectors32<>+1168(SB)/8, $0xb33bbd2eb33bbd2e
-DATA vectors32<>+1176(SB)/8, $0xb33bbd2eb33bbd2e
-DATA vectors32<>+1184(SB)/8, $0xa6f72ceda6f72ced
-DATA vectors32<>+1192(SB)/8, $0xa6f72ceda6f72ced
-DATA vectors32<>+1200(SB)/8, $0xa6f72ceda6f72ced
-DATA vectors32<>+1208(SB)/8, $0xa6f72ceda6f72ced
-DATA vectors32<>+1216(SB)/8, $0xb94ca02fb94ca02f
-DATA vectors32<>+1224(SB)/8, $0xb94ca02fb94ca02f
-DATA vectors32<>+1232(SB)/8, $0xb94ca02fb94ca02f
-DATA vectors32<>+1240(SB)/8, $0xb94ca02fb94ca02f
-DATA vectors32<>+1248(SB)/8, $0x3c0883983c088398
-DATA vectors32<>+1256(SB)/8, $0x3c0883983c088398
-DATA vectors32<>+1264(SB)/8, $0x3c0883983c088398
-DATA vectors32<>+1272(SB)/8, $0x3c0883983c088398
-DATA vectors32<>+1280(SB)/8, $0xbe2aaaa3be2aaaa3
-DATA vectors32<>+1288(SB)/8, $0xbe2aaaa3be2aaaa3
-DATA vectors32<>+1296(SB)/8, $0xbe2aaaa3be2aaaa3
-DATA vectors32<>+1304(SB)/8, $0xbe2aaaa3be2aaaa3
-DATA vectors32<>+1312(SB)/8, $0x37ccf43537ccf435
-DATA vectors32<>+1320(SB)/8, $0x37ccf43537ccf435
-DATA vectors32<>+1328(SB)/8, $0x37ccf43537ccf435
-DATA vectors32<>+1336(SB)/8, $0x37ccf43537ccf435
-DATA vectors32<>+1344(SB)/8, $0xbab60614bab60614
-DATA vectors32<>+1352(SB)/8, $0xbab60614bab60614
-DATA vectors32<>+1360(SB)/8, $0xbab60614bab60614
-DATA vectors32<>+1368(SB)/8, $0xbab60614bab60614
-DATA vectors32<>+1376(SB)/8, $0x3d2aaaa53d2aaaa5
-DATA vectors32<>+1384(SB)/8, $0x3d2aaaa53d2aaaa5
-DATA vectors32<>+1392(SB)/8, $0x3d2aaaa53d2aaaa5
-DATA vectors32<>+1400(SB)/8, $0x3d2aaaa53d2aaaa5
-DATA vectors32<>+1408(SB)/8, $0x0000000100000001
-DATA vectors32<>+1416(SB)/8, $0x0000000100000001
-DATA vectors32<>+1424(SB)/8, $0x0000000100000001
-DATA vectors32<>+1432(SB)/8, $0x0000000100000001
-DATA vectors32<>+1440(SB)/8, $0x407b851f407b851f
-DATA vectors32<>+1448(SB)/8, $0x407b851f407b851f
-DATA vectors32<>+1456(SB)/8, $0x407b851f407b851f
-DATA vectors32<>+1464(SB)/8, $0x407b851f407b851f
-DATA vectors32<>+1472(SB)/8, $0x3609088836090888
-DATA vectors32<>+1480(SB)/8, $0x3609088836090888
-DATA vectors32<>+1488(SB)/8, $0x3609088836090888
-DATA vectors32<>+1496(SB)/8, $0x3609088836090888
-DATA vectors32<>+1504(SB)/8, $0x3995526239955262
-DATA vectors32<>+1512(SB)/8, $0x3995526239955262
-DATA vectors32<>+1520(SB)/8, $0x3995526239955262
-DATA vectors32<>+1528(SB)/8, $0x3995526239955262
-DATA vectors32<>+1536(SB)/8, $0x3b77b3f03b77b3f0
-DATA vectors32<>+1544(SB)/8, $0x3b77b3f03b77b3f0
-DATA vectors32<>+1552(SB)/8, $0x3b77b3f03b77b3f0
-DATA vectors32<>+1560(SB)/8, $0x3b77b3f03b77b3f0
-DATA vectors32<>+1568(SB)/8, $0x3d583ac03d583ac0
-DATA vectors32<>+1576(SB)/8, $0x3d583ac03d583ac0
-DATA vectors32<>+1584(SB)/8, $0x3d583ac03d583ac0
-DATA vectors32<>+1592(SB)/8, $0x3d583ac03d583ac0
-DATA vectors32<>+1600(SB)/8, $0x3e435d163e435d16
-DATA vectors32<>+1608(SB)/8, $0x3e435d163e435d16
-DATA vectors32<>+1616(SB)/8, $0x3e435d163e435d16
-DATA vectors32<>+1624(SB)/8, $0x3e435d163e435d16
-DATA vectors32<>+1632(SB)/8, $0x3f906eba3f906eba
-DATA vectors32<>+1640(SB)/8, $0x3f906eba3f906eba
-DATA vectors32<>+1648(SB)/8, $0x3f906eba3f906eba
-DATA vectors32<>+1656(SB)/8, $0x3f906eba3f906eba
-DATA vectors32<>+1664(SB)/8, $0x381f6667381f6667
-DATA vectors32<>+1672(SB)/8, $0x381f6667381f6667
-DATA vectors32<>+1680(SB)/8, $0x381f6667381f6667
-DATA vectors32<>+1688(SB)/8, $0x381f6667381f6667
-DATA vectors32<>+1696(SB)/8, $0x3a98ba4e3a98ba4e
-DATA vectors32<>+1704(SB)/8, $0x3a98ba4e3a98ba4e
-DATA vectors32<>+1712(SB)/8, $0x3a98ba4e3a98ba4e
-DATA vectors32<>+1720(SB)/8, $0x3a98ba4e3a98ba4e
-DATA vectors32<>+1728(SB)/8, $0x3c75b8223c75b822
-DATA vectors32<>+1736(SB)/8, $0x3c75b8223c75b822
-DATA vectors32<>+1744(SB)/8, $0x3c75b8223c75b822
-DATA vectors32<>+1752(SB)/8, $0x3c75b8223c75b822
-DATA vectors32<>+1760(SB)/8, $0x3dea000d3dea000d
-DATA vectors32<>+1768(SB)/8, $0x3dea000d3dea000d
-DATA vectors32<>+1776(SB)/8, $0x3dea000d3dea000d
-DATA vectors32<>+1784(SB)/8, $0x3dea000d3dea000d
-DATA vectors32<>+1792(SB)/8, $0x3f009e073f009e07
-DATA vectors32<>+1800(SB)/8, $0x3f009e073f009e07
-DATA vectors32<>+1808(SB)/8, $0x3f009e073f009e07
-DATA vectors32<>+1816(SB)/8, $0x3f009e073f009e07
-DATA vectors32<>+1824(SB)/8, $0x3fb3ce8dc92405d0
-DATA vectors32<>+1832(SB)/8, $0x3fb3ce8dc92405d0
-DATA vectors32<>+1840(SB)/8, $0x3fb3ce8dc92405d0
-DATA vectors32<>+1848(SB)/8, $0x3fb3ce8dc92405d0
-DATA vectors32<>+1856(SB)/8, $0xbfc2489061a36291
-DATA vectors32<>+1864(SB)/8, $0xbfc2489061a36291
-DATA vectors32<>+1872(SB)/8, $0xbfc2489061a36291
-DATA vectors32<>+1880(SB)/8, $0xbfc2489061a36291
-DATA vectors32<>+1888(SB)/8, $0x3fc2871e27b30385
-DATA vectors32<>+1896(SB)/8, $0x3fc2871e27b30385
-DATA vectors32<>+1904(SB)/8, $0x3fc2871e27b30385
-DATA vectors32<>+1912(SB)/8, $0x3fc2871e27b30385
-DATA vectors32<>+1920(SB)/8, $0xbfc252f33cf15ad7
-DATA vectors32<>+1928(SB)/8, $0xbfc252f33cf15ad7
-DATA vectors32<>+1936(SB)/8, $0xbfc252f33cf15ad7
-DATA vectors32<>+1944(SB)/8, $0xbfc252f33cf15ad7
-DATA vectors32<>+1952(SB)/8, $0x3fc45291941d6c8f
-DATA vectors32<>+1960(SB)/8, $0x3fc45291941d6c8f
-DATA vectors32<>+1968(SB)/8, $0x3fc45291941d6c8f
-DATA vectors32<>+1976(SB)/8, $0x3fc45291941d6c8f
-DATA vectors32<>+1984(SB)/8, $0xbfc7141711fd4061
-DATA vectors32<>+1992(SB)/8, $0xbfc7141711fd4061
-DATA vectors32<>+2000(SB)/8, $0xbfc7141711fd4061
-DATA vectors32<>+2008(SB)/8, $0xbfc7141711fd4061
-DATA vectors32<>+2016(SB)/8, $0x3fca63f44570c8d4
-DATA vectors32<>+2024(SB)/8, $0x3fca63f44570c8d4
-DATA vectors32<>+2032(SB)/8, $0x3fca63f44570c8d4
-DATA vectors32<>+2040(SB)/8, $0x3fca63f44570c8d4
-DATA vectors32<>+2048(SB)/8, $0xbfcec72b5960f09c
-DATA vectors32<>+2056(SB)/8, $0xbfcec72b5960f09c
-DATA vectors32<>+2064(SB)/8, $0xbfcec72b5960f09c
-DATA vectors32<>+2072(SB)/8, $0xbfcec72b5960f09c
-DATA vectors32<>+2080(SB)/8, $0x3fd277651fcd0af2
-DATA vectors32<>+2088(SB)/8, $0x3fd277651fcd0af2
-DATA vectors32<>+2096(SB)/8, $0x3fd277651fcd0af2
-DATA vectors32<>+2104(SB)/8, $0x3fd277651fcd0af2
-DATA vectors32<>+2112(SB)/8, $0xbfd7154709798653
-DATA vectors32<>+2120(SB)/8, $0xbfd7154709798653
-DATA vectors32<>+2128(SB)/8, $0xbfd7154709798653
-DATA vectors32<>+2136(SB)/8, $0xbfd7154709798653
-DATA vectors32<>+2144(SB)/8, $0x3fdec709ebb9038e
-DATA vectors32<>+2152(SB)/8, $0x3fdec709ebb9038e
-DATA vectors32<>+2160(SB)/8, $0x3fdec709ebb9038e
-DATA vectors32<>+2168(SB)/8, $0x3fdec709ebb9038e
-DATA vectors32<>+2176(SB)/8, $0xbfe7154765673054
-DATA vectors32<>+2184(SB)/8, $0xbfe7154765673054
-DATA vectors32<>+2192(SB)/8, $0xbfe7154765673054
-DATA vectors32<>+2200(SB)/8, $0xbfe7154765673054
-DATA vectors32<>+2208(SB)/8, $0x3ff71547652a1ea8
-DATA vectors32<>+2216(SB)/8, $0x3ff71547652a1ea8
-DATA vectors32<>+2224(SB)/8, $0x3ff71547652a1ea8
-DATA vectors32<>+2232(SB)/8, $0x3ff71547652a1ea8
-DATA vectors32<>+2240(SB)/8, $0x4064000000000000
-DATA vectors32<>+2248(SB)/8, $0x4064000000000000
-DATA vectors32<>+2256(SB)/8, $0x4064000000000000
-DATA vectors32<>+2264(SB)/8, $0x4064000000000000
-DATA vectors32<>+2272(SB)/8, $0xc064000000000000
-DATA vectors32<>+2280(SB)/8, $0xc064000000000000
-DATA vectors32<>+2288(SB)/8, $0xc064000000000000
-DATA vectors32<>+2296(SB)/8, $0xc064000000000000
-DATA vectors32<>+2304(SB)/8, $0x3eefde524b9ecee5
-DATA vectors32<>+2312(SB)/8, $0x3eefde524b9ecee5
-DATA vectors32<>+2320(SB)/8, $0x3eefde524b9ecee5
-DATA vectors32<>+2328(SB)/8, $0x3eefde524b9ecee5
-DATA vectors32<>+2336(SB)/8, $0x3f2445d2f8ccd860
-DATA vectors32<>+2344(SB)/8, $0x3f2445d2f8ccd860
-DATA vectors32<>+2352(SB)/8, $0x3f2445d2f8ccd860
-DATA vectors32<>+2360(SB)/8, $0x3f2445d2f8ccd860
-DATA vectors32<>+2368(SB)/8, $0x3f55d8a886de7280
-DATA vectors32<>+2376(SB)/8, $0x3f55d8a886de7280
-DATA vectors32<>+2384(SB)/8, $0x3f55d8a886de7280
-DATA vectors32<>+2392(SB)/8, $0x3f55d8a886de7280
-DATA vectors32<>+2400(SB)/8, $0x3f83b29f2d886360
-DATA vectors32<>+2408(SB)/8, $0x3f83b29f2d886360
-DATA vectors32<>+2416(SB)/8, $0x3f83b29f2d886360
-DATA vectors32<>+2424(SB)/8, $0x3f83b29f2d886360
-DATA vectors32<>+2432(SB)/8, $0x3fac6b08abc87d90
-DATA vectors32<>+2440(SB)/8, $0x3fac6b08abc87d90
-DATA vectors32<>+2448(SB)/8, $0x3fac6b08abc87d90
-DATA vectors32<>+2456(SB)/8, $0x3fac6b08abc87d90
-DATA vectors32<>+2464(SB)/8, $0x3fcebfbe078467de
-DATA vectors32<>+2472(SB)/8, $0x3fcebfbe078467de
-DATA vectors32<>+2480(SB)/8, $0x3fcebfbe078467de
-DATA vectors32<>+2488(SB)/8, $0x3fcebfbe078467de
-DATA vectors32<>+2496(SB)/8, $0x3fe62e42ff0e3e95
-DATA vectors32<>+2504(SB)/8, $0x3fe62e42ff0e3e95
-DATA vectors32<>+2512(SB)/8, $0x3fe62e42ff0e3e95
-DATA vectors32<>+2520(SB)/8, $0x3fe62e42ff0e3e95
-DATA vectors32<>+2528(SB)/8, $0x3ff0000000000000
-DATA vectors32<>+2536(SB)/8, $0x3ff0000000000000
-DATA vectors32<>+2544(SB)/8, $0x3ff0000000000000
-DATA vectors32<>+2552(SB)/8, $0x3ff0000000000000
-DATA vectors32<>+2560(SB)/8, $0x4338000000000000
-DATA vectors32<>+2568(SB)/8, $0x4338000000000000
-DATA vectors32<>+2576(SB)/8, $0x4338000000000000
-DATA vectors32<>+2584(SB)/8, $0x4338000000000000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $2592
+DATA vectors32<>+960(SB)/8, $0x4b4000004b400000
+DATA vectors32<>+968(SB)/8, $0x4b4000004b400000
+DATA vectors32<>+976(SB)/8, $0x4b4000004b400000
+DATA vectors32<>+984(SB)/8, $0x4b4000004b400000
+DATA vectors32<>+992(SB)/8, $0x4000000040000000
+DATA vectors32<>+1000(SB)/8, $0x4000000040000000
+DATA vectors32<>+1008(SB)/8, $0x4000000040000000
+DATA vectors32<>+1016(SB)/8, $0x4000000040000000
+DATA vectors32<>+1024(SB)/8, $0x8000000080000000
+DATA vectors32<>+1032(SB)/8, $0x8000000080000000
+DATA vectors32<>+1040(SB)/8, $0x8000000080000000
+DATA vectors32<>+1048(SB)/8, $0x8000000080000000
+DATA vectors32<>+1056(SB)/8, $0x42b2000042b20000
+DATA vectors32<>+1064(SB)/8, $0x42b2000042b20000
+DATA vectors32<>+1072(SB)/8, $0x42b2000042b20000
+DATA vectors32<>+1080(SB)/8, $0x42b2000042b20000
+DATA vectors32<>+1088(SB)/8, $0xc1900000c1900000
+DATA vectors32<>+1096(SB)/8, $0xc1900000c1900000
+DATA vectors32<>+1104(SB)/8, $0xc1900000c1900000
+DATA vectors32<>+1112(SB)/8, $0xc1900000c1900000
+DATA vectors32<>+1120(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1128(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1136(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1144(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1152(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1160(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1168(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1176(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1184(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1192(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1200(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1208(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1216(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1224(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1232(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1240(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1248(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1256(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1264(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1272(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1280(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1288(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1296(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1304(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1312(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1320(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1328(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1336(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1344(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1352(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1360(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1368(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1376(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1384(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1392(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1400(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1408(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1416(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1424(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1432(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1440(SB)/8, $0x0000000100000001
+DATA vectors32<>+1448(SB)/8, $0x0000000100000001
+DATA vectors32<>+1456(SB)/8, $0x0000000100000001
+DATA vectors32<>+1464(SB)/8, $0x0000000100000001
+DATA vectors32<>+1472(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1480(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1488(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1496(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1504(SB)/8, $0x3609088836090888
+DATA vectors32<>+1512(SB)/8, $0x3609088836090888
+DATA vectors32<>+1520(SB)/8, $0x3609088836090888
+DATA vectors32<>+1528(SB)/8, $0x3609088836090888
+DATA vectors32<>+1536(SB)/8, $0x3995526239955262
+DATA vectors32<>+1544(SB)/8, $0x3995526239955262
+DATA vectors32<>+1552(SB)/8, $0x3995526239955262
+DATA vectors32<>+1560(SB)/8, $0x3995526239955262
+DATA vectors32<>+1568(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1576(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1584(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1592(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1600(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1608(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1616(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1624(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1632(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1640(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1648(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1656(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1664(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1672(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1680(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1688(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1696(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1704(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1712(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1720(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1728(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1736(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1744(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1752(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1760(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1768(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1776(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1784(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1792(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1800(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1808(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1816(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1824(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1832(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1840(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1848(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1856(SB)/8, $0x3fb3ce8dc92405d0
+DATA vectors32<>+1864(SB)/8, $0x3fb3ce8dc92405d0
+DATA vectors32<>+1872(SB)/8, $0x3fb3ce8dc92405d0
+DATA vectors32<>+1880(SB)/8, $0x3fb3ce8dc92405d0
+DATA vectors32<>+1888(SB)/8, $0xbfc2489061a36291
+DATA vectors32<>+1896(SB)/8, $0xbfc2489061a36291
+DATA vectors32<>+1904(SB)/8, $0xbfc2489061a36291
+DATA vectors32<>+1912(SB)/8, $0xbfc2489061a36291
+DATA vectors32<>+1920(SB)/8, $0x3fc2871e27b30385
+DATA vectors32<>+1928(SB)/8, $0x3fc2871e27b30385
+DATA vectors32<>+1936(SB)/8, $0x3fc2871e27b30385
+DATA vectors32<>+1944(SB)/8, $0x3fc2871e27b30385
+DATA vectors32<>+1952(SB)/8, $0xbfc252f33cf15ad7
+DATA vectors32<>+1960(SB)/8, $0xbfc252f33cf15ad7
+DATA vectors32<>+1968(SB)/8, $0xbfc252f33cf15ad7
+DATA vectors32<>+1976(SB)/8, $0xbfc252f33cf15ad7
+DATA vectors32<>+1984(SB)/8, $0x3fc45291941d6c8f
+DATA vectors32<>+1992(SB)/8, $0x3fc45291941d6c8f
+DATA vectors32<>+2000(SB)/8, $0x3fc45291941d6c8f
+DATA vectors32<>+2008(SB)/8, $0x3fc45291941d6c8f
+DATA vectors32<>+2016(SB)/8, $0xbfc7141711fd4061
+DATA vectors32<>+2024(SB)/8, $0xbfc7141711fd4061
+DATA vectors32<>+2032(SB)/8, $0xbfc7141711fd4061
+DATA vectors32<>+2040(SB)/8, $0xbfc7141711fd4061
+DATA vectors32<>+2048(SB)/8, $0x3fca63f44570c8d4
+DATA vectors32<>+2056(SB)/8, $0x3fca63f44570c8d4
+DATA vectors32<>+2064(SB)/8, $0x3fca63f44570c8d4
+DATA vectors32<>+2072(SB)/8, $0x3fca63f44570c8d4
+DATA vectors32<>+2080(SB)/8, $0xbfcec72b5960f09c
+DATA vectors32<>+2088(SB)/8, $0xbfcec72b5960f09c
+DATA vectors32<>+2096(SB)/8, $0xbfcec72b5960f09c
+DATA vectors32<>+2104(SB)/8, $0xbfcec72b5960f09c
+DATA vectors32<>+2112(SB)/8, $0x3fd277651fcd0af2
+DATA vectors32<>+2120(SB)/8, $0x3fd277651fcd0af2
+DATA vectors32<>+2128(SB)/8, $0x3fd277651fcd0af2
+DATA vectors32<>+2136(SB)/8, $0x3fd277651fcd0af2
+DATA vectors32<>+2144(SB)/8, $0xbfd7154709798653
+DATA vectors32<>+2152(SB)/8, $0xbfd7154709798653
+DATA vectors32<>+2160(SB)/8, $0xbfd7154709798653
+DATA vectors32<>+2168(SB)/8, $0xbfd7154709798653
+DATA vectors32<>+2176(SB)/8, $0x3fdec709ebb9038e
+DATA vectors32<>+2184(SB)/8, $0x3fdec709ebb9038e
+DATA vectors32<>+2192(SB)/8, $0x3fdec709ebb9038e
+DATA vectors32<>+2200(SB)/8, $0x3fdec709ebb9038e
+DATA vectors32<>+2208(SB)/8, $0xbfe7154765673054
+DATA vectors32<>+2216(SB)/8, $0xbfe7154765673054
+DATA vectors32<>+2224(SB)/8, $0xbfe7154765673054
+DATA vectors32<>+2232(SB)/8, $0xbfe7154765673054
+DATA vectors32<>+2240(SB)/8, $0x3ff71547652a1ea8
+DATA vectors32<>+2248(SB)/8, $0x3ff71547652a1ea8
+DATA vectors32<>+2256(SB)/8, $0x3ff71547652a1ea8
+DATA vectors32<>+2264(SB)/8, $0x3ff71547652a1ea8
+DATA vectors32<>+2272(SB)/8, $0x4064000000000000
+DATA vectors32<>+2280(SB)/8, $0x4064000000000000
+DATA vectors32<>+2288(SB)/8, $0x4064000000000000
+DATA vectors32<>+2296(SB)/8, $0x4064000000000000
+DATA vectors32<>+2304(SB)/8, $0xc064000000000000
+DATA vectors32<>+2312(SB)/8, $0xc064000000000000
+DATA vectors32<>+2320(SB)/8, $0xc064000000000000
+DATA vectors32<>+2328(SB)/8, $0xc064000000000000
+DATA vectors32<>+2336(SB)/8, $0x3eefde524b9ecee5
+DATA vectors32<>+2344(SB)/8, $0x3eefde524b9ecee5
+DATA vectors32<>+2352(SB)/8, $0x3eefde524b9ecee5
+DATA vectors32<>+2360(SB)/8, $0x3eefde524b9ecee5
+DATA vectors32<>+2368(SB)/8, $0x3f2445d2f8ccd860
+DATA vectors32<>+2376(SB)/8, $0x3f2445d2f8ccd860
+DATA vectors32<>+2384(SB)/8, $0x3f2445d2f8ccd860
+DATA vectors32<>+2392(SB)/8, $0x3f2445d2f8ccd860
+DATA vectors32<>+2400(SB)/8, $0x3f55d8a886de7280
+DATA vectors32<>+2408(SB)/8, $0x3f55d8a886de7280
+DATA vectors32<>+2416(SB)/8, $0x3f55d8a886de7280
+DATA vectors32<>+2424(SB)/8, $0x3f55d8a886de7280
+DATA vectors32<>+2432(SB)/8, $0x3f83b29f2d886360
+DATA vectors32<>+2440(SB)/8, $0x3f83b29f2d886360
+DATA vectors32<>+2448(SB)/8, $0x3f83b29f2d886360
+DATA vectors32<>+2456(SB)/8, $0x3f83b29f2d886360
+DATA vectors32<>+2464(SB)/8, $0x3fac6b08abc87d90
+DATA vectors32<>+2472(SB)/8, $0x3fac6b08abc87d90
+DATA vectors32<>+2480(SB)/8, $0x3fac6b08abc87d90
+DATA vectors32<>+2488(SB)/8, $0x3fac6b08abc87d90
+DATA vectors32<>+2496(SB)/8, $0x3fcebfbe078467de
+DATA vectors32<>+2504(SB)/8, $0x3fcebfbe078467de
+DATA vectors32<>+2512(SB)/8, $0x3fcebfbe078467de
+DATA vectors32<>+2520(SB)/8, $0x3fcebfbe078467de
+DATA vectors32<>+2528(SB)/8, $0x3fe62e42ff0e3e95
+DATA vectors32<>+2536(SB)/8, $0x3fe62e42ff0e3e95
+DATA vectors32<>+2544(SB)/8, $0x3fe62e42ff0e3e95
+DATA vectors32<>+2552(SB)/8, $0x3fe62e42ff0e3e95
+DATA vectors32<>+2560(SB)/8, $0x3ff0000000000000
+DATA vectors32<>+2568(SB)/8, $0x3ff0000000000000
+DATA vectors32<>+2576(SB)/8, $0x3ff0000000000000
+DATA vectors32<>+2584(SB)/8, $0x3ff0000000000000
+DATA vectors32<>+2592(SB)/8, $0x4338000000000000
+DATA vectors32<>+2600(SB)/8, $0x4338000000000000
+DATA vectors32<>+2608(SB)/8, $0x4338000000000000
+DATA vectors32<>+2616(SB)/8, $0x4338000000000000
+GLOBL vectors32<>(SB), RODATA|NOPTR, $2624
 
 // func exp64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
@@ -2322,8 +2768,47 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMOVUPS      Y0, Y4
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y0, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
+	VMULPD       Y0, Y3, Y3
+	VFMADD213PD  Y0, Y0, Y3
+	VADDPD       vectors64<>+480(SB), Y3, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       Y2, Y3, Y0
+	VMOVUPS      vectors64<>+576(SB), Y3
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000004, CX
+	JZ           done
 	MOVQ         $0x00000004, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -2360,9 +2845,6 @@ single:
 	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
 	VBLENDVPD    Y2, Y3, Y0, Y0
 	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -2475,8 +2957,56 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Y1
+	VMOVUPS     Y1, Y0
+	VMOVUPS     vectors64<>+704(SB), Y2
+	VPADDQ      Y2, Y0, Y2
+	VANDPS      vectors64<>+736(SB), Y2, Y3
+	VPSUBQ      Y3, Y0, Y3
+	VPADDQ      Y11, Y3, Y3
+	VPSRLQ      $0x34, Y2, Y2
+	VORPS       vectors64<>+768(SB), Y2, Y2
+	VSUBPD      vectors64<>+800(SB), Y2, Y2
+	VSUBPD      Y11, Y3, Y3
+	VADDPD      vectors64<>+832(SB), Y3, Y8
+	VDIVPD      Y8, Y3, Y8
+	VMULPD      Y8, Y8, Y5
+	VMOVUPS     Y15, Y4
+	VFMADD213PD vectors64<>+864(SB), Y5, Y4
+	VFMADD213PD vectors64<>+896(SB), Y5, Y4
+	VFMADD213PD vectors64<>+928(SB), Y5, Y4
+	VFMADD213PD vectors64<>+960(SB), Y5, Y4
+	VFMADD213PD vectors64<>+992(SB), Y5, Y4
+	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
+	VMULPD      Y14, Y3, Y9
+	VMULPD      Y3, Y9, Y9
+	VFMADD213PD Y9, Y5, Y4
+	VMULPD      Y8, Y4, Y4
+	VFMADD231PD Y13, Y2, Y4
+	VSUBPD      Y4, Y9, Y4
+	VSUBPD      Y4, Y3, Y3
+	VFMADD231PD Y12, Y2, Y3
+	VMOVUPS     vectors64<>+1056(SB), Y4
+	VCMPPD      $0x11, vectors64<>+32(SB), Y0, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VMOVUPS     vectors64<>+736(SB), Y4
+	VCMPPD      $0x00, vectors64<>+32(SB), Y0, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VCMPPD      $0x15, vectors64<>+576(SB), Y0, Y5
+	VBLENDVPD   Y5, Y0, Y3, Y3
+	VMOVUPS     Y3, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000004, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000004, CX
+	JZ          done
 	MOVQ        $0x00000004, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -2522,9 +3052,6 @@ single:
 	VBLENDVPD   Y5, Y0, Y3, Y3
 	VMOVUPS     Y3, Y0
 	VMASKMOVPD  Y0, Y10, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -2542,13 +3069,13 @@ TEXT ·tanh64AVX2(SB), NOSPLIT, $8-24
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
-	VBROADCASTSD vectors64<>+512(SB), Y11
-	VBROADCASTSD vectors64<>+1088(SB), Y12
-	VBROADCASTSD vectors64<>+96(SB), Y13
-	VBROADCASTSD vectors64<>+128(SB), Y14
-	VBROADCASTSD vectors64<>+160(SB), Y15
+	VBROADCASTSD vectors64<>+96(SB), Y11
+	VBROADCASTSD vectors64<>+128(SB), Y12
+	VBROADCASTSD vectors64<>+1088(SB), Y13
+	VBROADCASTSD vectors64<>+160(SB), Y14
+	VBROADCASTSD vectors64<>+192(SB), Y15
 	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	SUBQ         $0x00000010, CX
 	JL           rest
 
 block:
@@ -2557,16 +3084,16 @@ block:
 	VANDPS       vectors64<>+1120(SB), Y0, Y4
 	VMOVUPS      vectors64<>+1152(SB), Y2
 	VMINPD       Y4, Y2, Y4
-	VMOVUPS      Y11, Y2
-	VFMADD231PD  Y12, Y4, Y2
+	VMOVUPS      vectors64<>+512(SB), Y2
+	VFMADD231PD  Y13, Y4, Y2
 	VPSLLQ       $0x34, Y2, Y5
 	VPADDQ       vectors64<>+480(SB), Y5, Y5
-	VSUBPD       Y11, Y2, Y2
+	VSUBPD       vectors64<>+512(SB), Y2, Y2
 	VADDPD       Y4, Y4, Y4
-	VFNMADD231PD Y13, Y2, Y4
-	VFNMADD231PD Y14, Y2, Y4
-	VMOVUPS      Y15, Y3
-	VFMADD213PD  vectors64<>+192(SB), Y4, Y3
+	VFNMADD231PD Y11, Y2, Y4
+	VFNMADD231PD Y12, Y2, Y4
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y4, Y3
 	VFMADD213PD  vectors64<>+224(SB), Y4, Y3
 	VFMADD213PD  vectors64<>+256(SB), Y4, Y3
 	VFMADD213PD  vectors64<>+288(SB), Y4, Y3
@@ -2589,16 +3116,16 @@ block:
 	VANDPS       vectors64<>+1120(SB), Y0, Y4
 	VMOVUPS      vectors64<>+1152(SB), Y2
 	VMINPD       Y4, Y2, Y4
-	VMOVUPS      Y11, Y2
-	VFMADD231PD  Y12, Y4, Y2
+	VMOVUPS      vectors64<>+512(SB), Y2
+	VFMADD231PD  Y13, Y4, Y2
 	VPSLLQ       $0x34, Y2, Y5
 	VPADDQ       vectors64<>+480(SB), Y5, Y5
-	VSUBPD       Y11, Y2, Y2
+	VSUBPD       vectors64<>+512(SB), Y2, Y2
 	VADDPD       Y4, Y4, Y4
-	VFNMADD231PD Y13, Y2, Y4
-	VFNMADD231PD Y14, Y2, Y4
-	VMOVUPS      Y15, Y3
-	VFMADD213PD  vectors64<>+192(SB), Y4, Y3
+	VFNMADD231PD Y11, Y2, Y4
+	VFNMADD231PD Y12, Y2, Y4
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y4, Y3
 	VFMADD213PD  vectors64<>+224(SB), Y4, Y3
 	VFMADD213PD  vectors64<>+256(SB), Y4, Y3
 	VFMADD213PD  vectors64<>+288(SB), Y4, Y3
@@ -2616,15 +3143,120 @@ block:
 	VANDPS       vectors64<>+1184(SB), Y0, Y0
 	VORPS        Y3, Y0, Y0
 	VMOVUPS      Y0, 32(DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
+	VMOVUPS      64(SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VANDPS       vectors64<>+1120(SB), Y0, Y4
+	VMOVUPS      vectors64<>+1152(SB), Y2
+	VMINPD       Y4, Y2, Y4
+	VMOVUPS      vectors64<>+512(SB), Y2
+	VFMADD231PD  Y13, Y4, Y2
+	VPSLLQ       $0x34, Y2, Y5
+	VPADDQ       vectors64<>+480(SB), Y5, Y5
+	VSUBPD       vectors64<>+512(SB), Y2, Y2
+	VADDPD       Y4, Y4, Y4
+	VFNMADD231PD Y11, Y2, Y4
+	VFNMADD231PD Y12, Y2, Y4
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y4, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y4, Y3
+	VMULPD       Y4, Y3, Y3
+	VFMADD213PD  Y4, Y4, Y3
+	VSUBPD       vectors64<>+480(SB), Y5, Y4
+	VFMADD213PD  Y4, Y5, Y3
+	VADDPD       vectors64<>+832(SB), Y3, Y4
+	VDIVPD       Y4, Y3, Y3
+	VANDPS       vectors64<>+1184(SB), Y0, Y0
+	VORPS        Y3, Y0, Y0
+	VMOVUPS      Y0, 64(DI)(R8*1)
+	VMOVUPS      96(SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VANDPS       vectors64<>+1120(SB), Y0, Y4
+	VMOVUPS      vectors64<>+1152(SB), Y2
+	VMINPD       Y4, Y2, Y4
+	VMOVUPS      vectors64<>+512(SB), Y2
+	VFMADD231PD  Y13, Y4, Y2
+	VPSLLQ       $0x34, Y2, Y5
+	VPADDQ       vectors64<>+480(SB), Y5, Y5
+	VSUBPD       vectors64<>+512(SB), Y2, Y2
+	VADDPD       Y4, Y4, Y4
+	VFNMADD231PD Y11, Y2, Y4
+	VFNMADD231PD Y12, Y2, Y4
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y4, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y4, Y3
+	VMULPD       Y4, Y3, Y3
+	VFMADD213PD  Y4, Y4, Y3
+	VSUBPD       vectors64<>+480(SB), Y5, Y4
+	VFMADD213PD  Y4, Y5, Y3
+	VADDPD       vectors64<>+832(SB), Y3, Y4
+	VDIVPD       Y4, Y3, Y3
+	VANDPS       vectors64<>+1184(SB), Y0, Y0
+	VORPS        Y3, Y0, Y0
+	VMOVUPS      Y0, 96(DI)(R8*1)
+	ADDQ         $0x00000080, R8
+	SUBQ         $0x00000010, CX
 	JGE          block
 
 rest:
-	ADDQ $0x00000008, CX
+	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VANDPS       vectors64<>+1120(SB), Y0, Y4
+	VMOVUPS      vectors64<>+1152(SB), Y2
+	VMINPD       Y4, Y2, Y4
+	VMOVUPS      vectors64<>+512(SB), Y2
+	VFMADD231PD  Y13, Y4, Y2
+	VPSLLQ       $0x34, Y2, Y5
+	VPADDQ       vectors64<>+480(SB), Y5, Y5
+	VSUBPD       vectors64<>+512(SB), Y2, Y2
+	VADDPD       Y4, Y4, Y4
+	VFNMADD231PD Y11, Y2, Y4
+	VFNMADD231PD Y12, Y2, Y4
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y4, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y4, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y4, Y3
+	VMULPD       Y4, Y3, Y3
+	VFMADD213PD  Y4, Y4, Y3
+	VSUBPD       vectors64<>+480(SB), Y5, Y4
+	VFMADD213PD  Y4, Y5, Y3
+	VADDPD       vectors64<>+832(SB), Y3, Y4
+	VDIVPD       Y4, Y3, Y3
+	VANDPS       vectors64<>+1184(SB), Y0, Y0
+	VORPS        Y3, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000004, CX
+	JZ           done
 	MOVQ         $0x00000004, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -2636,16 +3268,16 @@ single:
 	VANDPS       vectors64<>+1120(SB), Y0, Y4
 	VMOVUPS      vectors64<>+1152(SB), Y2
 	VMINPD       Y4, Y2, Y4
-	VMOVUPS      Y11, Y2
-	VFMADD231PD  Y12, Y4, Y2
+	VMOVUPS      vectors64<>+512(SB), Y2
+	VFMADD231PD  Y13, Y4, Y2
 	VPSLLQ       $0x34, Y2, Y5
 	VPADDQ       vectors64<>+480(SB), Y5, Y5
-	VSUBPD       Y11, Y2, Y2
+	VSUBPD       vectors64<>+512(SB), Y2, Y2
 	VADDPD       Y4, Y4, Y4
-	VFNMADD231PD Y13, Y2, Y4
-	VFNMADD231PD Y14, Y2, Y4
-	VMOVUPS      Y15, Y3
-	VFMADD213PD  vectors64<>+192(SB), Y4, Y3
+	VFNMADD231PD Y11, Y2, Y4
+	VFNMADD231PD Y12, Y2, Y4
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y4, Y3
 	VFMADD213PD  vectors64<>+224(SB), Y4, Y3
 	VFMADD213PD  vectors64<>+256(SB), Y4, Y3
 	VFMADD213PD  vectors64<>+288(SB), Y4, Y3
@@ -2663,9 +3295,6 @@ single:
 	VANDPS       vectors64<>+1184(SB), Y0, Y0
 	VORPS        Y3, Y0, Y0
 	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -2768,8 +3397,51 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VXORPS       vectors64<>+1184(SB), Y0, Y0
+	VMOVUPS      Y0, Y4
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y0, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
+	VMULPD       Y0, Y3, Y3
+	VFMADD213PD  Y0, Y0, Y3
+	VADDPD       vectors64<>+480(SB), Y3, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       Y2, Y3, Y0
+	VMOVUPS      vectors64<>+576(SB), Y3
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VADDPD       vectors64<>+480(SB), Y0, Y0
+	VMOVUPS      vectors64<>+480(SB), Y2
+	VDIVPD       Y0, Y2, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000004, CX
+	JZ           done
 	MOVQ         $0x00000004, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -2810,9 +3482,6 @@ single:
 	VMOVUPS      vectors64<>+480(SB), Y2
 	VDIVPD       Y0, Y2, Y0
 	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -2943,8 +3612,65 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Y1
+	VMOVUPS     Y1, Y0
+	VADDPD      Y11, Y0, Y6
+	VSUBPD      Y11, Y6, Y7
+	VDIVPD      Y7, Y0, Y7
+	VMOVUPS     vectors64<>+704(SB), Y2
+	VPADDQ      Y2, Y6, Y2
+	VANDPS      vectors64<>+736(SB), Y2, Y3
+	VPSUBQ      Y3, Y6, Y3
+	VPADDQ      Y11, Y3, Y3
+	VPSRLQ      $0x34, Y2, Y2
+	VORPS       vectors64<>+768(SB), Y2, Y2
+	VSUBPD      vectors64<>+800(SB), Y2, Y2
+	VSUBPD      Y11, Y3, Y3
+	VADDPD      vectors64<>+832(SB), Y3, Y8
+	VDIVPD      Y8, Y3, Y8
+	VMULPD      Y8, Y8, Y5
+	VMOVUPS     Y15, Y4
+	VFMADD213PD vectors64<>+864(SB), Y5, Y4
+	VFMADD213PD vectors64<>+896(SB), Y5, Y4
+	VFMADD213PD vectors64<>+928(SB), Y5, Y4
+	VFMADD213PD vectors64<>+960(SB), Y5, Y4
+	VFMADD213PD vectors64<>+992(SB), Y5, Y4
+	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
+	VMULPD      Y14, Y3, Y9
+	VMULPD      Y3, Y9, Y9
+	VFMADD213PD Y9, Y5, Y4
+	VMULPD      Y8, Y4, Y4
+	VFMADD231PD Y13, Y2, Y4
+	VSUBPD      Y4, Y9, Y4
+	VSUBPD      Y4, Y3, Y3
+	VFMADD231PD Y12, Y2, Y3
+	VMOVUPS     vectors64<>+1056(SB), Y4
+	VCMPPD      $0x11, vectors64<>+32(SB), Y6, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VMOVUPS     vectors64<>+736(SB), Y4
+	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y5
+	VBLENDVPD   Y5, Y4, Y3, Y3
+	VCMPPD      $0x15, vectors64<>+576(SB), Y6, Y5
+	VBLENDVPD   Y5, Y6, Y3, Y3
+	VMOVUPS     Y3, Y6
+	VMULPD      Y6, Y7, Y7
+	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y2
+	VBLENDVPD   Y2, Y0, Y7, Y7
+	VCMPPD      $0x00, vectors64<>+576(SB), Y0, Y2
+	VBLENDVPD   Y2, Y0, Y7, Y7
+	VMOVUPS     Y7, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000004, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000004, CX
+	JZ          done
 	MOVQ        $0x00000004, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -2999,9 +3725,6 @@ single:
 	VBLENDVPD   Y2, Y0, Y7, Y7
 	VMOVUPS     Y7, Y0
 	VMASKMOVPD  Y0, Y10, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -3098,8 +3821,48 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMOVUPS      vectors64<>+1216(SB), Y3
+	VMINPD       Y0, Y3, Y0
+	VMOVUPS      vectors64<>+1248(SB), Y3
+	VMAXPD       Y0, Y3, Y0
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y0, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
+	VMULPD       Y0, Y3, Y3
+	VFMADD213PD  Y0, Y0, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       vectors64<>+640(SB), Y2, Y4
+	VSUBPD       vectors64<>+640(SB), Y4, Y0
+	VFMADD231PD  Y4, Y3, Y0
+	VADDPD       Y0, Y0, Y0
+	VCMPPD       $0x00, vectors64<>+640(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000004, CX
+	JZ           done
 	MOVQ         $0x00000004, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -3137,9 +3900,6 @@ single:
 	VCMPPD       $0x00, vectors64<>+640(SB), Y4, Y2
 	VBLENDVPD    Y2, Y3, Y0, Y0
 	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -3238,8 +3998,49 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VFNMADD231PD Y14, Y2, Y0
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VMULPD       Y0, Y0, Y3
+	VMOVUPS      vectors64<>+1408(SB), Y4
+	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
+	VMULPD       Y3, Y4, Y4
+	VFMADD213PD  Y0, Y0, Y4
+	VMOVUPS      vectors64<>+1600(SB), Y5
+	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
+	VMULPD       Y3, Y5, Y5
+	VSUBPD       Y15, Y5, Y5
+	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
+	VPSLLQ       $0x3f, Y2, Y0
+	VBLENDVPD    Y0, Y5, Y4, Y4
+	VPSRLQ       $0x01, Y2, Y2
+	VPSLLQ       $0x3f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000004, CX
+	JZ           done
 	MOVQ         $0x00000004, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -3278,9 +4079,6 @@ single:
 	VPSLLQ       $0x3f, Y2, Y2
 	VXORPS       Y2, Y4, Y0
 	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -3381,8 +4179,50 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Y1
+	VMOVUPS      Y1, Y0
+	VMULPD       Y11, Y0, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y0
+	VFNMADD231PD Y13, Y2, Y0
+	VFNMADD231PD Y14, Y2, Y0
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPADDQ       vectors64<>+1792(SB), Y2, Y2
+	VMULPD       Y0, Y0, Y3
+	VMOVUPS      vectors64<>+1408(SB), Y4
+	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
+	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
+	VMULPD       Y3, Y4, Y4
+	VFMADD213PD  Y0, Y0, Y4
+	VMOVUPS      vectors64<>+1600(SB), Y5
+	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
+	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
+	VMULPD       Y3, Y5, Y5
+	VSUBPD       Y15, Y5, Y5
+	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
+	VPSLLQ       $0x3f, Y2, Y0
+	VBLENDVPD    Y0, Y5, Y4, Y4
+	VPSRLQ       $0x01, Y2, Y2
+	VPSLLQ       $0x3f, Y2, Y2
+	VXORPS       Y2, Y4, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000004, CX
+	JZ           done
 	MOVQ         $0x00000004, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -3422,9 +4262,6 @@ single:
 	VPSLLQ       $0x3f, Y2, Y2
 	VXORPS       Y2, Y4, Y0
 	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -3477,8 +4314,18 @@ blockMax:
 restMax:
 	ADDQ $0x00000010, CX
 	JZ   doneMax
+	SUBQ $0x00000004, CX
+	JL   lastMax
 
 singleMax:
+	VMAXPD (SI)(R8*1), Y0, Y0
+	ADDQ   $0x00000020, R8
+	SUBQ   $0x00000004, CX
+	JGE    singleMax
+
+lastMax:
+	ADDQ       $0x00000004, CX
+	JZ         doneMax
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3488,9 +4335,6 @@ singleMax:
 	VMASKMOVPD (SI)(R8*1), Y6, Y4
 	VBLENDVPD  Y6, Y4, Y5, Y4
 	VMAXPD     Y4, Y0, Y0
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         singleMax
 
 doneMax:
 	VMAXPD       Y2, Y0, Y0
@@ -3578,8 +4422,48 @@ blockExp:
 restExp:
 	ADDQ $0x00000008, CX
 	JZ   doneExp
+	SUBQ $0x00000004, CX
+	JL   lastExp
 
 singleExp:
+	VMOVUPS      (SI)(R8*1), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPD       Y7, Y2, Y3
+	VROUNDPD     $0x08, Y3, Y3
+	VFNMADD231PD Y8, Y3, Y2
+	VFNMADD231PD Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PD  Y11, Y2, Y4
+	VFMADD213PD  Y12, Y2, Y4
+	VFMADD213PD  Y13, Y2, Y4
+	VFMADD213PD  Y14, Y2, Y4
+	VFMADD213PD  vectors64<>+320(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+352(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+384(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+416(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+448(SB), Y2, Y4
+	VMULPD       Y2, Y4, Y4
+	VFMADD213PD  Y2, Y2, Y4
+	VADDPD       vectors64<>+480(SB), Y4, Y4
+	VADDPD       vectors64<>+512(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VPADDQ       Y3, Y4, Y2
+	VMOVUPS      vectors64<>+576(SB), Y4
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VMOVUPS      Y2, (DI)(R8*1)
+	VADDPD       Y2, Y0, Y0
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JGE          singleExp
+
+lastExp:
+	ADDQ         $0x00000004, CX
+	JZ           doneExp
 	MOVQ         $0x00000004, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -3618,9 +4502,6 @@ singleExp:
 	VMASKMOVPD   Y2, Y6, (DI)(R8*1)
 	VANDPS       Y2, Y6, Y2
 	VADDPD       Y2, Y0, Y0
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JG           singleExp
 
 doneExp:
 	VEXTRACTF128 $0x01, Y0, X15
@@ -3656,8 +4537,20 @@ blockScale:
 restScale:
 	ADDQ $0x00000010, CX
 	JZ   doneScale
+	SUBQ $0x00000004, CX
+	JL   lastScale
 
 singleScale:
+	VMOVUPS (DI)(R8*1), Y2
+	VMULPD  Y1, Y2, Y2
+	VMOVUPS Y2, (DI)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000004, CX
+	JGE     singleScale
+
+lastScale:
+	ADDQ       $0x00000004, CX
+	JZ         doneScale
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3667,9 +4560,6 @@ singleScale:
 	VMASKMOVPD (DI)(R8*1), Y6, Y2
 	VMULPD     Y1, Y2, Y2
 	VMASKMOVPD Y2, Y6, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         singleScale
 
 doneScale:
 	LEAQ    (SI)(BX*8), SI
@@ -3727,8 +4617,18 @@ blockMax:
 restMax:
 	ADDQ $0x00000010, CX
 	JZ   doneMax
+	SUBQ $0x00000004, CX
+	JL   lastMax
 
 singleMax:
+	VMAXPD (SI)(R8*1), Y0, Y0
+	ADDQ   $0x00000020, R8
+	SUBQ   $0x00000004, CX
+	JGE    singleMax
+
+lastMax:
+	ADDQ       $0x00000004, CX
+	JZ         doneMax
 	MOVQ       $0x00000004, AX
 	CMPQ       CX, AX
 	CMOVQLT    CX, AX
@@ -3738,9 +4638,6 @@ singleMax:
 	VMASKMOVPD (SI)(R8*1), Y6, Y4
 	VBLENDVPD  Y6, Y4, Y5, Y4
 	VMAXPD     Y4, Y0, Y0
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         singleMax
 
 doneMax:
 	VMAXPD       Y2, Y0, Y0
@@ -3826,8 +4723,47 @@ blockExp:
 restExp:
 	ADDQ $0x00000008, CX
 	JZ   doneExp
+	SUBQ $0x00000004, CX
+	JL   lastExp
 
 singleExp:
+	VMOVUPS      (SI)(R8*1), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPS      Y2, Y5
+	VMULPD       Y7, Y2, Y3
+	VROUNDPD     $0x08, Y3, Y3
+	VFNMADD231PD Y8, Y3, Y2
+	VFNMADD231PD Y9, Y3, Y2
+	VMOVUPS      Y10, Y4
+	VFMADD213PD  Y11, Y2, Y4
+	VFMADD213PD  Y12, Y2, Y4
+	VFMADD213PD  Y13, Y2, Y4
+	VFMADD213PD  Y14, Y2, Y4
+	VFMADD213PD  vectors64<>+320(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+352(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+384(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+416(SB), Y2, Y4
+	VFMADD213PD  vectors64<>+448(SB), Y2, Y4
+	VMULPD       Y2, Y4, Y4
+	VFMADD213PD  Y2, Y2, Y4
+	VADDPD       vectors64<>+480(SB), Y4, Y4
+	VADDPD       vectors64<>+512(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VPADDQ       Y3, Y4, Y2
+	VMOVUPS      vectors64<>+576(SB), Y4
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
+	VBLENDVPD    Y3, Y4, Y2, Y2
+	VADDPD       Y2, Y0, Y0
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JGE          singleExp
+
+lastExp:
+	ADDQ         $0x00000004, CX
+	JZ           doneExp
 	MOVQ         $0x00000004, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -3865,9 +4801,6 @@ singleExp:
 	VBLENDVPD    Y3, Y4, Y2, Y2
 	VANDPS       Y2, Y6, Y2
 	VADDPD       Y2, Y0, Y0
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JG           singleExp
 
 doneExp:
 	VEXTRACTF128 $0x01, Y0, X15
@@ -4076,15 +5009,11 @@ near2:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y10
-	VMASKMOVPD   (SI)(R8*1), Y10, Y1
+	VMOVUPS      (SI)(R8*1), Y1
 	VMOVUPS      Y1, Y0
 	VANDPS       vectors64<>+1120(SB), Y0, Y5
 	VMOVUPS      vectors64<>+1824(SB), Y9
@@ -4163,12 +5092,104 @@ single:
 	VBLENDVPD    Y7, Y8, Y6, Y6
 
 near3:
+	VANDPS  vectors64<>+1184(SB), Y0, Y0
+	VORPS   Y6, Y0, Y0
+	VMOVUPS Y0, (DI)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000004, CX
+	JGE     single
+
+last:
+	ADDQ         $0x00000004, CX
+	JZ           done
+	MOVQ         $0x00000004, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors64<>+32(SB), R13
+	VMOVUPS      (R13)(AX*8), Y10
+	VMASKMOVPD   (SI)(R8*1), Y10, Y1
+	VMOVUPS      Y1, Y0
+	VANDPS       vectors64<>+1120(SB), Y0, Y5
+	VMOVUPS      vectors64<>+1824(SB), Y9
+	VMINPD       Y5, Y9, Y5
+	VMULPD       Y5, Y5, Y7
+	VMOVUPS      vectors64<>+1856(SB), Y6
+	VFMADD213PD  vectors64<>+1888(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+1920(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+1952(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+1984(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2016(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2048(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2080(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2112(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2144(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2176(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2208(SB), Y7, Y6
+	VFMADD213PD  vectors64<>+2240(SB), Y7, Y6
+	VFMADD213PD  Y5, Y5, Y6
+	VMOVUPS      vectors64<>+480(SB), Y9
+	VCMPPD       $0x11, Y5, Y9, Y8
+	VMOVMSKPD    Y8, AX
+	TESTL        AX, AX
+	JEQ          near4
+	VXORPS       vectors64<>+1184(SB), Y7, Y7
+	VMOVUPS      Y7, Y4
+	VMULPD       Y11, Y7, Y2
+	VROUNDPD     $0x08, Y2, Y2
+	VFNMADD231PD Y12, Y2, Y7
+	VFNMADD231PD Y13, Y2, Y7
+	VMOVUPS      Y14, Y3
+	VFMADD213PD  Y15, Y7, Y3
+	VFMADD213PD  vectors64<>+224(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+256(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+288(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+320(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+352(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+384(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+416(SB), Y7, Y3
+	VFMADD213PD  vectors64<>+448(SB), Y7, Y3
+	VMULPD       Y7, Y3, Y3
+	VFMADD213PD  Y7, Y7, Y3
+	VADDPD       vectors64<>+480(SB), Y3, Y3
+	VADDPD       vectors64<>+512(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       Y2, Y3, Y7
+	VMOVUPS      vectors64<>+576(SB), Y3
+	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y7, Y7
+	VXORPS       Y3, Y3, Y3
+	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
+	VBLENDVPD    Y2, Y3, Y7, Y7
+	VADDPD       vectors64<>+2272(SB), Y5, Y8
+	VMOVUPS      vectors64<>+2304(SB), Y9
+	VDIVPD       Y8, Y9, Y9
+	VSUBPD       vectors64<>+2336(SB), Y9, Y9
+	VMOVUPS      vectors64<>+2368(SB), Y8
+	VFMADD213PD  vectors64<>+2400(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2432(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2464(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2496(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2528(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2560(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2592(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2624(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2656(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2688(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2720(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2752(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2784(SB), Y9, Y8
+	VFMADD213PD  vectors64<>+2816(SB), Y9, Y8
+	VMOVUPS      vectors64<>+480(SB), Y9
+	VMULPD       Y7, Y8, Y8
+	VSUBPD       Y8, Y9, Y8
+	VCMPPD       $0x11, Y5, Y9, Y7
+	VBLENDVPD    Y7, Y8, Y6, Y6
+
+near4:
 	VANDPS     vectors64<>+1184(SB), Y0, Y0
 	VORPS      Y6, Y0, Y0
 	VMASKMOVPD Y0, Y10, (DI)(R8*1)
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x00000004, CX
-	JG         single
 
 done:
 	LDMXCSR (SP)

@@ -74,8 +74,35 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VMINPS       Z0, Z19, Z0
+	VMAXPS       Z0, Z20, Z0
+	VMULPS       Z8, Z0, Z2
+	VRNDSCALEPS  $0x08, Z2, Z2
+	VFNMADD231PS Z9, Z2, Z0
+	VFNMADD231PS Z10, Z2, Z0
+	VMOVUPS      Z11, Z3
+	VFMADD213PS  Z12, Z0, Z3
+	VFMADD213PS  Z13, Z0, Z3
+	VFMADD213PS  Z14, Z0, Z3
+	VFMADD213PS  Z15, Z0, Z3
+	VMULPS       Z0, Z3, Z3
+	VFMADD213PS  Z0, Z0, Z3
+	VADDPS       Z16, Z3, Z3
+	VSCALEFPS    Z2, Z3, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -100,9 +127,6 @@ single:
 	VADDPS       Z16, Z3, Z3
 	VSCALEFPS    Z2, Z3, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -211,8 +235,48 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VPSUBD       Z8, Z0, Z2
+	VPSRAD       $0x17, Z2, Z2
+	VPSLLD       $0x17, Z2, Z3
+	VPSUBD       Z3, Z0, Z3
+	VSUBPS       Z9, Z3, Z3
+	VCVTDQ2PS    Z2, Z2
+	VMOVUPS      Z13, Z4
+	VFMADD213PS  Z14, Z3, Z4
+	VFMADD213PS  Z15, Z3, Z4
+	VFMADD213PS  Z16, Z3, Z4
+	VFMADD213PS  Z17, Z3, Z4
+	VFMADD213PS  Z18, Z3, Z4
+	VFMADD213PS  Z19, Z3, Z4
+	VFMADD213PS  Z20, Z3, Z4
+	VMULPS       Z3, Z3, Z5
+	VMULPS       Z3, Z4, Z4
+	VMULPS       Z5, Z4, Z4
+	VFMADD231PS  Z11, Z2, Z4
+	VFNMADD231PS Z12, Z5, Z4
+	VADDPS       Z4, Z3, Z3
+	VFMADD231PS  Z10, Z2, Z3
+	VCMPPS       $0x11, Z21, Z0, K2
+	VMOVAPS      Z24, K2, Z3
+	VCMPPS       $0x00, Z21, Z0, K2
+	VMOVAPS      Z23, K2, Z3
+	VCMPPS       $0x15, Z22, Z0, K2
+	VMOVAPS      Z0, K2, Z3
+	VMOVUPS      Z3, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -250,9 +314,6 @@ single:
 	VMOVAPS      Z0, K2, Z3
 	VMOVUPS      Z3, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -272,84 +333,150 @@ TEXT ·tanh32AVX512(SB), NOSPLIT, $8-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+896(SB), Z8
 	VBROADCASTSS vectors32<>+928(SB), Z9
-	VBROADCASTSS vectors32<>+96(SB), Z10
-	VBROADCASTSS vectors32<>+128(SB), Z11
-	VBROADCASTSS vectors32<>+160(SB), Z12
-	VBROADCASTSS vectors32<>+192(SB), Z13
-	VBROADCASTSS vectors32<>+224(SB), Z14
-	VBROADCASTSS vectors32<>+256(SB), Z15
-	VBROADCASTSS vectors32<>+288(SB), Z16
-	VBROADCASTSS vectors32<>+320(SB), Z17
-	VBROADCASTSS vectors32<>+960(SB), Z18
-	VBROADCASTSS vectors32<>+992(SB), Z19
-	VBROADCASTSS vectors32<>+1024(SB), Z20
-	VBROADCASTSS vectors32<>+1056(SB), Z21
+	VBROADCASTSS vectors32<>+160(SB), Z10
+	VBROADCASTSS vectors32<>+192(SB), Z11
+	VBROADCASTSS vectors32<>+224(SB), Z12
+	VBROADCASTSS vectors32<>+256(SB), Z13
+	VBROADCASTSS vectors32<>+288(SB), Z14
+	VBROADCASTSS vectors32<>+320(SB), Z15
+	VBROADCASTSS vectors32<>+960(SB), Z16
+	VBROADCASTSS vectors32<>+992(SB), Z17
+	VBROADCASTSS vectors32<>+1024(SB), Z18
+	VBROADCASTSS vectors32<>+1056(SB), Z19
+	VBROADCASTSS vectors32<>+1088(SB), Z20
 	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	SUBQ         $0x00000040, CX
 	JL           rest
 
 block:
 	VMOVUPS      (SI)(R8*1), Z1
 	VMOVUPS      Z1, Z0
-	VANDPS       Z21, Z0, Z4
-	VMINPS       Z4, Z19, Z4
-	VMOVUPS      Z8, Z2
-	VFMADD231PS  Z9, Z4, Z2
-	VPSLLD       $0x17, Z2, Z5
-	VPADDD       Z17, Z5, Z5
-	VSUBPS       Z8, Z2, Z2
+	VANDPS       Z20, Z0, Z4
+	VMINPS       Z4, Z17, Z4
+	VMULPS       Z9, Z4, Z2
+	VRNDSCALEPS  $0x08, Z2, Z2
+	VSCALEFPS    Z2, Z15, Z5
 	VADDPS       Z4, Z4, Z4
-	VFNMADD231PS Z10, Z2, Z4
-	VFNMADD231PS Z11, Z2, Z4
-	VMOVUPS      Z12, Z3
+	VFNMADD231PS Z8, Z2, Z4
+	VMOVUPS      Z10, Z3
+	VFMADD213PS  Z11, Z4, Z3
+	VFMADD213PS  Z12, Z4, Z3
 	VFMADD213PS  Z13, Z4, Z3
 	VFMADD213PS  Z14, Z4, Z3
-	VFMADD213PS  Z15, Z4, Z3
-	VFMADD213PS  Z16, Z4, Z3
 	VMULPS       Z4, Z3, Z3
 	VFMADD213PS  Z4, Z4, Z3
-	VSUBPS       Z17, Z5, Z4
+	VSUBPS       Z15, Z5, Z4
 	VFMADD213PS  Z4, Z5, Z3
-	VADDPS       Z18, Z3, Z4
+	VADDPS       Z16, Z3, Z4
 	VDIVPS       Z4, Z3, Z3
-	VANDPS       Z20, Z0, Z0
-	VORPS        Z3, Z0, Z0
+	VPTERNLOGD   $0xea, Z3, Z19, Z0
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
 	VMOVUPS      Z1, Z0
-	VANDPS       Z21, Z0, Z4
-	VMINPS       Z4, Z19, Z4
-	VMOVUPS      Z8, Z2
-	VFMADD231PS  Z9, Z4, Z2
-	VPSLLD       $0x17, Z2, Z5
-	VPADDD       Z17, Z5, Z5
-	VSUBPS       Z8, Z2, Z2
+	VANDPS       Z20, Z0, Z4
+	VMINPS       Z4, Z17, Z4
+	VMULPS       Z9, Z4, Z2
+	VRNDSCALEPS  $0x08, Z2, Z2
+	VSCALEFPS    Z2, Z15, Z5
 	VADDPS       Z4, Z4, Z4
-	VFNMADD231PS Z10, Z2, Z4
-	VFNMADD231PS Z11, Z2, Z4
-	VMOVUPS      Z12, Z3
+	VFNMADD231PS Z8, Z2, Z4
+	VMOVUPS      Z10, Z3
+	VFMADD213PS  Z11, Z4, Z3
+	VFMADD213PS  Z12, Z4, Z3
 	VFMADD213PS  Z13, Z4, Z3
 	VFMADD213PS  Z14, Z4, Z3
-	VFMADD213PS  Z15, Z4, Z3
-	VFMADD213PS  Z16, Z4, Z3
 	VMULPS       Z4, Z3, Z3
 	VFMADD213PS  Z4, Z4, Z3
-	VSUBPS       Z17, Z5, Z4
+	VSUBPS       Z15, Z5, Z4
 	VFMADD213PS  Z4, Z5, Z3
-	VADDPS       Z18, Z3, Z4
+	VADDPS       Z16, Z3, Z4
 	VDIVPS       Z4, Z3, Z3
-	VANDPS       Z20, Z0, Z0
-	VORPS        Z3, Z0, Z0
+	VPTERNLOGD   $0xea, Z3, Z19, Z0
 	VMOVUPS      Z0, 64(DI)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000020, CX
+	VMOVUPS      128(SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VANDPS       Z20, Z0, Z4
+	VMINPS       Z4, Z17, Z4
+	VMULPS       Z9, Z4, Z2
+	VRNDSCALEPS  $0x08, Z2, Z2
+	VSCALEFPS    Z2, Z15, Z5
+	VADDPS       Z4, Z4, Z4
+	VFNMADD231PS Z8, Z2, Z4
+	VMOVUPS      Z10, Z3
+	VFMADD213PS  Z11, Z4, Z3
+	VFMADD213PS  Z12, Z4, Z3
+	VFMADD213PS  Z13, Z4, Z3
+	VFMADD213PS  Z14, Z4, Z3
+	VMULPS       Z4, Z3, Z3
+	VFMADD213PS  Z4, Z4, Z3
+	VSUBPS       Z15, Z5, Z4
+	VFMADD213PS  Z4, Z5, Z3
+	VADDPS       Z16, Z3, Z4
+	VDIVPS       Z4, Z3, Z3
+	VPTERNLOGD   $0xea, Z3, Z19, Z0
+	VMOVUPS      Z0, 128(DI)(R8*1)
+	VMOVUPS      192(SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VANDPS       Z20, Z0, Z4
+	VMINPS       Z4, Z17, Z4
+	VMULPS       Z9, Z4, Z2
+	VRNDSCALEPS  $0x08, Z2, Z2
+	VSCALEFPS    Z2, Z15, Z5
+	VADDPS       Z4, Z4, Z4
+	VFNMADD231PS Z8, Z2, Z4
+	VMOVUPS      Z10, Z3
+	VFMADD213PS  Z11, Z4, Z3
+	VFMADD213PS  Z12, Z4, Z3
+	VFMADD213PS  Z13, Z4, Z3
+	VFMADD213PS  Z14, Z4, Z3
+	VMULPS       Z4, Z3, Z3
+	VFMADD213PS  Z4, Z4, Z3
+	VSUBPS       Z15, Z5, Z4
+	VFMADD213PS  Z4, Z5, Z3
+	VADDPS       Z16, Z3, Z4
+	VDIVPS       Z4, Z3, Z3
+	VPTERNLOGD   $0xea, Z3, Z19, Z0
+	VMOVUPS      Z0, 192(DI)(R8*1)
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x00000040, CX
 	JGE          block
 
 rest:
-	ADDQ $0x00000020, CX
+	ADDQ $0x00000040, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VANDPS       Z20, Z0, Z4
+	VMINPS       Z4, Z17, Z4
+	VMULPS       Z9, Z4, Z2
+	VRNDSCALEPS  $0x08, Z2, Z2
+	VSCALEFPS    Z2, Z15, Z5
+	VADDPS       Z4, Z4, Z4
+	VFNMADD231PS Z8, Z2, Z4
+	VMOVUPS      Z10, Z3
+	VFMADD213PS  Z11, Z4, Z3
+	VFMADD213PS  Z12, Z4, Z3
+	VFMADD213PS  Z13, Z4, Z3
+	VFMADD213PS  Z14, Z4, Z3
+	VMULPS       Z4, Z3, Z3
+	VFMADD213PS  Z4, Z4, Z3
+	VSUBPS       Z15, Z5, Z4
+	VFMADD213PS  Z4, Z5, Z3
+	VADDPS       Z16, Z3, Z4
+	VDIVPS       Z4, Z3, Z3
+	VPTERNLOGD   $0xea, Z3, Z19, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -358,33 +485,26 @@ single:
 	KMOVW        AX, K1
 	VMOVUPS.Z    (SI)(R8*1), K1, Z1
 	VMOVUPS      Z1, Z0
-	VANDPS       Z21, Z0, Z4
-	VMINPS       Z4, Z19, Z4
-	VMOVUPS      Z8, Z2
-	VFMADD231PS  Z9, Z4, Z2
-	VPSLLD       $0x17, Z2, Z5
-	VPADDD       Z17, Z5, Z5
-	VSUBPS       Z8, Z2, Z2
+	VANDPS       Z20, Z0, Z4
+	VMINPS       Z4, Z17, Z4
+	VMULPS       Z9, Z4, Z2
+	VRNDSCALEPS  $0x08, Z2, Z2
+	VSCALEFPS    Z2, Z15, Z5
 	VADDPS       Z4, Z4, Z4
-	VFNMADD231PS Z10, Z2, Z4
-	VFNMADD231PS Z11, Z2, Z4
-	VMOVUPS      Z12, Z3
+	VFNMADD231PS Z8, Z2, Z4
+	VMOVUPS      Z10, Z3
+	VFMADD213PS  Z11, Z4, Z3
+	VFMADD213PS  Z12, Z4, Z3
 	VFMADD213PS  Z13, Z4, Z3
 	VFMADD213PS  Z14, Z4, Z3
-	VFMADD213PS  Z15, Z4, Z3
-	VFMADD213PS  Z16, Z4, Z3
 	VMULPS       Z4, Z3, Z3
 	VFMADD213PS  Z4, Z4, Z3
-	VSUBPS       Z17, Z5, Z4
+	VSUBPS       Z15, Z5, Z4
 	VFMADD213PS  Z4, Z5, Z3
-	VADDPS       Z18, Z3, Z4
+	VADDPS       Z16, Z3, Z4
 	VDIVPS       Z4, Z3, Z3
-	VANDPS       Z20, Z0, Z0
-	VORPS        Z3, Z0, Z0
+	VPTERNLOGD   $0xea, Z3, Z19, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -415,7 +535,7 @@ TEXT ·sigmoid32AVX512(SB), NOSPLIT, $8-24
 	VBROADCASTSS vectors32<>+384(SB), Z18
 	VBROADCASTSS vectors32<>+416(SB), Z19
 	VBROADCASTSS vectors32<>+448(SB), Z20
-	VBROADCASTSS vectors32<>+1024(SB), Z21
+	VBROADCASTSS vectors32<>+1056(SB), Z21
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -470,8 +590,38 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VXORPS       Z21, Z0, Z0
+	VMINPS       Z0, Z19, Z0
+	VMAXPS       Z0, Z20, Z0
+	VMULPS       Z8, Z0, Z2
+	VRNDSCALEPS  $0x08, Z2, Z2
+	VFNMADD231PS Z9, Z2, Z0
+	VFNMADD231PS Z10, Z2, Z0
+	VMOVUPS      Z11, Z3
+	VFMADD213PS  Z12, Z0, Z3
+	VFMADD213PS  Z13, Z0, Z3
+	VFMADD213PS  Z14, Z0, Z3
+	VFMADD213PS  Z15, Z0, Z3
+	VMULPS       Z0, Z3, Z3
+	VFMADD213PS  Z0, Z0, Z3
+	VADDPS       Z16, Z3, Z3
+	VSCALEFPS    Z2, Z3, Z0
+	VADDPS       Z16, Z0, Z0
+	VDIVPS       Z0, Z16, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -499,9 +649,6 @@ single:
 	VADDPS       Z16, Z0, Z0
 	VDIVPS       Z0, Z16, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -628,8 +775,57 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VADDPS       Z9, Z0, Z6
+	VSUBPS       Z9, Z6, Z7
+	VDIVPS       Z7, Z0, Z7
+	VPSUBD       Z8, Z6, Z2
+	VPSRAD       $0x17, Z2, Z2
+	VPSLLD       $0x17, Z2, Z3
+	VPSUBD       Z3, Z6, Z3
+	VSUBPS       Z9, Z3, Z3
+	VCVTDQ2PS    Z2, Z2
+	VMOVUPS      Z13, Z4
+	VFMADD213PS  Z14, Z3, Z4
+	VFMADD213PS  Z15, Z3, Z4
+	VFMADD213PS  Z16, Z3, Z4
+	VFMADD213PS  Z17, Z3, Z4
+	VFMADD213PS  Z18, Z3, Z4
+	VFMADD213PS  Z19, Z3, Z4
+	VFMADD213PS  Z20, Z3, Z4
+	VMULPS       Z3, Z3, Z5
+	VMULPS       Z3, Z4, Z4
+	VMULPS       Z5, Z4, Z4
+	VFMADD231PS  Z11, Z2, Z4
+	VFNMADD231PS Z12, Z5, Z4
+	VADDPS       Z4, Z3, Z3
+	VFMADD231PS  Z10, Z2, Z3
+	VCMPPS       $0x11, Z21, Z6, K2
+	VMOVAPS      Z24, K2, Z3
+	VCMPPS       $0x00, Z21, Z6, K2
+	VMOVAPS      Z23, K2, Z3
+	VCMPPS       $0x15, Z22, Z6, K2
+	VMOVAPS      Z6, K2, Z3
+	VMOVUPS      Z3, Z6
+	VMULPS       Z6, Z7, Z7
+	VCMPPS       $0x00, Z21, Z6, K2
+	VMOVAPS      Z0, K2, Z7
+	VCMPPS       $0x00, Z22, Z0, K2
+	VMOVAPS      Z0, K2, Z7
+	VMOVUPS      Z7, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -676,9 +872,6 @@ single:
 	VMOVAPS      Z0, K2, Z7
 	VMOVUPS      Z7, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -705,7 +898,7 @@ TEXT ·expm132AVX512(SB), NOSPLIT, $8-24
 	VBROADCASTSS vectors32<>+256(SB), Z14
 	VBROADCASTSS vectors32<>+288(SB), Z15
 	VBROADCASTSS vectors32<>+416(SB), Z16
-	VBROADCASTSS vectors32<>+1088(SB), Z17
+	VBROADCASTSS vectors32<>+1120(SB), Z17
 	VBROADCASTSS vectors32<>+512(SB), Z18
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
@@ -767,8 +960,41 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VMINPS       Z0, Z16, Z0
+	VMAXPS       Z0, Z17, Z0
+	VMULPS       Z8, Z0, Z2
+	VRNDSCALEPS  $0x08, Z2, Z2
+	VFNMADD231PS Z9, Z2, Z0
+	VFNMADD231PS Z10, Z2, Z0
+	VMOVUPS      Z11, Z3
+	VFMADD213PS  Z12, Z0, Z3
+	VFMADD213PS  Z13, Z0, Z3
+	VFMADD213PS  Z14, Z0, Z3
+	VFMADD213PS  Z15, Z0, Z3
+	VMULPS       Z0, Z3, Z3
+	VFMADD213PS  Z0, Z0, Z3
+	VCVTPS2DQ    Z2, Z2
+	VPSLLD       $0x17, Z2, Z2
+	VPADDD       Z18, Z2, Z4
+	VSUBPS       Z18, Z4, Z0
+	VFMADD231PS  Z4, Z3, Z0
+	VADDPS       Z0, Z0, Z0
+	VCMPPS       $0x00, Z18, Z4, K2
+	VMOVAPS      Z3, K2, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -799,9 +1025,6 @@ single:
 	VCMPPS       $0x00, Z18, Z4, K2
 	VMOVAPS      Z3, K2, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -819,20 +1042,20 @@ TEXT ·sin32AVX512(SB), NOSPLIT, $8-24
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
-	VBROADCASTSS vectors32<>+1120(SB), Z8
-	VBROADCASTSS vectors32<>+1152(SB), Z9
-	VBROADCASTSS vectors32<>+1184(SB), Z10
-	VBROADCASTSS vectors32<>+1216(SB), Z11
+	VBROADCASTSS vectors32<>+1152(SB), Z8
+	VBROADCASTSS vectors32<>+1184(SB), Z9
+	VBROADCASTSS vectors32<>+1216(SB), Z10
+	VBROADCASTSS vectors32<>+1248(SB), Z11
 	VBROADCASTSS vectors32<>+512(SB), Z12
 	VBROADCASTSS vectors32<>+320(SB), Z13
-	VBROADCASTSS vectors32<>+1248(SB), Z14
-	VBROADCASTSS vectors32<>+1280(SB), Z15
-	VBROADCASTSS vectors32<>+1312(SB), Z16
-	VBROADCASTSS vectors32<>+1344(SB), Z17
-	VBROADCASTSS vectors32<>+1376(SB), Z18
-	VBROADCASTSS vectors32<>+1408(SB), Z19
-	VBROADCASTSS vectors32<>+1024(SB), Z20
-	VBROADCASTSS vectors32<>+1440(SB), Z21
+	VBROADCASTSS vectors32<>+1280(SB), Z14
+	VBROADCASTSS vectors32<>+1312(SB), Z15
+	VBROADCASTSS vectors32<>+1344(SB), Z16
+	VBROADCASTSS vectors32<>+1376(SB), Z17
+	VBROADCASTSS vectors32<>+1408(SB), Z18
+	VBROADCASTSS vectors32<>+1440(SB), Z19
+	VBROADCASTSS vectors32<>+1056(SB), Z20
+	VBROADCASTSS vectors32<>+1472(SB), Z21
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -899,8 +1122,44 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VMULPS       Z8, Z0, Z2
+	VRNDSCALEPS  $0x08, Z2, Z2
+	VFNMADD231PS Z9, Z2, Z0
+	VFNMADD231PS Z10, Z2, Z0
+	VFNMADD231PS Z11, Z2, Z0
+	VCVTPS2DQ    Z2, Z2
+	VMULPS       Z0, Z0, Z3
+	VMOVUPS      Z14, Z4
+	VFMADD213PS  Z15, Z3, Z4
+	VFMADD213PS  Z16, Z3, Z4
+	VMULPS       Z3, Z4, Z4
+	VFMADD213PS  Z0, Z0, Z4
+	VMOVUPS      Z17, Z5
+	VFMADD213PS  Z18, Z3, Z5
+	VFMADD213PS  Z19, Z3, Z5
+	VMULPS       Z3, Z5, Z5
+	VSUBPS       Z12, Z5, Z5
+	VFMADD213PS  Z13, Z3, Z5
+	VPSLLD       $0x1f, Z2, Z0
+	VPMOVD2M     Z0, K2
+	VMOVAPS      Z5, K2, Z4
+	VPSRLD       $0x01, Z2, Z2
+	VPSLLD       $0x1f, Z2, Z2
+	VXORPS       Z2, Z4, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -934,9 +1193,6 @@ single:
 	VPSLLD       $0x1f, Z2, Z2
 	VXORPS       Z2, Z4, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -954,20 +1210,20 @@ TEXT ·cos32AVX512(SB), NOSPLIT, $8-24
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
-	VBROADCASTSS vectors32<>+1120(SB), Z8
-	VBROADCASTSS vectors32<>+1152(SB), Z9
-	VBROADCASTSS vectors32<>+1184(SB), Z10
-	VBROADCASTSS vectors32<>+1216(SB), Z11
+	VBROADCASTSS vectors32<>+1152(SB), Z8
+	VBROADCASTSS vectors32<>+1184(SB), Z9
+	VBROADCASTSS vectors32<>+1216(SB), Z10
+	VBROADCASTSS vectors32<>+1248(SB), Z11
 	VBROADCASTSS vectors32<>+512(SB), Z12
 	VBROADCASTSS vectors32<>+320(SB), Z13
-	VBROADCASTSS vectors32<>+1248(SB), Z14
-	VBROADCASTSS vectors32<>+1280(SB), Z15
-	VBROADCASTSS vectors32<>+1312(SB), Z16
-	VBROADCASTSS vectors32<>+1344(SB), Z17
-	VBROADCASTSS vectors32<>+1376(SB), Z18
-	VBROADCASTSS vectors32<>+1408(SB), Z19
-	VBROADCASTSS vectors32<>+1024(SB), Z20
-	VBROADCASTSS vectors32<>+1440(SB), Z21
+	VBROADCASTSS vectors32<>+1280(SB), Z14
+	VBROADCASTSS vectors32<>+1312(SB), Z15
+	VBROADCASTSS vectors32<>+1344(SB), Z16
+	VBROADCASTSS vectors32<>+1376(SB), Z17
+	VBROADCASTSS vectors32<>+1408(SB), Z18
+	VBROADCASTSS vectors32<>+1440(SB), Z19
+	VBROADCASTSS vectors32<>+1056(SB), Z20
+	VBROADCASTSS vectors32<>+1472(SB), Z21
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
@@ -1036,8 +1292,45 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VMULPS       Z8, Z0, Z2
+	VRNDSCALEPS  $0x08, Z2, Z2
+	VFNMADD231PS Z9, Z2, Z0
+	VFNMADD231PS Z10, Z2, Z0
+	VFNMADD231PS Z11, Z2, Z0
+	VCVTPS2DQ    Z2, Z2
+	VPADDD       Z21, Z2, Z2
+	VMULPS       Z0, Z0, Z3
+	VMOVUPS      Z14, Z4
+	VFMADD213PS  Z15, Z3, Z4
+	VFMADD213PS  Z16, Z3, Z4
+	VMULPS       Z3, Z4, Z4
+	VFMADD213PS  Z0, Z0, Z4
+	VMOVUPS      Z17, Z5
+	VFMADD213PS  Z18, Z3, Z5
+	VFMADD213PS  Z19, Z3, Z5
+	VMULPS       Z3, Z5, Z5
+	VSUBPS       Z12, Z5, Z5
+	VFMADD213PS  Z13, Z3, Z5
+	VPSLLD       $0x1f, Z2, Z0
+	VPMOVD2M     Z0, K2
+	VMOVAPS      Z5, K2, Z4
+	VPSRLD       $0x01, Z2, Z2
+	VPSLLD       $0x1f, Z2, Z2
+	VXORPS       Z2, Z4, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -1072,9 +1365,6 @@ single:
 	VPSLLD       $0x1f, Z2, Z2
 	VXORPS       Z2, Z4, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -1132,8 +1422,18 @@ blockMax:
 restMax:
 	ADDQ $0x00000040, CX
 	JZ   doneMax
+	SUBQ $0x00000010, CX
+	JL   lastMax
 
 singleMax:
+	VMAXPS (SI)(R8*1), Z0, Z0
+	ADDQ   $0x00000040, R8
+	SUBQ   $0x00000010, CX
+	JGE    singleMax
+
+lastMax:
+	ADDQ      $0x00000010, CX
+	JZ        doneMax
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1143,9 +1443,6 @@ singleMax:
 	VMOVUPS.Z (SI)(R8*1), K1, Z4
 	VBLENDMPS Z4, Z5, K1, Z4
 	VMAXPS    Z4, Z0, Z0
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        singleMax
 
 doneMax:
 	VMAXPS        Z2, Z0, Z0
@@ -1213,8 +1510,36 @@ blockExp:
 restExp:
 	ADDQ $0x00000020, CX
 	JZ   doneExp
+	SUBQ $0x00000010, CX
+	JL   lastExp
 
 singleExp:
+	VMOVUPS      (SI)(R8*1), Z2
+	VSUBPS       Z1, Z2, Z2
+	VMINPS       Z2, Z19, Z2
+	VMAXPS       Z2, Z20, Z2
+	VMULPS       Z7, Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS Z8, Z3, Z2
+	VFNMADD231PS Z9, Z3, Z2
+	VMOVUPS      Z10, Z4
+	VFMADD213PS  Z11, Z2, Z4
+	VFMADD213PS  Z12, Z2, Z4
+	VFMADD213PS  Z13, Z2, Z4
+	VFMADD213PS  Z14, Z2, Z4
+	VMULPS       Z2, Z4, Z4
+	VFMADD213PS  Z2, Z2, Z4
+	VADDPS       Z16, Z4, Z4
+	VSCALEFPS    Z3, Z4, Z2
+	VMOVUPS      Z2, (DI)(R8*1)
+	VADDPS       Z2, Z0, Z0
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          singleExp
+
+lastExp:
+	ADDQ         $0x00000010, CX
+	JZ           doneExp
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -1241,9 +1566,6 @@ singleExp:
 	VMOVUPS      Z2, K1, (DI)(R8*1)
 	VMOVAPS.Z    Z2, K1, Z2
 	VADDPS       Z2, Z0, Z0
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           singleExp
 
 doneExp:
 	VEXTRACTF64X4 $0x01, Z0, Y15
@@ -1282,8 +1604,20 @@ blockScale:
 restScale:
 	ADDQ $0x00000040, CX
 	JZ   doneScale
+	SUBQ $0x00000010, CX
+	JL   lastScale
 
 singleScale:
+	VMOVUPS (DI)(R8*1), Z2
+	VMULPS  Z1, Z2, Z2
+	VMOVUPS Z2, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     singleScale
+
+lastScale:
+	ADDQ      $0x00000010, CX
+	JZ        doneScale
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1293,9 +1627,6 @@ singleScale:
 	VMOVUPS.Z (DI)(R8*1), K1, Z2
 	VMULPS    Z1, Z2, Z2
 	VMOVUPS   Z2, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        singleScale
 
 doneScale:
 	LEAQ    (SI)(BX*4), SI
@@ -1358,8 +1689,18 @@ blockMax:
 restMax:
 	ADDQ $0x00000040, CX
 	JZ   doneMax
+	SUBQ $0x00000010, CX
+	JL   lastMax
 
 singleMax:
+	VMAXPS (SI)(R8*1), Z0, Z0
+	ADDQ   $0x00000040, R8
+	SUBQ   $0x00000010, CX
+	JGE    singleMax
+
+lastMax:
+	ADDQ      $0x00000010, CX
+	JZ        doneMax
 	MOVQ      $0x00000010, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -1369,9 +1710,6 @@ singleMax:
 	VMOVUPS.Z (SI)(R8*1), K1, Z4
 	VBLENDMPS Z4, Z5, K1, Z4
 	VMAXPS    Z4, Z0, Z0
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JG        singleMax
 
 doneMax:
 	VMAXPS        Z2, Z0, Z0
@@ -1437,8 +1775,35 @@ blockExp:
 restExp:
 	ADDQ $0x00000020, CX
 	JZ   doneExp
+	SUBQ $0x00000010, CX
+	JL   lastExp
 
 singleExp:
+	VMOVUPS      (SI)(R8*1), Z2
+	VSUBPS       Z1, Z2, Z2
+	VMINPS       Z2, Z19, Z2
+	VMAXPS       Z2, Z20, Z2
+	VMULPS       Z7, Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS Z8, Z3, Z2
+	VFNMADD231PS Z9, Z3, Z2
+	VMOVUPS      Z10, Z4
+	VFMADD213PS  Z11, Z2, Z4
+	VFMADD213PS  Z12, Z2, Z4
+	VFMADD213PS  Z13, Z2, Z4
+	VFMADD213PS  Z14, Z2, Z4
+	VMULPS       Z2, Z4, Z4
+	VFMADD213PS  Z2, Z2, Z4
+	VADDPS       Z16, Z4, Z4
+	VSCALEFPS    Z3, Z4, Z2
+	VADDPS       Z2, Z0, Z0
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          singleExp
+
+lastExp:
+	ADDQ         $0x00000010, CX
+	JZ           doneExp
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -1464,9 +1829,6 @@ singleExp:
 	VSCALEFPS    Z3, Z4, Z2
 	VMOVAPS.Z    Z2, K1, Z2
 	VADDPS       Z2, Z0, Z0
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           singleExp
 
 doneExp:
 	VEXTRACTF64X4 $0x01, Z0, Y15
@@ -1498,20 +1860,20 @@ TEXT ·erf32AVX512(SB), NOSPLIT, $8-24
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
-	VBROADCASTSS vectors32<>+1056(SB), Z8
-	VBROADCASTSS vectors32<>+1024(SB), Z9
-	VBROADCASTSS vectors32<>+1472(SB), Z10
-	VBROADCASTSS vectors32<>+1504(SB), Z11
-	VBROADCASTSS vectors32<>+1536(SB), Z12
-	VBROADCASTSS vectors32<>+1568(SB), Z13
-	VBROADCASTSS vectors32<>+1600(SB), Z14
-	VBROADCASTSS vectors32<>+1632(SB), Z15
-	VBROADCASTSS vectors32<>+1664(SB), Z16
-	VBROADCASTSS vectors32<>+1696(SB), Z17
-	VBROADCASTSS vectors32<>+1728(SB), Z18
-	VBROADCASTSS vectors32<>+1760(SB), Z19
-	VBROADCASTSS vectors32<>+1792(SB), Z20
-	VBROADCASTSS vectors32<>+1824(SB), Z21
+	VBROADCASTSS vectors32<>+1088(SB), Z8
+	VBROADCASTSS vectors32<>+1056(SB), Z9
+	VBROADCASTSS vectors32<>+1504(SB), Z10
+	VBROADCASTSS vectors32<>+1536(SB), Z11
+	VBROADCASTSS vectors32<>+1568(SB), Z12
+	VBROADCASTSS vectors32<>+1600(SB), Z13
+	VBROADCASTSS vectors32<>+1632(SB), Z14
+	VBROADCASTSS vectors32<>+1664(SB), Z15
+	VBROADCASTSS vectors32<>+1696(SB), Z16
+	VBROADCASTSS vectors32<>+1728(SB), Z17
+	VBROADCASTSS vectors32<>+1760(SB), Z18
+	VBROADCASTSS vectors32<>+1792(SB), Z19
+	VBROADCASTSS vectors32<>+1824(SB), Z20
+	VBROADCASTSS vectors32<>+1856(SB), Z21
 	VBROADCASTSS vectors32<>+320(SB), Z22
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
@@ -1571,8 +1933,40 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Z1
+	VMOVUPS     Z1, Z0
+	VANDPS      Z8, Z0, Z2
+	VMINPS      Z2, Z10, Z2
+	VMULPS      Z2, Z2, Z3
+	VMOVUPS     Z11, Z4
+	VFMADD213PS Z12, Z3, Z4
+	VFMADD213PS Z13, Z3, Z4
+	VFMADD213PS Z14, Z3, Z4
+	VFMADD213PS Z15, Z3, Z4
+	VFMADD213PS Z16, Z3, Z4
+	VMOVUPS     Z17, Z5
+	VFMADD213PS Z18, Z3, Z5
+	VFMADD213PS Z19, Z3, Z5
+	VFMADD213PS Z20, Z3, Z5
+	VFMADD213PS Z21, Z3, Z5
+	VFMADD213PS Z22, Z3, Z5
+	VMULPS      Z2, Z4, Z4
+	VDIVPS      Z5, Z4, Z4
+	VMINPS      Z4, Z22, Z4
+	VANDPS      Z9, Z0, Z0
+	VORPS       Z4, Z0, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000010, CX
+	JZ          done
 	MOVQ        $0x00000010, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -1602,9 +1996,6 @@ single:
 	VANDPS      Z9, Z0, Z0
 	VORPS       Z4, Z0, Z0
 	VMOVUPS     Z0, K1, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -1630,8 +2021,8 @@ TEXT ·pow32AVX512(SB), NOSPLIT, $8-32
 	VBROADCASTSS vectors32<>+512(SB), Z15
 	VBROADCASTSS vectors32<>+480(SB), Z16
 	VBROADCASTSS vectors32<>+864(SB), Z17
-	VBROADCASTSS vectors32<>+1024(SB), Z18
-	VBROADCASTSS vectors32<>+1056(SB), Z19
+	VBROADCASTSS vectors32<>+1056(SB), Z18
+	VBROADCASTSS vectors32<>+1088(SB), Z19
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -1652,8 +2043,7 @@ block:
 	VMOVAPS          Z3, K2, Z4
 	VCVTPS2PD        Y5, Z6
 	VCVTPS2PD        Y4, Z9
-	VBROADCASTSD     vectors32<>+1856(SB), Z7
-	VFMADD213PD.BCST vectors32<>+1888(SB), Z6, Z7
+	VBROADCASTSD     vectors32<>+1888(SB), Z7
 	VFMADD213PD.BCST vectors32<>+1920(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+1952(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+1984(SB), Z6, Z7
@@ -1665,23 +2055,24 @@ block:
 	VFMADD213PD.BCST vectors32<>+2176(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2208(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2240(SB), Z6, Z7
+	VFMADD213PD.BCST vectors32<>+2272(SB), Z6, Z7
 	VFMADD213PD      Z9, Z6, Z7
 	VCVTPS2PD        Y2, Z9
 	VMULPD           Z9, Z7, Z6
-	VBROADCASTSD     vectors32<>+2272(SB), Z8
-	VMINPD           Z6, Z8, Z6
 	VBROADCASTSD     vectors32<>+2304(SB), Z8
+	VMINPD           Z6, Z8, Z6
+	VBROADCASTSD     vectors32<>+2336(SB), Z8
 	VMAXPD           Z6, Z8, Z6
 	VRNDSCALEPD      $0x08, Z6, Z8
 	VSUBPD           Z8, Z6, Z6
-	VBROADCASTSD     vectors32<>+2336(SB), Z7
-	VFMADD213PD.BCST vectors32<>+2368(SB), Z6, Z7
+	VBROADCASTSD     vectors32<>+2368(SB), Z7
 	VFMADD213PD.BCST vectors32<>+2400(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2432(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2464(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2496(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2528(SB), Z6, Z7
-	VBROADCASTSD     vectors32<>+2560(SB), Z9
+	VFMADD213PD.BCST vectors32<>+2560(SB), Z6, Z7
+	VBROADCASTSD     vectors32<>+2592(SB), Z9
 	VFMADD213PD      Z9, Z6, Z7
 	VSCALEFPD        Z8, Z7, Z7
 	VCVTPD2PS        Z7, Y0
@@ -1689,8 +2080,7 @@ block:
 	VCVTPS2PD        Y6, Z6
 	VEXTRACTF64X4    $0x01, Z4, Y9
 	VCVTPS2PD        Y9, Z9
-	VBROADCASTSD     vectors32<>+1856(SB), Z7
-	VFMADD213PD.BCST vectors32<>+1888(SB), Z6, Z7
+	VBROADCASTSD     vectors32<>+1888(SB), Z7
 	VFMADD213PD.BCST vectors32<>+1920(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+1952(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+1984(SB), Z6, Z7
@@ -1702,24 +2092,25 @@ block:
 	VFMADD213PD.BCST vectors32<>+2176(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2208(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2240(SB), Z6, Z7
+	VFMADD213PD.BCST vectors32<>+2272(SB), Z6, Z7
 	VFMADD213PD      Z9, Z6, Z7
 	VEXTRACTF64X4    $0x01, Z2, Y9
 	VCVTPS2PD        Y9, Z9
 	VMULPD           Z9, Z7, Z6
-	VBROADCASTSD     vectors32<>+2272(SB), Z8
-	VMINPD           Z6, Z8, Z6
 	VBROADCASTSD     vectors32<>+2304(SB), Z8
+	VMINPD           Z6, Z8, Z6
+	VBROADCASTSD     vectors32<>+2336(SB), Z8
 	VMAXPD           Z6, Z8, Z6
 	VRNDSCALEPD      $0x08, Z6, Z8
 	VSUBPD           Z8, Z6, Z6
-	VBROADCASTSD     vectors32<>+2336(SB), Z7
-	VFMADD213PD.BCST vectors32<>+2368(SB), Z6, Z7
+	VBROADCASTSD     vectors32<>+2368(SB), Z7
 	VFMADD213PD.BCST vectors32<>+2400(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2432(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2464(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2496(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2528(SB), Z6, Z7
-	VBROADCASTSD     vectors32<>+2560(SB), Z9
+	VFMADD213PD.BCST vectors32<>+2560(SB), Z6, Z7
+	VBROADCASTSD     vectors32<>+2592(SB), Z9
 	VFMADD213PD      Z9, Z6, Z7
 	VSCALEFPD        Z8, Z7, Z7
 	VCVTPD2PS        Z7, Y7
@@ -1751,10 +2142,8 @@ block:
 	JGE              block
 
 rest:
-	ADDQ $0x00000010, CX
-	JZ   done
-
-single:
+	ADDQ             $0x00000010, CX
+	JZ               done
 	MOVQ             $0x00000010, AX
 	CMPQ             CX, AX
 	CMOVQLT          CX, AX
@@ -1776,8 +2165,7 @@ single:
 	VMOVAPS          Z3, K2, Z4
 	VCVTPS2PD        Y5, Z6
 	VCVTPS2PD        Y4, Z9
-	VBROADCASTSD     vectors32<>+1856(SB), Z7
-	VFMADD213PD.BCST vectors32<>+1888(SB), Z6, Z7
+	VBROADCASTSD     vectors32<>+1888(SB), Z7
 	VFMADD213PD.BCST vectors32<>+1920(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+1952(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+1984(SB), Z6, Z7
@@ -1789,23 +2177,24 @@ single:
 	VFMADD213PD.BCST vectors32<>+2176(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2208(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2240(SB), Z6, Z7
+	VFMADD213PD.BCST vectors32<>+2272(SB), Z6, Z7
 	VFMADD213PD      Z9, Z6, Z7
 	VCVTPS2PD        Y2, Z9
 	VMULPD           Z9, Z7, Z6
-	VBROADCASTSD     vectors32<>+2272(SB), Z8
-	VMINPD           Z6, Z8, Z6
 	VBROADCASTSD     vectors32<>+2304(SB), Z8
+	VMINPD           Z6, Z8, Z6
+	VBROADCASTSD     vectors32<>+2336(SB), Z8
 	VMAXPD           Z6, Z8, Z6
 	VRNDSCALEPD      $0x08, Z6, Z8
 	VSUBPD           Z8, Z6, Z6
-	VBROADCASTSD     vectors32<>+2336(SB), Z7
-	VFMADD213PD.BCST vectors32<>+2368(SB), Z6, Z7
+	VBROADCASTSD     vectors32<>+2368(SB), Z7
 	VFMADD213PD.BCST vectors32<>+2400(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2432(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2464(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2496(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2528(SB), Z6, Z7
-	VBROADCASTSD     vectors32<>+2560(SB), Z9
+	VFMADD213PD.BCST vectors32<>+2560(SB), Z6, Z7
+	VBROADCASTSD     vectors32<>+2592(SB), Z9
 	VFMADD213PD      Z9, Z6, Z7
 	VSCALEFPD        Z8, Z7, Z7
 	VCVTPD2PS        Z7, Y0
@@ -1813,8 +2202,7 @@ single:
 	VCVTPS2PD        Y6, Z6
 	VEXTRACTF64X4    $0x01, Z4, Y9
 	VCVTPS2PD        Y9, Z9
-	VBROADCASTSD     vectors32<>+1856(SB), Z7
-	VFMADD213PD.BCST vectors32<>+1888(SB), Z6, Z7
+	VBROADCASTSD     vectors32<>+1888(SB), Z7
 	VFMADD213PD.BCST vectors32<>+1920(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+1952(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+1984(SB), Z6, Z7
@@ -1826,24 +2214,25 @@ single:
 	VFMADD213PD.BCST vectors32<>+2176(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2208(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2240(SB), Z6, Z7
+	VFMADD213PD.BCST vectors32<>+2272(SB), Z6, Z7
 	VFMADD213PD      Z9, Z6, Z7
 	VEXTRACTF64X4    $0x01, Z2, Y9
 	VCVTPS2PD        Y9, Z9
 	VMULPD           Z9, Z7, Z6
-	VBROADCASTSD     vectors32<>+2272(SB), Z8
-	VMINPD           Z6, Z8, Z6
 	VBROADCASTSD     vectors32<>+2304(SB), Z8
+	VMINPD           Z6, Z8, Z6
+	VBROADCASTSD     vectors32<>+2336(SB), Z8
 	VMAXPD           Z6, Z8, Z6
 	VRNDSCALEPD      $0x08, Z6, Z8
 	VSUBPD           Z8, Z6, Z6
-	VBROADCASTSD     vectors32<>+2336(SB), Z7
-	VFMADD213PD.BCST vectors32<>+2368(SB), Z6, Z7
+	VBROADCASTSD     vectors32<>+2368(SB), Z7
 	VFMADD213PD.BCST vectors32<>+2400(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2432(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2464(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2496(SB), Z6, Z7
 	VFMADD213PD.BCST vectors32<>+2528(SB), Z6, Z7
-	VBROADCASTSD     vectors32<>+2560(SB), Z9
+	VFMADD213PD.BCST vectors32<>+2560(SB), Z6, Z7
+	VBROADCASTSD     vectors32<>+2592(SB), Z9
 	VFMADD213PD      Z9, Z6, Z7
 	VSCALEFPD        Z8, Z7, Z7
 	VCVTPD2PS        Z7, Y7
@@ -1870,9 +2259,6 @@ single:
 	VMOVAPS          Z12, K2, Z6
 	VXORPS           Z6, Z0, Z0
 	VMOVUPS          Z0, K1, (DI)(R8*1)
-	ADDQ             $0x00000040, R8
-	SUBQ             $0x00000010, CX
-	JG               single
 
 done:
 	LDMXCSR (SP)
@@ -1991,10 +2377,10 @@ DATA vectors32<>+864(SB)/8, $0x7fc000007fc00000
 DATA vectors32<>+872(SB)/8, $0x7fc000007fc00000
 DATA vectors32<>+880(SB)/8, $0x7fc000007fc00000
 DATA vectors32<>+888(SB)/8, $0x7fc000007fc00000
-DATA vectors32<>+896(SB)/8, $0x4b4000004b400000
-DATA vectors32<>+904(SB)/8, $0x4b4000004b400000
-DATA vectors32<>+912(SB)/8, $0x4b4000004b400000
-DATA vectors32<>+920(SB)/8, $0x4b4000004b400000
+DATA vectors32<>+896(SB)/8, $0x3f3172183f317218
+DATA vectors32<>+904(SB)/8, $0x3f3172183f317218
+DATA vectors32<>+912(SB)/8, $0x3f3172183f317218
+DATA vectors32<>+920(SB)/8, $0x3f3172183f317218
 DATA vectors32<>+928(SB)/8, $0x4038aa3b4038aa3b
 DATA vectors32<>+936(SB)/8, $0x4038aa3b4038aa3b
 DATA vectors32<>+944(SB)/8, $0x4038aa3b4038aa3b
@@ -2007,203 +2393,207 @@ DATA vectors32<>+992(SB)/8, $0x4120000041200000
 DATA vectors32<>+1000(SB)/8, $0x4120000041200000
 DATA vectors32<>+1008(SB)/8, $0x4120000041200000
 DATA vectors32<>+1016(SB)/8, $0x4120000041200000
-DATA vectors32<>+1024(SB)/8, $0x8000000080000000
-DATA vectors32<>+1032(SB)/8, $0x8000000080000000
-DATA vectors32<>+1040(SB)/8, $0x8000000080000000
-DATA vectors32<>+1048(SB)/8, $0x8000000080000000
-DATA vectors32<>+1056(SB)/8, $0x7fffffff7fffffff
-DATA vectors32<>+1064(SB)/8, $0x7fffffff7fffffff
-DATA vectors32<>+1072(SB)/8, $0x7fffffff7fffffff
-DATA vectors32<>+1080(SB)/8, $0x7fffffff7fffffff
-DATA vectors32<>+1088(SB)/8, $0xc1900000c1900000
-DATA vectors32<>+1096(SB)/8, $0xc1900000c1900000
-DATA vectors32<>+1104(SB)/8, $0xc1900000c1900000
-DATA vectors32<>+1112(SB)/8, $0xc1900000c1900000
-DATA vectors32<>+1120(SB)/8, $0x3f22f9833f22f983
-DATA vectors32<>+1128(SB)/8, $0x3f22f9833f22f983
-DATA vectors32<>+1136(SB)/8, $0x3f22f9833f22f983
-DATA vectors32<>+1144(SB)/8, $0x3f22f9833f22f983
-DATA vectors32<>+1152(SB)/8, $0x3fc90fdb3fc90fdb
-DATA vectors32<>+1160(SB)/8, $0x3fc90fdb3fc90fdb
-DATA vectors32<>+1168(SB)/8, $0x3fc90fdb3fc90fdb
-DATA vectors32<>+1176(SB)/8, $0x3fc90fdb3fc90fdb
-DATA vectors32<>+1184(SB)/8, $0xb33bbd2eb33bbd2e
-DATA vectors32<>+1192(SB)/8, $0xb33bbd2eb33bbd2e
-DATA vectors32<>+1200(SB)/8, $0xb33bbd2eb33bbd2e
-DATA vectors32<>+1208(SB)/8, $0xb33bbd2eb33bbd2e
-DATA vectors32<>+1216(SB)/8, $0xa6f72ceda6f72ced
-DATA vectors32<>+1224(SB)/8, $0xa6f72ceda6f72ced
-DATA vectors32<>+1232(SB)/8, $0xa6f72ceda6f72ced
-DATA vectors32<>+1240(SB)/8, $0xa6f72ceda6f72ced
-DATA vectors32<>+1248(SB)/8, $0xb94ca02fb94ca02f
-DATA vectors32<>+1256(SB)/8, $0xb94ca02fb94ca02f
-DATA vectors32<>+1264(SB)/8, $0xb94ca02fb94ca02f
-DATA vectors32<>+1272(SB)/8, $0xb94ca02fb94ca02f
-DATA vectors32<>+1280(SB)/8, $0x3c0883983c088398
-DATA vectors32<>+1288(SB)/8, $0x3c0883983c088398
-DATA vectors32<>+1296(SB)/8, $0x3c0883983c088398
-DATA vectors32<>+1304(SB)/8, $0x3c0883983c088398
-DATA vectors32<>+1312(SB)/8, $0xbe2aaaa3be2aaaa3
-DATA vectors32<>+1320(SB)/8, $0xbe2aaaa3be2aaaa3
-DATA vectors32<>+1328(SB)/8, $0xbe2aaaa3be2aaaa3
-DATA vectors32<>+1336(SB)/8, $0xbe2aaaa3be2aaaa3
-DATA vectors32<>+1344(SB)/8, $0x37ccf43537ccf435
-DATA vectors32<>+1352(SB)/8, $0x37ccf43537ccf435
-DATA vectors32<>+1360(SB)/8, $0x37ccf43537ccf435
-DATA vectors32<>+1368(SB)/8, $0x37ccf43537ccf435
-DATA vectors32<>+1376(SB)/8, $0xbab60614bab60614
-DATA vectors32<>+1384(SB)/8, $0xbab60614bab60614
-DATA vectors32<>+1392(SB)/8, $0xbab60614bab60614
-DATA vectors32<>+1400(SB)/8, $0xbab60614bab60614
-DATA vectors32<>+1408(SB)/8, $0x3d2aaaa53d2aaaa5
-DATA vectors32<>+1416(SB)/8, $0x3d2aaaa53d2aaaa5
-DATA vectors32<>+1424(SB)/8, $0x3d2aaaa53d2aaaa5
-DATA vectors32<>+1432(SB)/8, $0x3d2aaaa53d2aaaa5
-DATA vectors32<>+1440(SB)/8, $0x0000000100000001
-DATA vectors32<>+1448(SB)/8, $0x0000000100000001
-DATA vectors32<>+1456(SB)/8, $0x0000000100000001
-DATA vectors32<>+1464(SB)/8, $0x0000000100000001
-DATA vectors32<>+1472(SB)/8, $0x407b851f407b851f
-DATA vectors32<>+1480(SB)/8, $0x407b851f407b851f
-DATA vectors32<>+1488(SB)/8, $0x407b851f407b851f
-DATA vectors32<>+1496(SB)/8, $0x407b851f407b851f
-DATA vectors32<>+1504(SB)/8, $0x3609088836090888
-DATA vectors32<>+1512(SB)/8, $0x3609088836090888
-DATA vectors32<>+1520(SB)/8, $0x3609088836090888
-DATA vectors32<>+1528(SB)/8, $0x3609088836090888
-DATA vectors32<>+1536(SB)/8, $0x3995526239955262
-DATA vectors32<>+1544(SB)/8, $0x3995526239955262
-DATA vectors32<>+1552(SB)/8, $0x3995526239955262
-DATA vectors32<>+1560(SB)/8, $0x3995526239955262
-DATA vectors32<>+1568(SB)/8, $0x3b77b3f03b77b3f0
-DATA vectors32<>+1576(SB)/8, $0x3b77b3f03b77b3f0
-DATA vectors32<>+1584(SB)/8, $0x3b77b3f03b77b3f0
-DATA vectors32<>+1592(SB)/8, $0x3b77b3f03b77b3f0
-DATA vectors32<>+1600(SB)/8, $0x3d583ac03d583ac0
-DATA vectors32<>+1608(SB)/8, $0x3d583ac03d583ac0
-DATA vectors32<>+1616(SB)/8, $0x3d583ac03d583ac0
-DATA vectors32<>+1624(SB)/8, $0x3d583ac03d583ac0
-DATA vectors32<>+1632(SB)/8, $0x3e435d163e435d16
-DATA vectors32<>+1640(SB)/8, $0x3e435d163e435d16
-DATA vectors32<>+1648(SB)/8, $0x3e435d163e435d16
-DATA vectors32<>+1656(SB)/8, $0x3e435d163e435d16
-DATA vectors32<>+1664(SB)/8, $0x3f906eba3f906eba
-DATA vectors32<>+1672(SB)/8, $0x3f906eba3f906eba
-DATA vectors32<>+1680(SB)/8, $0x3f906eba3f906eba
-DATA vectors32<>+1688(SB)/8, $0x3f906eba3f906eba
-DATA vectors32<>+1696(SB)/8, $0x381f6667381f6667
-DATA vectors32<>+1704(SB)/8, $0x381f6667381f6667
-DATA vectors32<>+1712(SB)/8, $0x381f6667381f6667
-DATA vectors32<>+1720(SB)/8, $0x381f6667381f6667
-DATA vectors32<>+1728(SB)/8, $0x3a98ba4e3a98ba4e
-DATA vectors32<>+1736(SB)/8, $0x3a98ba4e3a98ba4e
-DATA vectors32<>+1744(SB)/8, $0x3a98ba4e3a98ba4e
-DATA vectors32<>+1752(SB)/8, $0x3a98ba4e3a98ba4e
-DATA vectors32<>+1760(SB)/8, $0x3c75b8223c75b822
-DATA vectors32<>+1768(SB)/8, $0x3c75b8223c75b822
-DATA vectors32<>+1776(SB)/8, $0x3c75b8223c75b822
-DATA vectors32<>+1784(SB)/8, $0x3c75b8223c75b822
-DATA vectors32<>+1792(SB)/8, $0x3dea000d3dea000d
-DATA vectors32<>+1800(SB)/8, $0x3dea000d3dea000d
-DATA vectors32<>+1808(SB)/8, $0x3dea000d3dea000d
-DATA vectors32<>+1816(SB)/8, $0x3dea000d3dea000d
-DATA vectors32<>+1824(SB)/8, $0x3f009e073f009e07
-DATA vectors32<>+1832(SB)/8, $0x3f009e073f009e07
-DATA vectors32<>+1840(SB)/8, $0x3f009e073f009e07
-DATA vectors32<>+1848(SB)/8, $0x3f009e073f009e07
-DATA vectors32<>+1856(SB)/8, $0x3fb3ce8dc92405d0
-DATA vectors32<>+1864(SB)/8, $0x3fb3ce8dc92405d0
-DATA vectors32<>+1872(SB)/8, $0x3fb3ce8dc92405d0
-DATA vectors32<>+1880(SB)/8, $0x3fb3ce8dc92405d0
-DATA vectors32<>+1888(SB)/8, $0xbfc2489061a36291
-DATA vectors32<>+1896(SB)/8, $0xbfc2489061a36291
-DATA vectors32<>+1904(SB)/8, $0xbfc2489061a36291
-DATA vectors32<>+1912(SB)/8, $0xbfc2489061a36291
-DATA vectors32<>+1920(SB)/8, $0x3fc2871e27b30385
-DATA vectors32<>+1928(SB)/8, $0x3fc2871e27b30385
-DATA vectors32<>+1936(SB)/8, $0x3fc2871e27b30385
-DATA vectors32<>+1944(SB)/8, $0x3fc2871e27b30385
-DATA vectors32<>+1952(SB)/8, $0xbfc252f33cf15ad7
-DATA vectors32<>+1960(SB)/8, $0xbfc252f33cf15ad7
-DATA vectors32<>+1968(SB)/8, $0xbfc252f33cf15ad7
-DATA vectors32<>+1976(SB)/8, $0xbfc252f33cf15ad7
-DATA vectors32<>+1984(SB)/8, $0x3fc45291941d6c8f
-DATA vectors32<>+1992(SB)/8, $0x3fc45291941d6c8f
-DATA vectors32<>+2000(SB)/8, $0x3fc45291941d6c8f
-DATA vectors32<>+2008(SB)/8, $0x3fc45291941d6c8f
-DATA vectors32<>+2016(SB)/8, $0xbfc7141711fd4061
-DATA vectors32<>+2024(SB)/8, $0xbfc7141711fd4061
-DATA vectors32<>+2032(SB)/8, $0xbfc7141711fd4061
-DATA vectors32<>+2040(SB)/8, $0xbfc7141711fd4061
-DATA vectors32<>+2048(SB)/8, $0x3fca63f44570c8d4
-DATA vectors32<>+2056(SB)/8, $0x3fca63f44570c8d4
-DATA vectors32<>+2064(SB)/8, $0x3fca63f44570c8d4
-DATA vectors32<>+2072(SB)/8, $0x3fca63f44570c8d4
-DATA vectors32<>+2080(SB)/8, $0xbfcec72b5960f09c
-DATA vectors32<>+2088(SB)/8, $0xbfcec72b5960f09c
-DATA vectors32<>+2096(SB)/8, $0xbfcec72b5960f09c
-DATA vectors32<>+2104(SB)/8, $0xbfcec72b5960f09c
-DATA vectors32<>+2112(SB)/8, $0x3fd277651fcd0af2
-DATA vectors32<>+2120(SB)/8, $0x3fd277651fcd0af2
-DATA vectors32<>+2128(SB)/8, $0x3fd277651fcd0af2
-DATA vectors32<>+2136(SB)/8, $0x3fd277651fcd0af2
-DATA vectors32<>+2144(SB)/8, $0xbfd7154709798653
-DATA vectors32<>+2152(SB)/8, $0xbfd7154709798653
-DATA vectors32<>+2160(SB)/8, $0xbfd7154709798653
-DATA vectors32<>+2168(SB)/8, $0xbfd7154709798653
-DATA vectors32<>+2176(SB)/8, $0x3fdec709ebb9038e
-DATA vectors32<>+2184(SB)/8, $0x3fdec709ebb9038e
-DATA vectors32<>+2192(SB)/8, $0x3fdec709ebb9038e
-DATA vectors32<>+2200(SB)/8, $0x3fdec709ebb9038e
-DATA vectors32<>+2208(SB)/8, $0xbfe7154765673054
-DATA vectors32<>+2216(SB)/8, $0xbfe7154765673054
-DATA vectors32<>+2224(SB)/8, $0xbfe7154765673054
-DATA vectors32<>+2232(SB)/8, $0xbfe7154765673054
-DATA vectors32<>+2240(SB)/8, $0x3ff71547652a1ea8
-DATA vectors32<>+2248(SB)/8, $0x3ff71547652a1ea8
-DATA vectors32<>+2256(SB)/8, $0x3ff71547652a1ea8
-DATA vectors32<>+2264(SB)/8, $0x3ff71547652a1ea8
-DATA vectors32<>+2272(SB)/8, $0x4064000000000000
-DATA vectors32<>+2280(SB)/8, $0x4064000000000000
-DATA vectors32<>+2288(SB)/8, $0x4064000000000000
-DATA vectors32<>+2296(SB)/8, $0x4064000000000000
-DATA vectors32<>+2304(SB)/8, $0xc064000000000000
-DATA vectors32<>+2312(SB)/8, $0xc064000000000000
-DATA vectors32<>+2320(SB)/8, $0xc064000000000000
-DATA vectors32<>+2328(SB)/8, $0xc064000000000000
-DATA vectors32<>+2336(SB)/8, $0x3eefde524b9ecee5
-DATA vectors32<>+2344(SB)/8, $0x3eefde524b9ecee5
-DATA vectors32<>+2352(SB)/8, $0x3eefde524b9ecee5
-DATA vectors32<>+2360(SB)/8, $0x3eefde524b9ecee5
-DATA vectors32<>+2368(SB)/8, $0x3f2445d2f8ccd860
-DATA vectors32<>+2376(SB)/8, $0x3f2445d2f8ccd860
-DATA vectors32<>+2384(SB)/8, $0x3f2445d2f8ccd860
-DATA vectors32<>+2392(SB)/8, $0x3f2445d2f8ccd860
-DATA vectors32<>+2400(SB)/8, $0x3f55d8a886de7280
-DATA vectors32<>+2408(SB)/8, $0x3f55d8a886de7280
-DATA vectors32<>+2416(SB)/8, $0x3f55d8a886de7280
-DATA vectors32<>+2424(SB)/8, $0x3f55d8a886de7280
-DATA vectors32<>+2432(SB)/8, $0x3f83b29f2d886360
-DATA vectors32<>+2440(SB)/8, $0x3f83b29f2d886360
-DATA vectors32<>+2448(SB)/8, $0x3f83b29f2d886360
-DATA vectors32<>+2456(SB)/8, $0x3f83b29f2d886360
-DATA vectors32<>+2464(SB)/8, $0x3fac6b08abc87d90
-DATA vectors32<>+2472(SB)/8, $0x3fac6b08abc87d90
-DATA vectors32<>+2480(SB)/8, $0x3fac6b08abc87d90
-DATA vectors32<>+2488(SB)/8, $0x3fac6b08abc87d90
-DATA vectors32<>+2496(SB)/8, $0x3fcebfbe078467de
-DATA vectors32<>+2504(SB)/8, $0x3fcebfbe078467de
-DATA vectors32<>+2512(SB)/8, $0x3fcebfbe078467de
-DATA vectors32<>+2520(SB)/8, $0x3fcebfbe078467de
-DATA vectors32<>+2528(SB)/8, $0x3fe62e42ff0e3e95
-DATA vectors32<>+2536(SB)/8, $0x3fe62e42ff0e3e95
-DATA vectors32<>+2544(SB)/8, $0x3fe62e42ff0e3e95
-DATA vectors32<>+2552(SB)/8, $0x3fe62e42ff0e3e95
-DATA vectors32<>+2560(SB)/8, $0x3ff0000000000000
-DATA vectors32<>+2568(SB)/8, $0x3ff0000000000000
-DATA vectors32<>+2576(SB)/8, $0x3ff0000000000000
-DATA vectors32<>+2584(SB)/8, $0x3ff0000000000000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $2592
+DATA vectors32<>+1024(SB)/8, $0x4b4000004b400000
+DATA vectors32<>+1032(SB)/8, $0x4b4000004b400000
+DATA vectors32<>+1040(SB)/8, $0x4b4000004b400000
+DATA vectors32<>+1048(SB)/8, $0x4b4000004b400000
+DATA vectors32<>+1056(SB)/8, $0x8000000080000000
+DATA vectors32<>+1064(SB)/8, $0x8000000080000000
+DATA vectors32<>+1072(SB)/8, $0x8000000080000000
+DATA vectors32<>+1080(SB)/8, $0x8000000080000000
+DATA vectors32<>+1088(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+1096(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+1104(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+1112(SB)/8, $0x7fffffff7fffffff
+DATA vectors32<>+1120(SB)/8, $0xc1900000c1900000
+DATA vectors32<>+1128(SB)/8, $0xc1900000c1900000
+DATA vectors32<>+1136(SB)/8, $0xc1900000c1900000
+DATA vectors32<>+1144(SB)/8, $0xc1900000c1900000
+DATA vectors32<>+1152(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1160(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1168(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1176(SB)/8, $0x3f22f9833f22f983
+DATA vectors32<>+1184(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1192(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1200(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1208(SB)/8, $0x3fc90fdb3fc90fdb
+DATA vectors32<>+1216(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1224(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1232(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1240(SB)/8, $0xb33bbd2eb33bbd2e
+DATA vectors32<>+1248(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1256(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1264(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1272(SB)/8, $0xa6f72ceda6f72ced
+DATA vectors32<>+1280(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1288(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1296(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1304(SB)/8, $0xb94ca02fb94ca02f
+DATA vectors32<>+1312(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1320(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1328(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1336(SB)/8, $0x3c0883983c088398
+DATA vectors32<>+1344(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1352(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1360(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1368(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA vectors32<>+1376(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1384(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1392(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1400(SB)/8, $0x37ccf43537ccf435
+DATA vectors32<>+1408(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1416(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1424(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1432(SB)/8, $0xbab60614bab60614
+DATA vectors32<>+1440(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1448(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1456(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1464(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA vectors32<>+1472(SB)/8, $0x0000000100000001
+DATA vectors32<>+1480(SB)/8, $0x0000000100000001
+DATA vectors32<>+1488(SB)/8, $0x0000000100000001
+DATA vectors32<>+1496(SB)/8, $0x0000000100000001
+DATA vectors32<>+1504(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1512(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1520(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1528(SB)/8, $0x407b851f407b851f
+DATA vectors32<>+1536(SB)/8, $0x3609088836090888
+DATA vectors32<>+1544(SB)/8, $0x3609088836090888
+DATA vectors32<>+1552(SB)/8, $0x3609088836090888
+DATA vectors32<>+1560(SB)/8, $0x3609088836090888
+DATA vectors32<>+1568(SB)/8, $0x3995526239955262
+DATA vectors32<>+1576(SB)/8, $0x3995526239955262
+DATA vectors32<>+1584(SB)/8, $0x3995526239955262
+DATA vectors32<>+1592(SB)/8, $0x3995526239955262
+DATA vectors32<>+1600(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1608(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1616(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1624(SB)/8, $0x3b77b3f03b77b3f0
+DATA vectors32<>+1632(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1640(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1648(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1656(SB)/8, $0x3d583ac03d583ac0
+DATA vectors32<>+1664(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1672(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1680(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1688(SB)/8, $0x3e435d163e435d16
+DATA vectors32<>+1696(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1704(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1712(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1720(SB)/8, $0x3f906eba3f906eba
+DATA vectors32<>+1728(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1736(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1744(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1752(SB)/8, $0x381f6667381f6667
+DATA vectors32<>+1760(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1768(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1776(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1784(SB)/8, $0x3a98ba4e3a98ba4e
+DATA vectors32<>+1792(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1800(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1808(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1816(SB)/8, $0x3c75b8223c75b822
+DATA vectors32<>+1824(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1832(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1840(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1848(SB)/8, $0x3dea000d3dea000d
+DATA vectors32<>+1856(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1864(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1872(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1880(SB)/8, $0x3f009e073f009e07
+DATA vectors32<>+1888(SB)/8, $0x3fb3ce8dc92405d0
+DATA vectors32<>+1896(SB)/8, $0x3fb3ce8dc92405d0
+DATA vectors32<>+1904(SB)/8, $0x3fb3ce8dc92405d0
+DATA vectors32<>+1912(SB)/8, $0x3fb3ce8dc92405d0
+DATA vectors32<>+1920(SB)/8, $0xbfc2489061a36291
+DATA vectors32<>+1928(SB)/8, $0xbfc2489061a36291
+DATA vectors32<>+1936(SB)/8, $0xbfc2489061a36291
+DATA vectors32<>+1944(SB)/8, $0xbfc2489061a36291
+DATA vectors32<>+1952(SB)/8, $0x3fc2871e27b30385
+DATA vectors32<>+1960(SB)/8, $0x3fc2871e27b30385
+DATA vectors32<>+1968(SB)/8, $0x3fc2871e27b30385
+DATA vectors32<>+1976(SB)/8, $0x3fc2871e27b30385
+DATA vectors32<>+1984(SB)/8, $0xbfc252f33cf15ad7
+DATA vectors32<>+1992(SB)/8, $0xbfc252f33cf15ad7
+DATA vectors32<>+2000(SB)/8, $0xbfc252f33cf15ad7
+DATA vectors32<>+2008(SB)/8, $0xbfc252f33cf15ad7
+DATA vectors32<>+2016(SB)/8, $0x3fc45291941d6c8f
+DATA vectors32<>+2024(SB)/8, $0x3fc45291941d6c8f
+DATA vectors32<>+2032(SB)/8, $0x3fc45291941d6c8f
+DATA vectors32<>+2040(SB)/8, $0x3fc45291941d6c8f
+DATA vectors32<>+2048(SB)/8, $0xbfc7141711fd4061
+DATA vectors32<>+2056(SB)/8, $0xbfc7141711fd4061
+DATA vectors32<>+2064(SB)/8, $0xbfc7141711fd4061
+DATA vectors32<>+2072(SB)/8, $0xbfc7141711fd4061
+DATA vectors32<>+2080(SB)/8, $0x3fca63f44570c8d4
+DATA vectors32<>+2088(SB)/8, $0x3fca63f44570c8d4
+DATA vectors32<>+2096(SB)/8, $0x3fca63f44570c8d4
+DATA vectors32<>+2104(SB)/8, $0x3fca63f44570c8d4
+DATA vectors32<>+2112(SB)/8, $0xbfcec72b5960f09c
+DATA vectors32<>+2120(SB)/8, $0xbfcec72b5960f09c
+DATA vectors32<>+2128(SB)/8, $0xbfcec72b5960f09c
+DATA vectors32<>+2136(SB)/8, $0xbfcec72b5960f09c
+DATA vectors32<>+2144(SB)/8, $0x3fd277651fcd0af2
+DATA vectors32<>+2152(SB)/8, $0x3fd277651fcd0af2
+DATA vectors32<>+2160(SB)/8, $0x3fd277651fcd0af2
+DATA vectors32<>+2168(SB)/8, $0x3fd277651fcd0af2
+DATA vectors32<>+2176(SB)/8, $0xbfd7154709798653
+DATA vectors32<>+2184(SB)/8, $0xbfd7154709798653
+DATA vectors32<>+2192(SB)/8, $0xbfd7154709798653
+DATA vectors32<>+2200(SB)/8, $0xbfd7154709798653
+DATA vectors32<>+2208(SB)/8, $0x3fdec709ebb9038e
+DATA vectors32<>+2216(SB)/8, $0x3fdec709ebb9038e
+DATA vectors32<>+2224(SB)/8, $0x3fdec709ebb9038e
+DATA vectors32<>+2232(SB)/8, $0x3fdec709ebb9038e
+DATA vectors32<>+2240(SB)/8, $0xbfe7154765673054
+DATA vectors32<>+2248(SB)/8, $0xbfe7154765673054
+DATA vectors32<>+2256(SB)/8, $0xbfe7154765673054
+DATA vectors32<>+2264(SB)/8, $0xbfe7154765673054
+DATA vectors32<>+2272(SB)/8, $0x3ff71547652a1ea8
+DATA vectors32<>+2280(SB)/8, $0x3ff71547652a1ea8
+DATA vectors32<>+2288(SB)/8, $0x3ff71547652a1ea8
+DATA vectors32<>+2296(SB)/8, $0x3ff71547652a1ea8
+DATA vectors32<>+2304(SB)/8, $0x4064000000000000
+DATA vectors32<>+2312(SB)/8, $0x4064000000000000
+DATA vectors32<>+2320(SB)/8, $0x4064000000000000
+DATA vectors32<>+2328(SB)/8, $0x4064000000000000
+DATA vectors32<>+2336(SB)/8, $0xc064000000000000
+DATA vectors32<>+2344(SB)/8, $0xc064000000000000
+DATA vectors32<>+2352(SB)/8, $0xc064000000000000
+DATA vectors32<>+2360(SB)/8, $0xc064000000000000
+DATA vectors32<>+2368(SB)/8, $0x3eefde524b9ecee5
+DATA vectors32<>+2376(SB)/8, $0x3eefde524b9ecee5
+DATA vectors32<>+2384(SB)/8, $0x3eefde524b9ecee5
+DATA vectors32<>+2392(SB)/8, $0x3eefde524b9ecee5
+DATA vectors32<>+2400(SB)/8, $0x3f2445d2f8ccd860
+DATA vectors32<>+2408(SB)/8, $0x3f2445d2f8ccd860
+DATA vectors32<>+2416(SB)/8, $0x3f2445d2f8ccd860
+DATA vectors32<>+2424(SB)/8, $0x3f2445d2f8ccd860
+DATA vectors32<>+2432(SB)/8, $0x3f55d8a886de7280
+DATA vectors32<>+2440(SB)/8, $0x3f55d8a886de7280
+DATA vectors32<>+2448(SB)/8, $0x3f55d8a886de7280
+DATA vectors32<>+2456(SB)/8, $0x3f55d8a886de7280
+DATA vectors32<>+2464(SB)/8, $0x3f83b29f2d886360
+DATA vectors32<>+2472(SB)/8, $0x3f83b29f2d886360
+DATA vectors32<>+2480(SB)/8, $0x3f83b29f2d886360
+DATA vectors32<>+2488(SB)/8, $0x3f83b29f2d886360
+DATA vectors32<>+2496(SB)/8, $0x3fac6b08abc87d90
+DATA vectors32<>+2504(SB)/8, $0x3fac6b08abc87d90
+DATA vectors32<>+2512(SB)/8, $0x3fac6b08abc87d90
+DATA vectors32<>+2520(SB)/8, $0x3fac6b08abc87d90
+DATA vectors32<>+2528(SB)/8, $0x3fcebfbe078467de
+DATA vectors32<>+2536(SB)/8, $0x3fcebfbe078467de
+DATA vectors32<>+2544(SB)/8, $0x3fcebfbe078467de
+DATA vectors32<>+2552(SB)/8, $0x3fcebfbe078467de
+DATA vectors32<>+2560(SB)/8, $0x3fe62e42ff0e3e95
+DATA vectors32<>+2568(SB)/8, $0x3fe62e42ff0e3e95
+DATA vectors32<>+2576(SB)/8, $0x3fe62e42ff0e3e95
+DATA vectors32<>+2584(SB)/8, $0x3fe62e42ff0e3e95
+DATA vectors32<>+2592(SB)/8, $0x3ff0000000000000
+DATA vectors32<>+2600(SB)/8, $0x3ff0000000000000
+DATA vectors32<>+2608(SB)/8, $0x3ff0000000000000
+DATA vectors32<>+2616(SB)/8, $0x3ff0000000000000
+GLOBL vectors32<>(SB), RODATA|NOPTR, $2624
 
 // func exp64AVX512(dst *float64, src *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
@@ -2292,8 +2682,40 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VMINPD       Z0, Z26, Z0
+	VMAXPD       Z0, Z27, Z0
+	VMULPD       Z10, Z0, Z2
+	VRNDSCALEPD  $0x08, Z2, Z2
+	VFNMADD231PD Z11, Z2, Z0
+	VFNMADD231PD Z12, Z2, Z0
+	VMOVUPS      Z13, Z3
+	VFMADD213PD  Z14, Z0, Z3
+	VFMADD213PD  Z15, Z0, Z3
+	VFMADD213PD  Z16, Z0, Z3
+	VFMADD213PD  Z17, Z0, Z3
+	VFMADD213PD  Z18, Z0, Z3
+	VFMADD213PD  Z19, Z0, Z3
+	VFMADD213PD  Z20, Z0, Z3
+	VFMADD213PD  Z21, Z0, Z3
+	VFMADD213PD  Z22, Z0, Z3
+	VMULPD       Z0, Z3, Z3
+	VFMADD213PD  Z0, Z0, Z3
+	VADDPD       Z23, Z3, Z3
+	VSCALEFPD    Z2, Z3, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -2323,9 +2745,6 @@ single:
 	VADDPD       Z23, Z3, Z3
 	VSCALEFPD    Z2, Z3, Z0
 	VMOVUPD      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -2447,8 +2866,53 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Z1
+	VMOVUPS     Z1, Z0
+	VPADDQ      Z28, Z0, Z2
+	VANDPS      Z29, Z2, Z3
+	VPSUBQ      Z3, Z0, Z3
+	VPADDQ      Z10, Z3, Z3
+	VPSRLQ      $0x34, Z2, Z2
+	VORPS       Z26, Z2, Z2
+	VSUBPD      Z27, Z2, Z2
+	VSUBPD      Z10, Z3, Z3
+	VADDPD      Z25, Z3, Z8
+	VDIVPD      Z8, Z3, Z8
+	VMULPD      Z8, Z8, Z5
+	VMOVUPS     Z14, Z4
+	VFMADD213PD Z15, Z5, Z4
+	VFMADD213PD Z16, Z5, Z4
+	VFMADD213PD Z17, Z5, Z4
+	VFMADD213PD Z18, Z5, Z4
+	VFMADD213PD Z19, Z5, Z4
+	VFMADD213PD Z20, Z5, Z4
+	VMULPD      Z13, Z3, Z9
+	VMULPD      Z3, Z9, Z9
+	VFMADD213PD Z9, Z5, Z4
+	VMULPD      Z8, Z4, Z4
+	VFMADD231PD Z12, Z2, Z4
+	VSUBPD      Z4, Z9, Z4
+	VSUBPD      Z4, Z3, Z3
+	VFMADD231PD Z11, Z2, Z3
+	VCMPPD      $0x11, Z21, Z0, K2
+	VMOVAPD     Z24, K2, Z3
+	VCMPPD      $0x00, Z21, Z0, K2
+	VMOVAPD     Z29, K2, Z3
+	VCMPPD      $0x15, Z22, Z0, K2
+	VMOVAPD     Z0, K2, Z3
+	VMOVUPS     Z3, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -2491,9 +2955,6 @@ single:
 	VMOVAPD     Z0, K2, Z3
 	VMOVUPS     Z3, Z0
 	VMOVUPD     Z0, K1, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -2511,43 +2972,44 @@ TEXT ·tanh64AVX512(SB), NOSPLIT, $8-24
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
-	VBROADCASTSD vectors64<>+1120(SB), Z10
-	VBROADCASTSD vectors64<>+1152(SB), Z11
-	VBROADCASTSD vectors64<>+96(SB), Z12
-	VBROADCASTSD vectors64<>+128(SB), Z13
-	VBROADCASTSD vectors64<>+160(SB), Z14
-	VBROADCASTSD vectors64<>+192(SB), Z15
-	VBROADCASTSD vectors64<>+224(SB), Z16
-	VBROADCASTSD vectors64<>+256(SB), Z17
-	VBROADCASTSD vectors64<>+288(SB), Z18
-	VBROADCASTSD vectors64<>+320(SB), Z19
-	VBROADCASTSD vectors64<>+352(SB), Z20
-	VBROADCASTSD vectors64<>+384(SB), Z21
-	VBROADCASTSD vectors64<>+416(SB), Z22
-	VBROADCASTSD vectors64<>+448(SB), Z23
-	VBROADCASTSD vectors64<>+480(SB), Z24
-	VBROADCASTSD vectors64<>+992(SB), Z25
+	VBROADCASTSD vectors64<>+96(SB), Z10
+	VBROADCASTSD vectors64<>+128(SB), Z11
+	VBROADCASTSD vectors64<>+1120(SB), Z12
+	VBROADCASTSD vectors64<>+160(SB), Z13
+	VBROADCASTSD vectors64<>+192(SB), Z14
+	VBROADCASTSD vectors64<>+224(SB), Z15
+	VBROADCASTSD vectors64<>+256(SB), Z16
+	VBROADCASTSD vectors64<>+288(SB), Z17
+	VBROADCASTSD vectors64<>+320(SB), Z18
+	VBROADCASTSD vectors64<>+352(SB), Z19
+	VBROADCASTSD vectors64<>+384(SB), Z20
+	VBROADCASTSD vectors64<>+416(SB), Z21
+	VBROADCASTSD vectors64<>+448(SB), Z22
+	VBROADCASTSD vectors64<>+480(SB), Z23
+	VBROADCASTSD vectors64<>+992(SB), Z24
+	VBROADCASTSD vectors64<>+1152(SB), Z25
 	VBROADCASTSD vectors64<>+1184(SB), Z26
 	VBROADCASTSD vectors64<>+1216(SB), Z27
 	VBROADCASTSD vectors64<>+1248(SB), Z28
 	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	SUBQ         $0x00000020, CX
 	JL           rest
 
 block:
 	VMOVUPS      (SI)(R8*1), Z1
 	VMOVUPS      Z1, Z0
 	VANDPS       Z28, Z0, Z4
-	VMINPD       Z4, Z26, Z4
-	VMOVUPS      Z10, Z2
-	VFMADD231PD  Z11, Z4, Z2
+	VMINPD       Z4, Z25, Z4
+	VMOVUPS      Z26, Z2
+	VFMADD231PD  Z12, Z4, Z2
 	VPSLLQ       $0x34, Z2, Z5
-	VPADDQ       Z24, Z5, Z5
-	VSUBPD       Z10, Z2, Z2
+	VPADDQ       Z23, Z5, Z5
+	VSUBPD       Z26, Z2, Z2
 	VADDPD       Z4, Z4, Z4
-	VFNMADD231PD Z12, Z2, Z4
-	VFNMADD231PD Z13, Z2, Z4
-	VMOVUPS      Z14, Z3
+	VFNMADD231PD Z10, Z2, Z4
+	VFNMADD231PD Z11, Z2, Z4
+	VMOVUPS      Z13, Z3
+	VFMADD213PD  Z14, Z4, Z3
 	VFMADD213PD  Z15, Z4, Z3
 	VFMADD213PD  Z16, Z4, Z3
 	VFMADD213PD  Z17, Z4, Z3
@@ -2556,29 +3018,28 @@ block:
 	VFMADD213PD  Z20, Z4, Z3
 	VFMADD213PD  Z21, Z4, Z3
 	VFMADD213PD  Z22, Z4, Z3
-	VFMADD213PD  Z23, Z4, Z3
 	VMULPD       Z4, Z3, Z3
 	VFMADD213PD  Z4, Z4, Z3
-	VSUBPD       Z24, Z5, Z4
+	VSUBPD       Z23, Z5, Z4
 	VFMADD213PD  Z4, Z5, Z3
-	VADDPD       Z25, Z3, Z4
+	VADDPD       Z24, Z3, Z4
 	VDIVPD       Z4, Z3, Z3
-	VANDPS       Z27, Z0, Z0
-	VORPS        Z3, Z0, Z0
+	VPTERNLOGD   $0xea, Z3, Z27, Z0
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
 	VMOVUPS      Z1, Z0
 	VANDPS       Z28, Z0, Z4
-	VMINPD       Z4, Z26, Z4
-	VMOVUPS      Z10, Z2
-	VFMADD231PD  Z11, Z4, Z2
+	VMINPD       Z4, Z25, Z4
+	VMOVUPS      Z26, Z2
+	VFMADD231PD  Z12, Z4, Z2
 	VPSLLQ       $0x34, Z2, Z5
-	VPADDQ       Z24, Z5, Z5
-	VSUBPD       Z10, Z2, Z2
+	VPADDQ       Z23, Z5, Z5
+	VSUBPD       Z26, Z2, Z2
 	VADDPD       Z4, Z4, Z4
-	VFNMADD231PD Z12, Z2, Z4
-	VFNMADD231PD Z13, Z2, Z4
-	VMOVUPS      Z14, Z3
+	VFNMADD231PD Z10, Z2, Z4
+	VFNMADD231PD Z11, Z2, Z4
+	VMOVUPS      Z13, Z3
+	VFMADD213PD  Z14, Z4, Z3
 	VFMADD213PD  Z15, Z4, Z3
 	VFMADD213PD  Z16, Z4, Z3
 	VFMADD213PD  Z17, Z4, Z3
@@ -2587,25 +3048,122 @@ block:
 	VFMADD213PD  Z20, Z4, Z3
 	VFMADD213PD  Z21, Z4, Z3
 	VFMADD213PD  Z22, Z4, Z3
-	VFMADD213PD  Z23, Z4, Z3
 	VMULPD       Z4, Z3, Z3
 	VFMADD213PD  Z4, Z4, Z3
-	VSUBPD       Z24, Z5, Z4
+	VSUBPD       Z23, Z5, Z4
 	VFMADD213PD  Z4, Z5, Z3
-	VADDPD       Z25, Z3, Z4
+	VADDPD       Z24, Z3, Z4
 	VDIVPD       Z4, Z3, Z3
-	VANDPS       Z27, Z0, Z0
-	VORPS        Z3, Z0, Z0
+	VPTERNLOGD   $0xea, Z3, Z27, Z0
 	VMOVUPS      Z0, 64(DI)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000010, CX
+	VMOVUPS      128(SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VANDPS       Z28, Z0, Z4
+	VMINPD       Z4, Z25, Z4
+	VMOVUPS      Z26, Z2
+	VFMADD231PD  Z12, Z4, Z2
+	VPSLLQ       $0x34, Z2, Z5
+	VPADDQ       Z23, Z5, Z5
+	VSUBPD       Z26, Z2, Z2
+	VADDPD       Z4, Z4, Z4
+	VFNMADD231PD Z10, Z2, Z4
+	VFNMADD231PD Z11, Z2, Z4
+	VMOVUPS      Z13, Z3
+	VFMADD213PD  Z14, Z4, Z3
+	VFMADD213PD  Z15, Z4, Z3
+	VFMADD213PD  Z16, Z4, Z3
+	VFMADD213PD  Z17, Z4, Z3
+	VFMADD213PD  Z18, Z4, Z3
+	VFMADD213PD  Z19, Z4, Z3
+	VFMADD213PD  Z20, Z4, Z3
+	VFMADD213PD  Z21, Z4, Z3
+	VFMADD213PD  Z22, Z4, Z3
+	VMULPD       Z4, Z3, Z3
+	VFMADD213PD  Z4, Z4, Z3
+	VSUBPD       Z23, Z5, Z4
+	VFMADD213PD  Z4, Z5, Z3
+	VADDPD       Z24, Z3, Z4
+	VDIVPD       Z4, Z3, Z3
+	VPTERNLOGD   $0xea, Z3, Z27, Z0
+	VMOVUPS      Z0, 128(DI)(R8*1)
+	VMOVUPS      192(SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VANDPS       Z28, Z0, Z4
+	VMINPD       Z4, Z25, Z4
+	VMOVUPS      Z26, Z2
+	VFMADD231PD  Z12, Z4, Z2
+	VPSLLQ       $0x34, Z2, Z5
+	VPADDQ       Z23, Z5, Z5
+	VSUBPD       Z26, Z2, Z2
+	VADDPD       Z4, Z4, Z4
+	VFNMADD231PD Z10, Z2, Z4
+	VFNMADD231PD Z11, Z2, Z4
+	VMOVUPS      Z13, Z3
+	VFMADD213PD  Z14, Z4, Z3
+	VFMADD213PD  Z15, Z4, Z3
+	VFMADD213PD  Z16, Z4, Z3
+	VFMADD213PD  Z17, Z4, Z3
+	VFMADD213PD  Z18, Z4, Z3
+	VFMADD213PD  Z19, Z4, Z3
+	VFMADD213PD  Z20, Z4, Z3
+	VFMADD213PD  Z21, Z4, Z3
+	VFMADD213PD  Z22, Z4, Z3
+	VMULPD       Z4, Z3, Z3
+	VFMADD213PD  Z4, Z4, Z3
+	VSUBPD       Z23, Z5, Z4
+	VFMADD213PD  Z4, Z5, Z3
+	VADDPD       Z24, Z3, Z4
+	VDIVPD       Z4, Z3, Z3
+	VPTERNLOGD   $0xea, Z3, Z27, Z0
+	VMOVUPS      Z0, 192(DI)(R8*1)
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x00000020, CX
 	JGE          block
 
 rest:
-	ADDQ $0x00000010, CX
+	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VANDPS       Z28, Z0, Z4
+	VMINPD       Z4, Z25, Z4
+	VMOVUPS      Z26, Z2
+	VFMADD231PD  Z12, Z4, Z2
+	VPSLLQ       $0x34, Z2, Z5
+	VPADDQ       Z23, Z5, Z5
+	VSUBPD       Z26, Z2, Z2
+	VADDPD       Z4, Z4, Z4
+	VFNMADD231PD Z10, Z2, Z4
+	VFNMADD231PD Z11, Z2, Z4
+	VMOVUPS      Z13, Z3
+	VFMADD213PD  Z14, Z4, Z3
+	VFMADD213PD  Z15, Z4, Z3
+	VFMADD213PD  Z16, Z4, Z3
+	VFMADD213PD  Z17, Z4, Z3
+	VFMADD213PD  Z18, Z4, Z3
+	VFMADD213PD  Z19, Z4, Z3
+	VFMADD213PD  Z20, Z4, Z3
+	VFMADD213PD  Z21, Z4, Z3
+	VFMADD213PD  Z22, Z4, Z3
+	VMULPD       Z4, Z3, Z3
+	VFMADD213PD  Z4, Z4, Z3
+	VSUBPD       Z23, Z5, Z4
+	VFMADD213PD  Z4, Z5, Z3
+	VADDPD       Z24, Z3, Z4
+	VDIVPD       Z4, Z3, Z3
+	VPTERNLOGD   $0xea, Z3, Z27, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -2615,16 +3173,17 @@ single:
 	VMOVUPD.Z    (SI)(R8*1), K1, Z1
 	VMOVUPS      Z1, Z0
 	VANDPS       Z28, Z0, Z4
-	VMINPD       Z4, Z26, Z4
-	VMOVUPS      Z10, Z2
-	VFMADD231PD  Z11, Z4, Z2
+	VMINPD       Z4, Z25, Z4
+	VMOVUPS      Z26, Z2
+	VFMADD231PD  Z12, Z4, Z2
 	VPSLLQ       $0x34, Z2, Z5
-	VPADDQ       Z24, Z5, Z5
-	VSUBPD       Z10, Z2, Z2
+	VPADDQ       Z23, Z5, Z5
+	VSUBPD       Z26, Z2, Z2
 	VADDPD       Z4, Z4, Z4
-	VFNMADD231PD Z12, Z2, Z4
-	VFNMADD231PD Z13, Z2, Z4
-	VMOVUPS      Z14, Z3
+	VFNMADD231PD Z10, Z2, Z4
+	VFNMADD231PD Z11, Z2, Z4
+	VMOVUPS      Z13, Z3
+	VFMADD213PD  Z14, Z4, Z3
 	VFMADD213PD  Z15, Z4, Z3
 	VFMADD213PD  Z16, Z4, Z3
 	VFMADD213PD  Z17, Z4, Z3
@@ -2633,19 +3192,14 @@ single:
 	VFMADD213PD  Z20, Z4, Z3
 	VFMADD213PD  Z21, Z4, Z3
 	VFMADD213PD  Z22, Z4, Z3
-	VFMADD213PD  Z23, Z4, Z3
 	VMULPD       Z4, Z3, Z3
 	VFMADD213PD  Z4, Z4, Z3
-	VSUBPD       Z24, Z5, Z4
+	VSUBPD       Z23, Z5, Z4
 	VFMADD213PD  Z4, Z5, Z3
-	VADDPD       Z25, Z3, Z4
+	VADDPD       Z24, Z3, Z4
 	VDIVPD       Z4, Z3, Z3
-	VANDPS       Z27, Z0, Z0
-	VORPS        Z3, Z0, Z0
+	VPTERNLOGD   $0xea, Z3, Z27, Z0
 	VMOVUPD      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -2746,8 +3300,43 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VXORPS       Z28, Z0, Z0
+	VMINPD       Z0, Z26, Z0
+	VMAXPD       Z0, Z27, Z0
+	VMULPD       Z10, Z0, Z2
+	VRNDSCALEPD  $0x08, Z2, Z2
+	VFNMADD231PD Z11, Z2, Z0
+	VFNMADD231PD Z12, Z2, Z0
+	VMOVUPS      Z13, Z3
+	VFMADD213PD  Z14, Z0, Z3
+	VFMADD213PD  Z15, Z0, Z3
+	VFMADD213PD  Z16, Z0, Z3
+	VFMADD213PD  Z17, Z0, Z3
+	VFMADD213PD  Z18, Z0, Z3
+	VFMADD213PD  Z19, Z0, Z3
+	VFMADD213PD  Z20, Z0, Z3
+	VFMADD213PD  Z21, Z0, Z3
+	VFMADD213PD  Z22, Z0, Z3
+	VMULPD       Z0, Z3, Z3
+	VFMADD213PD  Z0, Z0, Z3
+	VADDPD       Z23, Z3, Z3
+	VSCALEFPD    Z2, Z3, Z0
+	VADDPD       Z23, Z0, Z0
+	VDIVPD       Z0, Z23, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -2780,9 +3369,6 @@ single:
 	VADDPD       Z23, Z0, Z0
 	VDIVPD       Z0, Z23, Z0
 	VMOVUPD      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -2922,8 +3508,62 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (SI)(R8*1), Z1
+	VMOVUPS     Z1, Z0
+	VADDPD      Z10, Z0, Z6
+	VSUBPD      Z10, Z6, Z7
+	VDIVPD      Z7, Z0, Z7
+	VPADDQ      Z28, Z6, Z2
+	VANDPS      Z29, Z2, Z3
+	VPSUBQ      Z3, Z6, Z3
+	VPADDQ      Z10, Z3, Z3
+	VPSRLQ      $0x34, Z2, Z2
+	VORPS       Z26, Z2, Z2
+	VSUBPD      Z27, Z2, Z2
+	VSUBPD      Z10, Z3, Z3
+	VADDPD      Z25, Z3, Z8
+	VDIVPD      Z8, Z3, Z8
+	VMULPD      Z8, Z8, Z5
+	VMOVUPS     Z14, Z4
+	VFMADD213PD Z15, Z5, Z4
+	VFMADD213PD Z16, Z5, Z4
+	VFMADD213PD Z17, Z5, Z4
+	VFMADD213PD Z18, Z5, Z4
+	VFMADD213PD Z19, Z5, Z4
+	VFMADD213PD Z20, Z5, Z4
+	VMULPD      Z13, Z3, Z9
+	VMULPD      Z3, Z9, Z9
+	VFMADD213PD Z9, Z5, Z4
+	VMULPD      Z8, Z4, Z4
+	VFMADD231PD Z12, Z2, Z4
+	VSUBPD      Z4, Z9, Z4
+	VSUBPD      Z4, Z3, Z3
+	VFMADD231PD Z11, Z2, Z3
+	VCMPPD      $0x11, Z21, Z6, K2
+	VMOVAPD     Z24, K2, Z3
+	VCMPPD      $0x00, Z21, Z6, K2
+	VMOVAPD     Z29, K2, Z3
+	VCMPPD      $0x15, Z22, Z6, K2
+	VMOVAPD     Z6, K2, Z3
+	VMOVUPS     Z3, Z6
+	VMULPD      Z6, Z7, Z7
+	VCMPPD      $0x00, Z21, Z6, K2
+	VMOVAPD     Z0, K2, Z7
+	VCMPPD      $0x00, Z22, Z0, K2
+	VMOVAPD     Z0, K2, Z7
+	VMOVUPS     Z7, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -2975,9 +3615,6 @@ single:
 	VMOVAPD     Z0, K2, Z7
 	VMOVUPS     Z7, Z0
 	VMOVUPD     Z0, K1, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -3011,7 +3648,7 @@ TEXT ·expm164AVX512(SB), NOSPLIT, $8-24
 	VBROADCASTSD vectors64<>+576(SB), Z23
 	VBROADCASTSD vectors64<>+1280(SB), Z24
 	VBROADCASTSD vectors64<>+640(SB), Z25
-	VBROADCASTSD vectors64<>+1120(SB), Z26
+	VBROADCASTSD vectors64<>+1184(SB), Z26
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
@@ -3082,8 +3719,46 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VMINPD       Z0, Z23, Z0
+	VMAXPD       Z0, Z24, Z0
+	VMULPD       Z10, Z0, Z2
+	VRNDSCALEPD  $0x08, Z2, Z2
+	VFNMADD231PD Z11, Z2, Z0
+	VFNMADD231PD Z12, Z2, Z0
+	VMOVUPS      Z13, Z3
+	VFMADD213PD  Z14, Z0, Z3
+	VFMADD213PD  Z15, Z0, Z3
+	VFMADD213PD  Z16, Z0, Z3
+	VFMADD213PD  Z17, Z0, Z3
+	VFMADD213PD  Z18, Z0, Z3
+	VFMADD213PD  Z19, Z0, Z3
+	VFMADD213PD  Z20, Z0, Z3
+	VFMADD213PD  Z21, Z0, Z3
+	VFMADD213PD  Z22, Z0, Z3
+	VMULPD       Z0, Z3, Z3
+	VFMADD213PD  Z0, Z0, Z3
+	VADDPD       Z26, Z2, Z2
+	VPSLLQ       $0x34, Z2, Z2
+	VPADDQ       Z25, Z2, Z4
+	VSUBPD       Z25, Z4, Z0
+	VFMADD231PD  Z4, Z3, Z0
+	VADDPD       Z0, Z0, Z0
+	VCMPPD       $0x00, Z25, Z4, K2
+	VMOVAPD      Z3, K2, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -3119,9 +3794,6 @@ single:
 	VCMPPD       $0x00, Z25, Z4, K2
 	VMOVAPD      Z3, K2, Z0
 	VMOVUPD      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -3157,7 +3829,7 @@ TEXT ·sin64AVX512(SB), NOSPLIT, $8-24
 	VBROADCASTSD vectors64<>+1728(SB), Z25
 	VBROADCASTSD vectors64<>+1760(SB), Z26
 	VBROADCASTSD vectors64<>+1792(SB), Z27
-	VBROADCASTSD vectors64<>+1120(SB), Z28
+	VBROADCASTSD vectors64<>+1184(SB), Z28
 	VBROADCASTSD vectors64<>+1824(SB), Z29
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
@@ -3237,8 +3909,50 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VMULPD       Z10, Z0, Z2
+	VRNDSCALEPD  $0x08, Z2, Z2
+	VFNMADD231PD Z11, Z2, Z0
+	VFNMADD231PD Z12, Z2, Z0
+	VFNMADD231PD Z13, Z2, Z0
+	VADDPD       Z28, Z2, Z2
+	VMULPD       Z0, Z0, Z3
+	VMOVUPS      Z16, Z4
+	VFMADD213PD  Z17, Z3, Z4
+	VFMADD213PD  Z18, Z3, Z4
+	VFMADD213PD  Z19, Z3, Z4
+	VFMADD213PD  Z20, Z3, Z4
+	VFMADD213PD  Z21, Z3, Z4
+	VMULPD       Z3, Z4, Z4
+	VFMADD213PD  Z0, Z0, Z4
+	VMOVUPS      Z22, Z5
+	VFMADD213PD  Z23, Z3, Z5
+	VFMADD213PD  Z24, Z3, Z5
+	VFMADD213PD  Z25, Z3, Z5
+	VFMADD213PD  Z26, Z3, Z5
+	VFMADD213PD  Z27, Z3, Z5
+	VMULPD       Z3, Z5, Z5
+	VSUBPD       Z14, Z5, Z5
+	VFMADD213PD  Z15, Z3, Z5
+	VPSLLQ       $0x3f, Z2, Z0
+	VPMOVQ2M     Z0, K2
+	VMOVAPD      Z5, K2, Z4
+	VPSRLQ       $0x01, Z2, Z2
+	VPSLLQ       $0x3f, Z2, Z2
+	VXORPS       Z2, Z4, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -3278,9 +3992,6 @@ single:
 	VPSLLQ       $0x3f, Z2, Z2
 	VXORPS       Z2, Z4, Z0
 	VMOVUPD      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -3316,7 +4027,7 @@ TEXT ·cos64AVX512(SB), NOSPLIT, $8-24
 	VBROADCASTSD vectors64<>+1728(SB), Z25
 	VBROADCASTSD vectors64<>+1760(SB), Z26
 	VBROADCASTSD vectors64<>+1792(SB), Z27
-	VBROADCASTSD vectors64<>+1120(SB), Z28
+	VBROADCASTSD vectors64<>+1184(SB), Z28
 	VBROADCASTSD vectors64<>+1824(SB), Z29
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
@@ -3398,8 +4109,51 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (SI)(R8*1), Z1
+	VMOVUPS      Z1, Z0
+	VMULPD       Z10, Z0, Z2
+	VRNDSCALEPD  $0x08, Z2, Z2
+	VFNMADD231PD Z11, Z2, Z0
+	VFNMADD231PD Z12, Z2, Z0
+	VFNMADD231PD Z13, Z2, Z0
+	VADDPD       Z28, Z2, Z2
+	VPADDQ       Z29, Z2, Z2
+	VMULPD       Z0, Z0, Z3
+	VMOVUPS      Z16, Z4
+	VFMADD213PD  Z17, Z3, Z4
+	VFMADD213PD  Z18, Z3, Z4
+	VFMADD213PD  Z19, Z3, Z4
+	VFMADD213PD  Z20, Z3, Z4
+	VFMADD213PD  Z21, Z3, Z4
+	VMULPD       Z3, Z4, Z4
+	VFMADD213PD  Z0, Z0, Z4
+	VMOVUPS      Z22, Z5
+	VFMADD213PD  Z23, Z3, Z5
+	VFMADD213PD  Z24, Z3, Z5
+	VFMADD213PD  Z25, Z3, Z5
+	VFMADD213PD  Z26, Z3, Z5
+	VFMADD213PD  Z27, Z3, Z5
+	VMULPD       Z3, Z5, Z5
+	VSUBPD       Z14, Z5, Z5
+	VFMADD213PD  Z15, Z3, Z5
+	VPSLLQ       $0x3f, Z2, Z0
+	VPMOVQ2M     Z0, K2
+	VMOVAPD      Z5, K2, Z4
+	VPSRLQ       $0x01, Z2, Z2
+	VPSLLQ       $0x3f, Z2, Z2
+	VXORPS       Z2, Z4, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -3440,9 +4194,6 @@ single:
 	VPSLLQ       $0x3f, Z2, Z2
 	VXORPS       Z2, Z4, Z0
 	VMOVUPD      Z0, K1, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -3505,8 +4256,18 @@ blockMax:
 restMax:
 	ADDQ $0x00000020, CX
 	JZ   doneMax
+	SUBQ $0x00000008, CX
+	JL   lastMax
 
 singleMax:
+	VMAXPD (SI)(R8*1), Z0, Z0
+	ADDQ   $0x00000040, R8
+	SUBQ   $0x00000008, CX
+	JGE    singleMax
+
+lastMax:
+	ADDQ      $0x00000008, CX
+	JZ        doneMax
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3516,9 +4277,6 @@ singleMax:
 	VMOVUPD.Z (SI)(R8*1), K1, Z4
 	VBLENDMPD Z4, Z5, K1, Z4
 	VMAXPD    Z4, Z0, Z0
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        singleMax
 
 doneMax:
 	VMAXPD        Z2, Z0, Z0
@@ -3594,8 +4352,41 @@ blockExp:
 restExp:
 	ADDQ $0x00000010, CX
 	JZ   doneExp
+	SUBQ $0x00000008, CX
+	JL   lastExp
 
 singleExp:
+	VMOVUPS      (SI)(R8*1), Z2
+	VSUBPD       Z1, Z2, Z2
+	VMINPD       Z2, Z24, Z2
+	VMAXPD       Z2, Z25, Z2
+	VMULPD       Z7, Z2, Z3
+	VRNDSCALEPD  $0x08, Z3, Z3
+	VFNMADD231PD Z8, Z3, Z2
+	VFNMADD231PD Z9, Z3, Z2
+	VMOVUPS      Z10, Z4
+	VFMADD213PD  Z11, Z2, Z4
+	VFMADD213PD  Z12, Z2, Z4
+	VFMADD213PD  Z13, Z2, Z4
+	VFMADD213PD  Z14, Z2, Z4
+	VFMADD213PD  Z16, Z2, Z4
+	VFMADD213PD  Z17, Z2, Z4
+	VFMADD213PD  Z18, Z2, Z4
+	VFMADD213PD  Z19, Z2, Z4
+	VFMADD213PD  Z20, Z2, Z4
+	VMULPD       Z2, Z4, Z4
+	VFMADD213PD  Z2, Z2, Z4
+	VADDPD       Z21, Z4, Z4
+	VSCALEFPD    Z3, Z4, Z2
+	VMOVUPS      Z2, (DI)(R8*1)
+	VADDPD       Z2, Z0, Z0
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          singleExp
+
+lastExp:
+	ADDQ         $0x00000008, CX
+	JZ           doneExp
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -3627,9 +4418,6 @@ singleExp:
 	VMOVUPD      Z2, K1, (DI)(R8*1)
 	VMOVAPD.Z    Z2, K1, Z2
 	VADDPD       Z2, Z0, Z0
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JG           singleExp
 
 doneExp:
 	VEXTRACTF64X4 $0x01, Z0, Y15
@@ -3666,8 +4454,20 @@ blockScale:
 restScale:
 	ADDQ $0x00000020, CX
 	JZ   doneScale
+	SUBQ $0x00000008, CX
+	JL   lastScale
 
 singleScale:
+	VMOVUPS (DI)(R8*1), Z2
+	VMULPD  Z1, Z2, Z2
+	VMOVUPS Z2, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000008, CX
+	JGE     singleScale
+
+lastScale:
+	ADDQ      $0x00000008, CX
+	JZ        doneScale
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3677,9 +4477,6 @@ singleScale:
 	VMOVUPD.Z (DI)(R8*1), K1, Z2
 	VMULPD    Z1, Z2, Z2
 	VMOVUPD   Z2, K1, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        singleScale
 
 doneScale:
 	LEAQ    (SI)(BX*8), SI
@@ -3747,8 +4544,18 @@ blockMax:
 restMax:
 	ADDQ $0x00000020, CX
 	JZ   doneMax
+	SUBQ $0x00000008, CX
+	JL   lastMax
 
 singleMax:
+	VMAXPD (SI)(R8*1), Z0, Z0
+	ADDQ   $0x00000040, R8
+	SUBQ   $0x00000008, CX
+	JGE    singleMax
+
+lastMax:
+	ADDQ      $0x00000008, CX
+	JZ        doneMax
 	MOVQ      $0x00000008, AX
 	CMPQ      CX, AX
 	CMOVQLT   CX, AX
@@ -3758,9 +4565,6 @@ singleMax:
 	VMOVUPD.Z (SI)(R8*1), K1, Z4
 	VBLENDMPD Z4, Z5, K1, Z4
 	VMAXPD    Z4, Z0, Z0
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JG        singleMax
 
 doneMax:
 	VMAXPD        Z2, Z0, Z0
@@ -3834,8 +4638,40 @@ blockExp:
 restExp:
 	ADDQ $0x00000010, CX
 	JZ   doneExp
+	SUBQ $0x00000008, CX
+	JL   lastExp
 
 singleExp:
+	VMOVUPS      (SI)(R8*1), Z2
+	VSUBPD       Z1, Z2, Z2
+	VMINPD       Z2, Z24, Z2
+	VMAXPD       Z2, Z25, Z2
+	VMULPD       Z7, Z2, Z3
+	VRNDSCALEPD  $0x08, Z3, Z3
+	VFNMADD231PD Z8, Z3, Z2
+	VFNMADD231PD Z9, Z3, Z2
+	VMOVUPS      Z10, Z4
+	VFMADD213PD  Z11, Z2, Z4
+	VFMADD213PD  Z12, Z2, Z4
+	VFMADD213PD  Z13, Z2, Z4
+	VFMADD213PD  Z14, Z2, Z4
+	VFMADD213PD  Z16, Z2, Z4
+	VFMADD213PD  Z17, Z2, Z4
+	VFMADD213PD  Z18, Z2, Z4
+	VFMADD213PD  Z19, Z2, Z4
+	VFMADD213PD  Z20, Z2, Z4
+	VMULPD       Z2, Z4, Z4
+	VFMADD213PD  Z2, Z2, Z4
+	VADDPD       Z21, Z4, Z4
+	VSCALEFPD    Z3, Z4, Z2
+	VADDPD       Z2, Z0, Z0
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          singleExp
+
+lastExp:
+	ADDQ         $0x00000008, CX
+	JZ           doneExp
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -3866,9 +4702,6 @@ singleExp:
 	VSCALEFPD    Z3, Z4, Z2
 	VMOVAPD.Z    Z2, K1, Z2
 	VADDPD       Z2, Z0, Z0
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JG           singleExp
 
 doneExp:
 	VEXTRACTF64X4 $0x01, Z0, Y15
@@ -4078,15 +4911,11 @@ near2:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
-	MOVQ             $0x00000008, AX
-	CMPQ             CX, AX
-	CMOVQLT          CX, AX
-	MOVQ             $-1, R13
-	BZHIQ            AX, R13, AX
-	KMOVW            AX, K1
-	VMOVUPD.Z        (SI)(R8*1), K1, Z1
+	VMOVUPS          (SI)(R8*1), Z1
 	VMOVUPS          Z1, Z0
 	VANDPS           Z28, Z0, Z5
 	VBROADCASTSD     vectors64<>+1856(SB), Z9
@@ -4159,10 +4988,94 @@ single:
 near3:
 	VANDPS  Z29, Z0, Z0
 	VORPS   Z6, Z0, Z0
-	VMOVUPD Z0, K1, (DI)(R8*1)
+	VMOVUPS Z0, (DI)(R8*1)
 	ADDQ    $0x00000040, R8
 	SUBQ    $0x00000008, CX
-	JG      single
+	JGE     single
+
+last:
+	ADDQ             $0x00000008, CX
+	JZ               done
+	MOVQ             $0x00000008, AX
+	CMPQ             CX, AX
+	CMOVQLT          CX, AX
+	MOVQ             $-1, R13
+	BZHIQ            AX, R13, AX
+	KMOVW            AX, K1
+	VMOVUPD.Z        (SI)(R8*1), K1, Z1
+	VMOVUPS          Z1, Z0
+	VANDPS           Z28, Z0, Z5
+	VBROADCASTSD     vectors64<>+1856(SB), Z9
+	VMINPD           Z5, Z9, Z5
+	VMULPD           Z5, Z5, Z7
+	VBROADCASTSD     vectors64<>+1888(SB), Z6
+	VFMADD213PD.BCST vectors64<>+1920(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+1952(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+1984(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2016(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2048(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2080(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2112(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2144(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2176(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2208(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2240(SB), Z7, Z6
+	VFMADD213PD.BCST vectors64<>+2272(SB), Z7, Z6
+	VFMADD213PD      Z5, Z5, Z6
+	VMOVUPS          Z23, Z9
+	VCMPPD           $0x11, Z5, Z9, K2
+	KORTESTW         K2, K2
+	JEQ              near4
+	VXORPS           Z29, Z7, Z7
+	VMINPD           Z7, Z26, Z7
+	VMAXPD           Z7, Z27, Z7
+	VMULPD           Z10, Z7, Z2
+	VRNDSCALEPD      $0x08, Z2, Z2
+	VFNMADD231PD     Z11, Z2, Z7
+	VFNMADD231PD     Z12, Z2, Z7
+	VMOVUPS          Z13, Z3
+	VFMADD213PD      Z14, Z7, Z3
+	VFMADD213PD      Z15, Z7, Z3
+	VFMADD213PD      Z16, Z7, Z3
+	VFMADD213PD      Z17, Z7, Z3
+	VFMADD213PD      Z18, Z7, Z3
+	VFMADD213PD      Z19, Z7, Z3
+	VFMADD213PD      Z20, Z7, Z3
+	VFMADD213PD      Z21, Z7, Z3
+	VFMADD213PD      Z22, Z7, Z3
+	VMULPD           Z7, Z3, Z3
+	VFMADD213PD      Z7, Z7, Z3
+	VADDPD           Z23, Z3, Z3
+	VSCALEFPD        Z2, Z3, Z7
+	VADDPD.BCST      vectors64<>+2304(SB), Z5, Z8
+	VBROADCASTSD     vectors64<>+2336(SB), Z9
+	VDIVPD           Z8, Z9, Z9
+	VSUBPD.BCST      vectors64<>+2368(SB), Z9, Z9
+	VBROADCASTSD     vectors64<>+2400(SB), Z8
+	VFMADD213PD.BCST vectors64<>+2432(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2464(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2496(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2528(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2560(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2592(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2624(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2656(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2688(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2720(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2752(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2784(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2816(SB), Z9, Z8
+	VFMADD213PD.BCST vectors64<>+2848(SB), Z9, Z8
+	VMOVUPS          Z23, Z9
+	VMULPD           Z7, Z8, Z8
+	VSUBPD           Z8, Z9, Z8
+	VCMPPD           $0x11, Z5, Z9, K2
+	VMOVAPD          Z8, K2, Z6
+
+near4:
+	VANDPS  Z29, Z0, Z0
+	VORPS   Z6, Z0, Z0
+	VMOVUPD Z0, K1, (DI)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -4309,18 +5222,18 @@ DATA vectors64<>+1088(SB)/8, $0x00095f619980c433
 DATA vectors64<>+1096(SB)/8, $0x00095f619980c433
 DATA vectors64<>+1104(SB)/8, $0x00095f619980c433
 DATA vectors64<>+1112(SB)/8, $0x00095f619980c433
-DATA vectors64<>+1120(SB)/8, $0x4338000000000000
-DATA vectors64<>+1128(SB)/8, $0x4338000000000000
-DATA vectors64<>+1136(SB)/8, $0x4338000000000000
-DATA vectors64<>+1144(SB)/8, $0x4338000000000000
-DATA vectors64<>+1152(SB)/8, $0x40071547652b82fe
-DATA vectors64<>+1160(SB)/8, $0x40071547652b82fe
-DATA vectors64<>+1168(SB)/8, $0x40071547652b82fe
-DATA vectors64<>+1176(SB)/8, $0x40071547652b82fe
-DATA vectors64<>+1184(SB)/8, $0x4036000000000000
-DATA vectors64<>+1192(SB)/8, $0x4036000000000000
-DATA vectors64<>+1200(SB)/8, $0x4036000000000000
-DATA vectors64<>+1208(SB)/8, $0x4036000000000000
+DATA vectors64<>+1120(SB)/8, $0x40071547652b82fe
+DATA vectors64<>+1128(SB)/8, $0x40071547652b82fe
+DATA vectors64<>+1136(SB)/8, $0x40071547652b82fe
+DATA vectors64<>+1144(SB)/8, $0x40071547652b82fe
+DATA vectors64<>+1152(SB)/8, $0x4036000000000000
+DATA vectors64<>+1160(SB)/8, $0x4036000000000000
+DATA vectors64<>+1168(SB)/8, $0x4036000000000000
+DATA vectors64<>+1176(SB)/8, $0x4036000000000000
+DATA vectors64<>+1184(SB)/8, $0x4338000000000000
+DATA vectors64<>+1192(SB)/8, $0x4338000000000000
+DATA vectors64<>+1200(SB)/8, $0x4338000000000000
+DATA vectors64<>+1208(SB)/8, $0x4338000000000000
 DATA vectors64<>+1216(SB)/8, $0x8000000000000000
 DATA vectors64<>+1224(SB)/8, $0x8000000000000000
 DATA vectors64<>+1232(SB)/8, $0x8000000000000000

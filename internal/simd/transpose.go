@@ -17,14 +17,48 @@ func turnColumns(bytes int) int {
 	return 32
 }
 
+// transposeLines turns blocks of whole cache lines: as many rows and columns as a vector has elements.
+var (
+	transposeLines32 levels[func(dst, src *float32, dstStride, srcStride, dstStep, srcStep, blocks int)]
+	transposeLines64 levels[func(dst, src *float64, dstStride, srcStride, dstStep, srcStep, blocks int)]
+)
+
 // Transpose: dst[i*dstStride+j] = src[j*srcStride+i] for the rows j and the columns i of a matrix in src.
-func Transpose[E uint16 | uint32](dst []E, dstStride int, src []E, srcStride, rows, cols int) {
-	wholeRows, wholeCols, size := 0, 0, int(unsafe.Sizeof(E(0)))
-	if l := Current(); l != Generic && transpose8[l-1] != nil {
-		wholeRows, wholeCols = rows&^7, cols&^7
-		for i, step := 0, turnColumns(size*dstStride); i < wholeCols; i += step {
+func Transpose[E uint16 | uint32 | uint64](dst []E, dstStride int, src []E, srcStride, rows, cols int) {
+	wholeRows, wholeCols := turnLines(dst, dstStride, src, srcStride, rows, cols)
+	turnSquares(dst, dstStride, src, srcStride, 0, rows, wholeCols, cols)
+	turnSquares(dst, dstStride, src, srcStride, wholeRows, rows, 0, wholeCols)
+}
+
+// turnLines turns what it can of a matrix and returns how many rows and columns that is.
+func turnLines[E uint16 | uint32 | uint64](dst []E, dstStride int, src []E, srcStride, rows, cols int) (wholeRows, wholeCols int) {
+	const line = 64
+	size := int(unsafe.Sizeof(E(0)))
+	n, l := line/size, Current()
+	if l == Generic || size == 2 || transposeLines32[l-1] == nil || rows < n || cols < n {
+		return 0, 0
+	}
+	wholeRows, wholeCols = rows&^(n-1), cols&^(n-1)
+	for i := 0; i < wholeCols; i += n {
+		to, from, blocks := unsafe.Pointer(&dst[i*dstStride]), unsafe.Pointer(&src[i]), wholeRows/n
+		_, _ = dst[(i+n-1)*dstStride+wholeRows-1], src[(wholeRows-1)*srcStride+i+n-1]
+		if size == 4 {
+			transposeLines32[l-1]((*float32)(to), (*float32)(from), size*dstStride, size*srcStride, line, line*srcStride, blocks)
+		} else {
+			transposeLines64[l-1]((*float64)(to), (*float64)(from), size*dstStride, size*srcStride, line, line*srcStride, blocks)
+		}
+	}
+	return wholeRows, wholeCols
+}
+
+// turnSquares turns rows row to rows and columns col to cols of a matrix.
+func turnSquares[E uint16 | uint32 | uint64](dst []E, dstStride int, src []E, srcStride, row, rows, col, cols int) {
+	wholeRows, wholeCols, size := row, col, int(unsafe.Sizeof(E(0)))
+	if l := Current(); l != Generic && transpose8[l-1] != nil && size < 8 {
+		wholeRows, wholeCols = row+(rows-row)&^7, col+(cols-col)&^7
+		for i, step := col, turnColumns(size*dstStride); i < wholeCols; i += step {
 			n := min(step, wholeCols-i)
-			for j := 0; j < wholeRows; j += 8 {
+			for j := row; j < wholeRows; j += 8 {
 				to, from := unsafe.Pointer(&dst[i*dstStride+j]), unsafe.Pointer(&src[j*srcStride+i])
 				if size == 4 {
 					transpose8[l-1]((*float32)(to), (*float32)(from), size*dstStride, size*srcStride, n)
@@ -34,8 +68,8 @@ func Transpose[E uint16 | uint32](dst []E, dstStride int, src []E, srcStride, ro
 			}
 		}
 	}
-	transposeGo(dst, dstStride, src, srcStride, 0, rows, wholeCols, cols)
-	transposeGo(dst, dstStride, src, srcStride, wholeRows, rows, 0, wholeCols)
+	transposeGo(dst, dstStride, src, srcStride, row, rows, wholeCols, cols)
+	transposeGo(dst, dstStride, src, srcStride, wholeRows, rows, col, wholeCols)
 }
 
 func transposeGo[E any](dst []E, dstStride int, src []E, srcStride, row, rows, col, cols int) {

@@ -4,16 +4,17 @@ import "testing"
 
 func TestTranspose(t *testing.T) {
 	atLevels(t, func(t *testing.T) {
-		for _, rows := range []int{0, 1, 7, 8, 9, 24, 31} {
+		for _, rows := range []int{0, 1, 7, 8, 9, 24, 31, 35} {
 			for _, cols := range []int{0, 1, 5, 8, 17, 64, 72, 201} {
 				testTranspose[uint16](t, rows, cols)
 				testTranspose[uint32](t, rows, cols)
+				testTranspose[uint64](t, rows, cols)
 			}
 		}
 	})
 }
 
-func testTranspose[E uint16 | uint32](t *testing.T, rows, cols int) {
+func testTranspose[E uint16 | uint32 | uint64](t *testing.T, rows, cols int) {
 	srcStride, dstStride := cols+3, rows+2
 	src, dst := make([]E, rows*srcStride), make([]E, cols*dstStride)
 	for i := range src {

@@ -10,7 +10,7 @@ func SGD[T Float](w, g []T, rate T) { Axpy(w, -rate, g) }
 
 type updateKernels[T Float] struct {
 	momentum, momentumNesterov levels[func(w, acc, g *T, n int, p *[2]T)]
-	adagrad                    levels[func(w, acc, g *T, n int, p *[3]T)]
+	adagrad, adagradRoot       levels[func(w, acc, g *T, n int, p *[3]T)]
 	ftrl                       levels[func(w, acc, linear, g *T, n int, p *[5]T)]
 	adam, adamNesterov         levels[func(w, m, v, g *T, n int, p *[4]T)]
 	rmsProp                    levels[func(w, ms, mom, g *T, n int, p *[4]T)]
@@ -58,6 +58,9 @@ func Adagrad[T Float](w, acc, g []T, rate, epsilon T, frozen bool) {
 		return
 	}
 	f := updateOf[T]().adagrad[l-1]
+	if epsilon == 0 {
+		f = updateOf[T]().adagradRoot[l-1]
+	}
 	for i := 0; i < len(w); i += piece {
 		f(&w[i], &acc[i], &g[i], min(piece, len(w)-i), &p)
 	}

@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func momentum32AVX2(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·momentum32AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -23,15 +23,21 @@ TEXT ·momentum32AVX2(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PS  Y2, Y5, Y1
 	VFNMADD231PS Y4, Y1, Y0
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      Y1, (SI)(R8*1)
 	VMOVUPS      32(DI)(R8*1), Y0
+	PREFETCHT0   544(DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
+	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
+	PREFETCHT0   544(DX)(R8*1)
 	VFMADD213PS  Y2, Y5, Y1
 	VFNMADD231PS Y4, Y1, Y0
 	VMOVUPS      Y0, 32(DI)(R8*1)
@@ -43,8 +49,27 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
+	VFMADD213PS  Y2, Y5, Y1
+	VFNMADD231PS Y4, Y1, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      Y1, (SI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -58,9 +83,6 @@ single:
 	VFNMADD231PS Y4, Y1, Y0
 	VMASKMOVPS   Y0, Y6, (DI)(R8*1)
 	VMASKMOVPS   Y1, Y6, (SI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -68,7 +90,7 @@ done:
 	RET
 
 // func adam32AVX2(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·adam32AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -81,44 +103,52 @@ TEXT ·adam32AVX2(SB), NOSPLIT, $8-48
 	MOVQ         grad+24(FP), BX
 	MOVQ         n+32(FP), CX
 	MOVQ         p+40(FP), R11
-	VBROADCASTSS (R11), Y6
-	VBROADCASTSS 4(R11), Y7
-	VBROADCASTSS 8(R11), Y8
-	VBROADCASTSS 12(R11), Y9
+	VBROADCASTSS (R11), Y7
+	VBROADCASTSS 4(R11), Y8
+	VBROADCASTSS 8(R11), Y9
+	VBROADCASTSS 12(R11), Y10
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
+	PREFETCHT0  512(BX)(R8*1)
 	VSUBPS      Y1, Y3, Y4
-	VFMADD231PS Y7, Y4, Y1
+	VFMADD231PS Y8, Y4, Y1
 	VMULPS      Y3, Y3, Y4
 	VSUBPS      Y2, Y4, Y4
-	VFMADD231PS Y8, Y4, Y2
+	VFMADD231PS Y9, Y4, Y2
 	VSQRTPS     Y2, Y5
-	VADDPS      Y9, Y5, Y5
-	VMULPS      Y6, Y1, Y4
+	VADDPS      Y10, Y5, Y5
+	VMULPS      Y7, Y1, Y4
 	VDIVPS      Y5, Y4, Y4
 	VSUBPS      Y4, Y0, Y0
 	VMOVUPS     Y0, (DI)(R8*1)
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     Y2, (DX)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
+	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
+	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
+	PREFETCHT0  544(DX)(R8*1)
 	VMOVUPS     32(BX)(R8*1), Y3
+	PREFETCHT0  544(BX)(R8*1)
 	VSUBPS      Y1, Y3, Y4
-	VFMADD231PS Y7, Y4, Y1
+	VFMADD231PS Y8, Y4, Y1
 	VMULPS      Y3, Y3, Y4
 	VSUBPS      Y2, Y4, Y4
-	VFMADD231PS Y8, Y4, Y2
+	VFMADD231PS Y9, Y4, Y2
 	VSQRTPS     Y2, Y5
-	VADDPS      Y9, Y5, Y5
-	VMULPS      Y6, Y1, Y4
+	VADDPS      Y10, Y5, Y5
+	VMULPS      Y7, Y1, Y4
 	VDIVPS      Y5, Y4, Y4
 	VSUBPS      Y4, Y0, Y0
 	VMOVUPS     Y0, 32(DI)(R8*1)
@@ -131,34 +161,61 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
+	VMOVUPS     (BX)(R8*1), Y3
+	PREFETCHT0  512(BX)(R8*1)
+	VSUBPS      Y1, Y3, Y4
+	VFMADD231PS Y8, Y4, Y1
+	VMULPS      Y3, Y3, Y4
+	VSUBPS      Y2, Y4, Y4
+	VFMADD231PS Y9, Y4, Y2
+	VSQRTPS     Y2, Y5
+	VADDPS      Y10, Y5, Y5
+	VMULPS      Y7, Y1, Y4
+	VDIVPS      Y5, Y4, Y4
+	VSUBPS      Y4, Y0, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	VMOVUPS     Y1, (SI)(R8*1)
+	VMOVUPS     Y2, (DX)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
 	NEGQ        AX
 	LEAQ        vectors32<>+32(SB), R13
-	VMOVUPS     (R13)(AX*4), Y10
-	VMASKMOVPS  (DI)(R8*1), Y10, Y0
-	VMASKMOVPS  (SI)(R8*1), Y10, Y1
-	VMASKMOVPS  (DX)(R8*1), Y10, Y2
-	VMASKMOVPS  (BX)(R8*1), Y10, Y3
+	VMOVUPS     (R13)(AX*4), Y11
+	VMASKMOVPS  (DI)(R8*1), Y11, Y0
+	VMASKMOVPS  (SI)(R8*1), Y11, Y1
+	VMASKMOVPS  (DX)(R8*1), Y11, Y2
+	VMASKMOVPS  (BX)(R8*1), Y11, Y3
 	VSUBPS      Y1, Y3, Y4
-	VFMADD231PS Y7, Y4, Y1
+	VFMADD231PS Y8, Y4, Y1
 	VMULPS      Y3, Y3, Y4
 	VSUBPS      Y2, Y4, Y4
-	VFMADD231PS Y8, Y4, Y2
+	VFMADD231PS Y9, Y4, Y2
 	VSQRTPS     Y2, Y5
-	VADDPS      Y9, Y5, Y5
-	VMULPS      Y6, Y1, Y4
+	VADDPS      Y10, Y5, Y5
+	VMULPS      Y7, Y1, Y4
 	VDIVPS      Y5, Y4, Y4
 	VSUBPS      Y4, Y0, Y0
-	VMASKMOVPS  Y0, Y10, (DI)(R8*1)
-	VMASKMOVPS  Y1, Y10, (SI)(R8*1)
-	VMASKMOVPS  Y2, Y10, (DX)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JG          single
+	VMASKMOVPS  Y0, Y11, (DI)(R8*1)
+	VMASKMOVPS  Y1, Y11, (SI)(R8*1)
+	VMASKMOVPS  Y2, Y11, (DX)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -166,7 +223,7 @@ done:
 	RET
 
 // func momentumNesterov32AVX2(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·momentumNesterov32AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -186,8 +243,11 @@ TEXT ·momentumNesterov32AVX2(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PS  Y2, Y5, Y1
 	VMULPS       Y5, Y1, Y3
 	VADDPS       Y2, Y3, Y3
@@ -195,8 +255,11 @@ block:
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      Y1, (SI)(R8*1)
 	VMOVUPS      32(DI)(R8*1), Y0
+	PREFETCHT0   544(DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
+	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
+	PREFETCHT0   544(DX)(R8*1)
 	VFMADD213PS  Y2, Y5, Y1
 	VMULPS       Y5, Y1, Y3
 	VADDPS       Y2, Y3, Y3
@@ -210,8 +273,29 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
+	VFMADD213PS  Y2, Y5, Y1
+	VMULPS       Y5, Y1, Y3
+	VADDPS       Y2, Y3, Y3
+	VFNMADD231PS Y4, Y3, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      Y1, (SI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -227,9 +311,6 @@ single:
 	VFNMADD231PS Y4, Y3, Y0
 	VMASKMOVPS   Y0, Y6, (DI)(R8*1)
 	VMASKMOVPS   Y1, Y6, (SI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -237,7 +318,7 @@ done:
 	RET
 
 // func adamNesterov32AVX2(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·adamNesterov32AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -250,48 +331,56 @@ TEXT ·adamNesterov32AVX2(SB), NOSPLIT, $8-48
 	MOVQ         grad+24(FP), BX
 	MOVQ         n+32(FP), CX
 	MOVQ         p+40(FP), R11
-	VBROADCASTSS (R11), Y6
-	VBROADCASTSS 4(R11), Y7
-	VBROADCASTSS 8(R11), Y8
-	VBROADCASTSS 12(R11), Y9
+	VBROADCASTSS (R11), Y7
+	VBROADCASTSS 4(R11), Y8
+	VBROADCASTSS 8(R11), Y9
+	VBROADCASTSS 12(R11), Y10
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
+	PREFETCHT0  512(BX)(R8*1)
 	VSUBPS      Y1, Y3, Y4
-	VFMADD231PS Y7, Y4, Y1
+	VFMADD231PS Y8, Y4, Y1
 	VMULPS      Y3, Y3, Y4
 	VSUBPS      Y2, Y4, Y4
-	VFMADD231PS Y8, Y4, Y2
+	VFMADD231PS Y9, Y4, Y2
 	VSQRTPS     Y2, Y5
-	VADDPS      Y9, Y5, Y5
+	VADDPS      Y10, Y5, Y5
 	VSUBPS      Y1, Y3, Y4
-	VFMADD213PS Y1, Y7, Y4
-	VMULPS      Y6, Y4, Y4
+	VFMADD213PS Y1, Y8, Y4
+	VMULPS      Y7, Y4, Y4
 	VDIVPS      Y5, Y4, Y4
 	VSUBPS      Y4, Y0, Y0
 	VMOVUPS     Y0, (DI)(R8*1)
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     Y2, (DX)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
+	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
+	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
+	PREFETCHT0  544(DX)(R8*1)
 	VMOVUPS     32(BX)(R8*1), Y3
+	PREFETCHT0  544(BX)(R8*1)
 	VSUBPS      Y1, Y3, Y4
-	VFMADD231PS Y7, Y4, Y1
+	VFMADD231PS Y8, Y4, Y1
 	VMULPS      Y3, Y3, Y4
 	VSUBPS      Y2, Y4, Y4
-	VFMADD231PS Y8, Y4, Y2
+	VFMADD231PS Y9, Y4, Y2
 	VSQRTPS     Y2, Y5
-	VADDPS      Y9, Y5, Y5
+	VADDPS      Y10, Y5, Y5
 	VSUBPS      Y1, Y3, Y4
-	VFMADD213PS Y1, Y7, Y4
-	VMULPS      Y6, Y4, Y4
+	VFMADD213PS Y1, Y8, Y4
+	VMULPS      Y7, Y4, Y4
 	VDIVPS      Y5, Y4, Y4
 	VSUBPS      Y4, Y0, Y0
 	VMOVUPS     Y0, 32(DI)(R8*1)
@@ -304,36 +393,65 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
+	VMOVUPS     (BX)(R8*1), Y3
+	PREFETCHT0  512(BX)(R8*1)
+	VSUBPS      Y1, Y3, Y4
+	VFMADD231PS Y8, Y4, Y1
+	VMULPS      Y3, Y3, Y4
+	VSUBPS      Y2, Y4, Y4
+	VFMADD231PS Y9, Y4, Y2
+	VSQRTPS     Y2, Y5
+	VADDPS      Y10, Y5, Y5
+	VSUBPS      Y1, Y3, Y4
+	VFMADD213PS Y1, Y8, Y4
+	VMULPS      Y7, Y4, Y4
+	VDIVPS      Y5, Y4, Y4
+	VSUBPS      Y4, Y0, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	VMOVUPS     Y1, (SI)(R8*1)
+	VMOVUPS     Y2, (DX)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
 	NEGQ        AX
 	LEAQ        vectors32<>+32(SB), R13
-	VMOVUPS     (R13)(AX*4), Y10
-	VMASKMOVPS  (DI)(R8*1), Y10, Y0
-	VMASKMOVPS  (SI)(R8*1), Y10, Y1
-	VMASKMOVPS  (DX)(R8*1), Y10, Y2
-	VMASKMOVPS  (BX)(R8*1), Y10, Y3
+	VMOVUPS     (R13)(AX*4), Y11
+	VMASKMOVPS  (DI)(R8*1), Y11, Y0
+	VMASKMOVPS  (SI)(R8*1), Y11, Y1
+	VMASKMOVPS  (DX)(R8*1), Y11, Y2
+	VMASKMOVPS  (BX)(R8*1), Y11, Y3
 	VSUBPS      Y1, Y3, Y4
-	VFMADD231PS Y7, Y4, Y1
+	VFMADD231PS Y8, Y4, Y1
 	VMULPS      Y3, Y3, Y4
 	VSUBPS      Y2, Y4, Y4
-	VFMADD231PS Y8, Y4, Y2
+	VFMADD231PS Y9, Y4, Y2
 	VSQRTPS     Y2, Y5
-	VADDPS      Y9, Y5, Y5
+	VADDPS      Y10, Y5, Y5
 	VSUBPS      Y1, Y3, Y4
-	VFMADD213PS Y1, Y7, Y4
-	VMULPS      Y6, Y4, Y4
+	VFMADD213PS Y1, Y8, Y4
+	VMULPS      Y7, Y4, Y4
 	VDIVPS      Y5, Y4, Y4
 	VSUBPS      Y4, Y0, Y0
-	VMASKMOVPS  Y0, Y10, (DI)(R8*1)
-	VMASKMOVPS  Y1, Y10, (SI)(R8*1)
-	VMASKMOVPS  Y2, Y10, (DX)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JG          single
+	VMASKMOVPS  Y0, Y11, (DI)(R8*1)
+	VMASKMOVPS  Y1, Y11, (SI)(R8*1)
+	VMASKMOVPS  Y2, Y11, (DX)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -341,7 +459,7 @@ done:
 	RET
 
 // func rmsProp32AVX2(w *float32, ms *float32, mom *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·rmsProp32AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -354,43 +472,55 @@ TEXT ·rmsProp32AVX2(SB), NOSPLIT, $8-48
 	MOVQ         grad+24(FP), BX
 	MOVQ         n+32(FP), CX
 	MOVQ         p+40(FP), R11
-	VBROADCASTSS (R11), Y6
-	VBROADCASTSS 4(R11), Y7
-	VBROADCASTSS 8(R11), Y8
-	VBROADCASTSS 12(R11), Y9
+	VBROADCASTSS (R11), Y8
+	VBROADCASTSS 4(R11), Y9
+	VBROADCASTSS 8(R11), Y10
+	VBROADCASTSS 12(R11), Y11
+	VBROADCASTSS vectors32<>+64(SB), Y13
+	VBROADCASTSS vectors32<>+96(SB), Y14
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
+	PREFETCHT0  512(BX)(R8*1)
 	VMULPS      Y3, Y3, Y4
 	VSUBPS      Y1, Y4, Y4
-	VFMADD231PS Y7, Y4, Y1
-	VADDPS      Y9, Y1, Y5
-	VSQRTPS     Y5, Y5
-	VMULPS      Y6, Y3, Y4
-	VDIVPS      Y5, Y4, Y4
-	VFMADD213PS Y4, Y8, Y2
+	VFMADD231PS Y9, Y4, Y1
+	VADDPS      Y11, Y1, Y5
+	VSQRTPS     Y5, Y7
+	VDIVPS      Y7, Y13, Y4
+	VMULPS      Y8, Y3, Y3
+	VMULPS      Y3, Y4, Y4
+	VFMADD213PS Y4, Y10, Y2
 	VSUBPS      Y2, Y0, Y0
 	VMOVUPS     Y0, (DI)(R8*1)
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     Y2, (DX)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
+	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
+	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
+	PREFETCHT0  544(DX)(R8*1)
 	VMOVUPS     32(BX)(R8*1), Y3
+	PREFETCHT0  544(BX)(R8*1)
 	VMULPS      Y3, Y3, Y4
 	VSUBPS      Y1, Y4, Y4
-	VFMADD231PS Y7, Y4, Y1
-	VADDPS      Y9, Y1, Y5
-	VSQRTPS     Y5, Y5
-	VMULPS      Y6, Y3, Y4
-	VDIVPS      Y5, Y4, Y4
-	VFMADD213PS Y4, Y8, Y2
+	VFMADD231PS Y9, Y4, Y1
+	VADDPS      Y11, Y1, Y5
+	VSQRTPS     Y5, Y7
+	VDIVPS      Y7, Y13, Y4
+	VMULPS      Y8, Y3, Y3
+	VMULPS      Y3, Y4, Y4
+	VFMADD213PS Y4, Y10, Y2
 	VSUBPS      Y2, Y0, Y0
 	VMOVUPS     Y0, 32(DI)(R8*1)
 	VMOVUPS     Y1, 32(SI)(R8*1)
@@ -402,33 +532,61 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
+	VMOVUPS     (BX)(R8*1), Y3
+	PREFETCHT0  512(BX)(R8*1)
+	VMULPS      Y3, Y3, Y4
+	VSUBPS      Y1, Y4, Y4
+	VFMADD231PS Y9, Y4, Y1
+	VADDPS      Y11, Y1, Y5
+	VSQRTPS     Y5, Y7
+	VDIVPS      Y7, Y13, Y4
+	VMULPS      Y8, Y3, Y3
+	VMULPS      Y3, Y4, Y4
+	VFMADD213PS Y4, Y10, Y2
+	VSUBPS      Y2, Y0, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	VMOVUPS     Y1, (SI)(R8*1)
+	VMOVUPS     Y2, (DX)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
 	NEGQ        AX
 	LEAQ        vectors32<>+32(SB), R13
-	VMOVUPS     (R13)(AX*4), Y10
-	VMASKMOVPS  (DI)(R8*1), Y10, Y0
-	VMASKMOVPS  (SI)(R8*1), Y10, Y1
-	VMASKMOVPS  (DX)(R8*1), Y10, Y2
-	VMASKMOVPS  (BX)(R8*1), Y10, Y3
+	VMOVUPS     (R13)(AX*4), Y12
+	VMASKMOVPS  (DI)(R8*1), Y12, Y0
+	VMASKMOVPS  (SI)(R8*1), Y12, Y1
+	VMASKMOVPS  (DX)(R8*1), Y12, Y2
+	VMASKMOVPS  (BX)(R8*1), Y12, Y3
 	VMULPS      Y3, Y3, Y4
 	VSUBPS      Y1, Y4, Y4
-	VFMADD231PS Y7, Y4, Y1
-	VADDPS      Y9, Y1, Y5
-	VSQRTPS     Y5, Y5
-	VMULPS      Y6, Y3, Y4
-	VDIVPS      Y5, Y4, Y4
-	VFMADD213PS Y4, Y8, Y2
+	VFMADD231PS Y9, Y4, Y1
+	VADDPS      Y11, Y1, Y5
+	VSQRTPS     Y5, Y7
+	VDIVPS      Y7, Y13, Y4
+	VMULPS      Y8, Y3, Y3
+	VMULPS      Y3, Y4, Y4
+	VFMADD213PS Y4, Y10, Y2
 	VSUBPS      Y2, Y0, Y0
-	VMASKMOVPS  Y0, Y10, (DI)(R8*1)
-	VMASKMOVPS  Y1, Y10, (SI)(R8*1)
-	VMASKMOVPS  Y2, Y10, (DX)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JG          single
+	VMASKMOVPS  Y0, Y12, (DI)(R8*1)
+	VMASKMOVPS  Y1, Y12, (SI)(R8*1)
+	VMASKMOVPS  Y2, Y12, (DX)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -436,7 +594,7 @@ done:
 	RET
 
 // func rmsPropCentered32AVX2(w *float32, ms *float32, mom *float32, mg *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·rmsPropCentered32AVX2(SB), NOSPLIT, $8-56
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -450,52 +608,66 @@ TEXT ·rmsPropCentered32AVX2(SB), NOSPLIT, $8-56
 	MOVQ         grad+32(FP), R9
 	MOVQ         n+40(FP), CX
 	MOVQ         p+48(FP), R11
-	VBROADCASTSS (R11), Y7
-	VBROADCASTSS 4(R11), Y8
-	VBROADCASTSS 8(R11), Y9
-	VBROADCASTSS 12(R11), Y10
+	VBROADCASTSS (R11), Y9
+	VBROADCASTSS 4(R11), Y10
+	VBROADCASTSS 8(R11), Y11
+	VBROADCASTSS 12(R11), Y12
+	VBROADCASTSS vectors32<>+64(SB), Y14
+	VBROADCASTSS vectors32<>+96(SB), Y15
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Y3
+	PREFETCHT0   512(BX)(R8*1)
 	VMOVUPS      (R9)(R8*1), Y4
+	PREFETCHT0   512(R9)(R8*1)
 	VMULPS       Y4, Y4, Y5
 	VSUBPS       Y1, Y5, Y5
-	VFMADD231PS  Y8, Y5, Y1
-	VADDPS       Y10, Y1, Y6
+	VFMADD231PS  Y10, Y5, Y1
+	VADDPS       Y12, Y1, Y6
 	VSUBPS       Y3, Y4, Y5
-	VFMADD231PS  Y8, Y5, Y3
+	VFMADD231PS  Y10, Y5, Y3
 	VFNMADD231PS Y3, Y3, Y6
-	VSQRTPS      Y6, Y6
-	VMULPS       Y7, Y4, Y5
-	VDIVPS       Y6, Y5, Y5
-	VFMADD213PS  Y5, Y9, Y2
+	VSQRTPS      Y6, Y8
+	VDIVPS       Y8, Y14, Y5
+	VMULPS       Y9, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VFMADD213PS  Y5, Y11, Y2
 	VSUBPS       Y2, Y0, Y0
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      Y1, (SI)(R8*1)
 	VMOVUPS      Y2, (DX)(R8*1)
 	VMOVUPS      Y3, (BX)(R8*1)
 	VMOVUPS      32(DI)(R8*1), Y0
+	PREFETCHT0   544(DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
+	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
+	PREFETCHT0   544(DX)(R8*1)
 	VMOVUPS      32(BX)(R8*1), Y3
+	PREFETCHT0   544(BX)(R8*1)
 	VMOVUPS      32(R9)(R8*1), Y4
+	PREFETCHT0   544(R9)(R8*1)
 	VMULPS       Y4, Y4, Y5
 	VSUBPS       Y1, Y5, Y5
-	VFMADD231PS  Y8, Y5, Y1
-	VADDPS       Y10, Y1, Y6
+	VFMADD231PS  Y10, Y5, Y1
+	VADDPS       Y12, Y1, Y6
 	VSUBPS       Y3, Y4, Y5
-	VFMADD231PS  Y8, Y5, Y3
+	VFMADD231PS  Y10, Y5, Y3
 	VFNMADD231PS Y3, Y3, Y6
-	VSQRTPS      Y6, Y6
-	VMULPS       Y7, Y4, Y5
-	VDIVPS       Y6, Y5, Y5
-	VFMADD213PS  Y5, Y9, Y2
+	VSQRTPS      Y6, Y8
+	VDIVPS       Y8, Y14, Y5
+	VMULPS       Y9, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VFMADD213PS  Y5, Y11, Y2
 	VSUBPS       Y2, Y0, Y0
 	VMOVUPS      Y0, 32(DI)(R8*1)
 	VMOVUPS      Y1, 32(SI)(R8*1)
@@ -508,38 +680,72 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
+	VMOVUPS      (BX)(R8*1), Y3
+	PREFETCHT0   512(BX)(R8*1)
+	VMOVUPS      (R9)(R8*1), Y4
+	PREFETCHT0   512(R9)(R8*1)
+	VMULPS       Y4, Y4, Y5
+	VSUBPS       Y1, Y5, Y5
+	VFMADD231PS  Y10, Y5, Y1
+	VADDPS       Y12, Y1, Y6
+	VSUBPS       Y3, Y4, Y5
+	VFMADD231PS  Y10, Y5, Y3
+	VFNMADD231PS Y3, Y3, Y6
+	VSQRTPS      Y6, Y8
+	VDIVPS       Y8, Y14, Y5
+	VMULPS       Y9, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VFMADD213PS  Y5, Y11, Y2
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      Y1, (SI)(R8*1)
+	VMOVUPS      Y2, (DX)(R8*1)
+	VMOVUPS      Y3, (BX)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
 	NEGQ         AX
 	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y11
-	VMASKMOVPS   (DI)(R8*1), Y11, Y0
-	VMASKMOVPS   (SI)(R8*1), Y11, Y1
-	VMASKMOVPS   (DX)(R8*1), Y11, Y2
-	VMASKMOVPS   (BX)(R8*1), Y11, Y3
-	VMASKMOVPS   (R9)(R8*1), Y11, Y4
+	VMOVUPS      (R13)(AX*4), Y13
+	VMASKMOVPS   (DI)(R8*1), Y13, Y0
+	VMASKMOVPS   (SI)(R8*1), Y13, Y1
+	VMASKMOVPS   (DX)(R8*1), Y13, Y2
+	VMASKMOVPS   (BX)(R8*1), Y13, Y3
+	VMASKMOVPS   (R9)(R8*1), Y13, Y4
 	VMULPS       Y4, Y4, Y5
 	VSUBPS       Y1, Y5, Y5
-	VFMADD231PS  Y8, Y5, Y1
-	VADDPS       Y10, Y1, Y6
+	VFMADD231PS  Y10, Y5, Y1
+	VADDPS       Y12, Y1, Y6
 	VSUBPS       Y3, Y4, Y5
-	VFMADD231PS  Y8, Y5, Y3
+	VFMADD231PS  Y10, Y5, Y3
 	VFNMADD231PS Y3, Y3, Y6
-	VSQRTPS      Y6, Y6
-	VMULPS       Y7, Y4, Y5
-	VDIVPS       Y6, Y5, Y5
-	VFMADD213PS  Y5, Y9, Y2
+	VSQRTPS      Y6, Y8
+	VDIVPS       Y8, Y14, Y5
+	VMULPS       Y9, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VFMADD213PS  Y5, Y11, Y2
 	VSUBPS       Y2, Y0, Y0
-	VMASKMOVPS   Y0, Y11, (DI)(R8*1)
-	VMASKMOVPS   Y1, Y11, (SI)(R8*1)
-	VMASKMOVPS   Y2, Y11, (DX)(R8*1)
-	VMASKMOVPS   Y3, Y11, (BX)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           single
+	VMASKMOVPS   Y0, Y13, (DI)(R8*1)
+	VMASKMOVPS   Y1, Y13, (SI)(R8*1)
+	VMASKMOVPS   Y2, Y13, (DX)(R8*1)
+	VMASKMOVPS   Y3, Y13, (BX)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -547,7 +753,7 @@ done:
 	RET
 
 // func ftrl32AVX2(w *float32, acc *float32, linear *float32, grad *float32, n int, p *[5]float32)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·ftrl32AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -565,7 +771,7 @@ TEXT ·ftrl32AVX2(SB), NOSPLIT, $8-48
 	VBROADCASTSS 8(R11), Y10
 	VBROADCASTSS 12(R11), Y11
 	VBROADCASTSS 16(R11), Y12
-	VBROADCASTSS vectors32<>+64(SB), Y14
+	VBROADCASTSS vectors32<>+128(SB), Y14
 	VBROADCASTSS vectors32<>+32(SB), Y15
 	XORQ         R8, R8
 	SUBQ         $0x00000008, CX
@@ -573,9 +779,13 @@ TEXT ·ftrl32AVX2(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Y3
+	PREFETCHT0   512(BX)(R8*1)
 	VSQRTPS      Y1, Y5
 	VFMADD231PS  Y3, Y3, Y1
 	VSQRTPS      Y1, Y4
@@ -603,10 +813,8 @@ block:
 	JGE          block
 
 rest:
-	ADDQ $0x00000008, CX
-	JZ   done
-
-single:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -639,9 +847,6 @@ single:
 	VMASKMOVPS   Y0, Y13, (DI)(R8*1)
 	VMASKMOVPS   Y1, Y13, (SI)(R8*1)
 	VMASKMOVPS   Y2, Y13, (DX)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -649,7 +854,7 @@ done:
 	RET
 
 // func adagrad32AVX2(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·adagrad32AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -661,34 +866,42 @@ TEXT ·adagrad32AVX2(SB), NOSPLIT, $8-40
 	MOVQ         grad+16(FP), DX
 	MOVQ         n+24(FP), CX
 	MOVQ         p+32(FP), R11
-	VBROADCASTSS (R11), Y5
-	VBROADCASTSS 4(R11), Y6
-	VBROADCASTSS 8(R11), Y7
+	VBROADCASTSS (R11), Y6
+	VBROADCASTSS 4(R11), Y7
+	VBROADCASTSS 8(R11), Y8
+	VBROADCASTSS vectors32<>+64(SB), Y10
+	VBROADCASTSS vectors32<>+96(SB), Y11
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	VMULPS      Y7, Y2, Y3
+	PREFETCHT0  512(DX)(R8*1)
+	VMULPS      Y8, Y2, Y3
 	VFMADD231PS Y2, Y3, Y1
+	VMULPS      Y6, Y2, Y2
 	VSQRTPS     Y1, Y4
-	VADDPS      Y6, Y4, Y4
-	VMULPS      Y5, Y2, Y2
+	VADDPS      Y7, Y4, Y4
 	VDIVPS      Y4, Y2, Y2
 	VSUBPS      Y2, Y0, Y0
 	VMOVUPS     Y0, (DI)(R8*1)
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
+	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
+	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
-	VMULPS      Y7, Y2, Y3
+	PREFETCHT0  544(DX)(R8*1)
+	VMULPS      Y8, Y2, Y3
 	VFMADD231PS Y2, Y3, Y1
+	VMULPS      Y6, Y2, Y2
 	VSQRTPS     Y1, Y4
-	VADDPS      Y6, Y4, Y4
-	VMULPS      Y5, Y2, Y2
+	VADDPS      Y7, Y4, Y4
 	VDIVPS      Y4, Y2, Y2
 	VSUBPS      Y2, Y0, Y0
 	VMOVUPS     Y0, 32(DI)(R8*1)
@@ -700,29 +913,156 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
+	VMULPS      Y8, Y2, Y3
+	VFMADD231PS Y2, Y3, Y1
+	VMULPS      Y6, Y2, Y2
+	VSQRTPS     Y1, Y4
+	VADDPS      Y7, Y4, Y4
+	VDIVPS      Y4, Y2, Y2
+	VSUBPS      Y2, Y0, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	VMOVUPS     Y1, (SI)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
 	NEGQ        AX
 	LEAQ        vectors32<>+32(SB), R13
-	VMOVUPS     (R13)(AX*4), Y8
-	VMASKMOVPS  (DI)(R8*1), Y8, Y0
-	VMASKMOVPS  (SI)(R8*1), Y8, Y1
-	VMASKMOVPS  (DX)(R8*1), Y8, Y2
-	VMULPS      Y7, Y2, Y3
+	VMOVUPS     (R13)(AX*4), Y9
+	VMASKMOVPS  (DI)(R8*1), Y9, Y0
+	VMASKMOVPS  (SI)(R8*1), Y9, Y1
+	VMASKMOVPS  (DX)(R8*1), Y9, Y2
+	VMULPS      Y8, Y2, Y3
 	VFMADD231PS Y2, Y3, Y1
+	VMULPS      Y6, Y2, Y2
 	VSQRTPS     Y1, Y4
-	VADDPS      Y6, Y4, Y4
-	VMULPS      Y5, Y2, Y2
+	VADDPS      Y7, Y4, Y4
 	VDIVPS      Y4, Y2, Y2
 	VSUBPS      Y2, Y0, Y0
-	VMASKMOVPS  Y0, Y8, (DI)(R8*1)
-	VMASKMOVPS  Y1, Y8, (SI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JG          single
+	VMASKMOVPS  Y0, Y9, (DI)(R8*1)
+	VMASKMOVPS  Y1, Y9, (SI)(R8*1)
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func adagradRoot32AVX2(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·adagradRoot32AVX2(SB), NOSPLIT, $8-40
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         w+0(FP), DI
+	MOVQ         acc+8(FP), SI
+	MOVQ         grad+16(FP), DX
+	MOVQ         n+24(FP), CX
+	MOVQ         p+32(FP), R11
+	VBROADCASTSS (R11), Y6
+	VBROADCASTSS 4(R11), Y7
+	VBROADCASTSS 8(R11), Y8
+	VBROADCASTSS vectors32<>+64(SB), Y10
+	VBROADCASTSS vectors32<>+96(SB), Y11
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
+	VMULPS       Y8, Y2, Y3
+	VFMADD231PS  Y2, Y3, Y1
+	VMULPS       Y6, Y2, Y2
+	VSQRTPS      Y1, Y5
+	VDIVPS       Y5, Y10, Y4
+	VFNMADD231PS Y4, Y2, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      Y1, (SI)(R8*1)
+	VMOVUPS      32(DI)(R8*1), Y0
+	PREFETCHT0   544(DI)(R8*1)
+	VMOVUPS      32(SI)(R8*1), Y1
+	PREFETCHT0   544(SI)(R8*1)
+	VMOVUPS      32(DX)(R8*1), Y2
+	PREFETCHT0   544(DX)(R8*1)
+	VMULPS       Y8, Y2, Y3
+	VFMADD231PS  Y2, Y3, Y1
+	VMULPS       Y6, Y2, Y2
+	VSQRTPS      Y1, Y5
+	VDIVPS       Y5, Y10, Y4
+	VFNMADD231PS Y4, Y2, Y0
+	VMOVUPS      Y0, 32(DI)(R8*1)
+	VMOVUPS      Y1, 32(SI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
+
+single:
+	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
+	VMULPS       Y8, Y2, Y3
+	VFMADD231PS  Y2, Y3, Y1
+	VMULPS       Y6, Y2, Y2
+	VSQRTPS      Y1, Y5
+	VDIVPS       Y5, Y10, Y4
+	VFNMADD231PS Y4, Y2, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      Y1, (SI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
+	MOVQ         $0x00000008, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors32<>+32(SB), R13
+	VMOVUPS      (R13)(AX*4), Y9
+	VMASKMOVPS   (DI)(R8*1), Y9, Y0
+	VMASKMOVPS   (SI)(R8*1), Y9, Y1
+	VMASKMOVPS   (DX)(R8*1), Y9, Y2
+	VMULPS       Y8, Y2, Y3
+	VFMADD231PS  Y2, Y3, Y1
+	VMULPS       Y6, Y2, Y2
+	VSQRTPS      Y1, Y5
+	VDIVPS       Y5, Y10, Y4
+	VFNMADD231PS Y4, Y2, Y0
+	VMASKMOVPS   Y0, Y9, (DI)(R8*1)
+	VMASKMOVPS   Y1, Y9, (SI)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -737,14 +1077,22 @@ DATA vectors32<>+32(SB)/8, $0x0000000000000000
 DATA vectors32<>+40(SB)/8, $0x0000000000000000
 DATA vectors32<>+48(SB)/8, $0x0000000000000000
 DATA vectors32<>+56(SB)/8, $0x0000000000000000
-DATA vectors32<>+64(SB)/8, $0x8000000080000000
-DATA vectors32<>+72(SB)/8, $0x8000000080000000
-DATA vectors32<>+80(SB)/8, $0x8000000080000000
-DATA vectors32<>+88(SB)/8, $0x8000000080000000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $96
+DATA vectors32<>+64(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+72(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+80(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+88(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+96(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+104(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+112(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+120(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+128(SB)/8, $0x8000000080000000
+DATA vectors32<>+136(SB)/8, $0x8000000080000000
+DATA vectors32<>+144(SB)/8, $0x8000000080000000
+DATA vectors32<>+152(SB)/8, $0x8000000080000000
+GLOBL vectors32<>(SB), RODATA|NOPTR, $160
 
 // func momentum64AVX2(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·momentum64AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -764,15 +1112,21 @@ TEXT ·momentum64AVX2(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PD  Y2, Y5, Y1
 	VFNMADD231PD Y4, Y1, Y0
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      Y1, (SI)(R8*1)
 	VMOVUPS      32(DI)(R8*1), Y0
+	PREFETCHT0   544(DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
+	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
+	PREFETCHT0   544(DX)(R8*1)
 	VFMADD213PD  Y2, Y5, Y1
 	VFNMADD231PD Y4, Y1, Y0
 	VMOVUPS      Y0, 32(DI)(R8*1)
@@ -784,8 +1138,27 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
+	VFMADD213PD  Y2, Y5, Y1
+	VFNMADD231PD Y4, Y1, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      Y1, (SI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000004, CX
+	JZ           done
 	MOVQ         $0x00000004, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -799,9 +1172,6 @@ single:
 	VFNMADD231PD Y4, Y1, Y0
 	VMASKMOVPD   Y0, Y6, (DI)(R8*1)
 	VMASKMOVPD   Y1, Y6, (SI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -809,7 +1179,7 @@ done:
 	RET
 
 // func adam64AVX2(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·adam64AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -822,44 +1192,52 @@ TEXT ·adam64AVX2(SB), NOSPLIT, $8-48
 	MOVQ         grad+24(FP), BX
 	MOVQ         n+32(FP), CX
 	MOVQ         p+40(FP), R11
-	VBROADCASTSD (R11), Y6
-	VBROADCASTSD 8(R11), Y7
-	VBROADCASTSD 16(R11), Y8
-	VBROADCASTSD 24(R11), Y9
+	VBROADCASTSD (R11), Y7
+	VBROADCASTSD 8(R11), Y8
+	VBROADCASTSD 16(R11), Y9
+	VBROADCASTSD 24(R11), Y10
 	XORQ         R8, R8
 	SUBQ         $0x00000008, CX
 	JL           rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
+	PREFETCHT0  512(BX)(R8*1)
 	VSUBPD      Y1, Y3, Y4
-	VFMADD231PD Y7, Y4, Y1
+	VFMADD231PD Y8, Y4, Y1
 	VMULPD      Y3, Y3, Y4
 	VSUBPD      Y2, Y4, Y4
-	VFMADD231PD Y8, Y4, Y2
+	VFMADD231PD Y9, Y4, Y2
 	VSQRTPD     Y2, Y5
-	VADDPD      Y9, Y5, Y5
-	VMULPD      Y6, Y1, Y4
+	VADDPD      Y10, Y5, Y5
+	VMULPD      Y7, Y1, Y4
 	VDIVPD      Y5, Y4, Y4
 	VSUBPD      Y4, Y0, Y0
 	VMOVUPS     Y0, (DI)(R8*1)
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     Y2, (DX)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
+	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
+	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
+	PREFETCHT0  544(DX)(R8*1)
 	VMOVUPS     32(BX)(R8*1), Y3
+	PREFETCHT0  544(BX)(R8*1)
 	VSUBPD      Y1, Y3, Y4
-	VFMADD231PD Y7, Y4, Y1
+	VFMADD231PD Y8, Y4, Y1
 	VMULPD      Y3, Y3, Y4
 	VSUBPD      Y2, Y4, Y4
-	VFMADD231PD Y8, Y4, Y2
+	VFMADD231PD Y9, Y4, Y2
 	VSQRTPD     Y2, Y5
-	VADDPD      Y9, Y5, Y5
-	VMULPD      Y6, Y1, Y4
+	VADDPD      Y10, Y5, Y5
+	VMULPD      Y7, Y1, Y4
 	VDIVPD      Y5, Y4, Y4
 	VSUBPD      Y4, Y0, Y0
 	VMOVUPS     Y0, 32(DI)(R8*1)
@@ -872,34 +1250,61 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
+	VMOVUPS     (BX)(R8*1), Y3
+	PREFETCHT0  512(BX)(R8*1)
+	VSUBPD      Y1, Y3, Y4
+	VFMADD231PD Y8, Y4, Y1
+	VMULPD      Y3, Y3, Y4
+	VSUBPD      Y2, Y4, Y4
+	VFMADD231PD Y9, Y4, Y2
+	VSQRTPD     Y2, Y5
+	VADDPD      Y10, Y5, Y5
+	VMULPD      Y7, Y1, Y4
+	VDIVPD      Y5, Y4, Y4
+	VSUBPD      Y4, Y0, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	VMOVUPS     Y1, (SI)(R8*1)
+	VMOVUPS     Y2, (DX)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000004, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000004, CX
+	JZ          done
 	MOVQ        $0x00000004, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
 	NEGQ        AX
 	LEAQ        vectors64<>+32(SB), R13
-	VMOVUPS     (R13)(AX*8), Y10
-	VMASKMOVPD  (DI)(R8*1), Y10, Y0
-	VMASKMOVPD  (SI)(R8*1), Y10, Y1
-	VMASKMOVPD  (DX)(R8*1), Y10, Y2
-	VMASKMOVPD  (BX)(R8*1), Y10, Y3
+	VMOVUPS     (R13)(AX*8), Y11
+	VMASKMOVPD  (DI)(R8*1), Y11, Y0
+	VMASKMOVPD  (SI)(R8*1), Y11, Y1
+	VMASKMOVPD  (DX)(R8*1), Y11, Y2
+	VMASKMOVPD  (BX)(R8*1), Y11, Y3
 	VSUBPD      Y1, Y3, Y4
-	VFMADD231PD Y7, Y4, Y1
+	VFMADD231PD Y8, Y4, Y1
 	VMULPD      Y3, Y3, Y4
 	VSUBPD      Y2, Y4, Y4
-	VFMADD231PD Y8, Y4, Y2
+	VFMADD231PD Y9, Y4, Y2
 	VSQRTPD     Y2, Y5
-	VADDPD      Y9, Y5, Y5
-	VMULPD      Y6, Y1, Y4
+	VADDPD      Y10, Y5, Y5
+	VMULPD      Y7, Y1, Y4
 	VDIVPD      Y5, Y4, Y4
 	VSUBPD      Y4, Y0, Y0
-	VMASKMOVPD  Y0, Y10, (DI)(R8*1)
-	VMASKMOVPD  Y1, Y10, (SI)(R8*1)
-	VMASKMOVPD  Y2, Y10, (DX)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JG          single
+	VMASKMOVPD  Y0, Y11, (DI)(R8*1)
+	VMASKMOVPD  Y1, Y11, (SI)(R8*1)
+	VMASKMOVPD  Y2, Y11, (DX)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -907,7 +1312,7 @@ done:
 	RET
 
 // func momentumNesterov64AVX2(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·momentumNesterov64AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -927,8 +1332,11 @@ TEXT ·momentumNesterov64AVX2(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PD  Y2, Y5, Y1
 	VMULPD       Y5, Y1, Y3
 	VADDPD       Y2, Y3, Y3
@@ -936,8 +1344,11 @@ block:
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      Y1, (SI)(R8*1)
 	VMOVUPS      32(DI)(R8*1), Y0
+	PREFETCHT0   544(DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
+	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
+	PREFETCHT0   544(DX)(R8*1)
 	VFMADD213PD  Y2, Y5, Y1
 	VMULPD       Y5, Y1, Y3
 	VADDPD       Y2, Y3, Y3
@@ -951,8 +1362,29 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
+	VFMADD213PD  Y2, Y5, Y1
+	VMULPD       Y5, Y1, Y3
+	VADDPD       Y2, Y3, Y3
+	VFNMADD231PD Y4, Y3, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      Y1, (SI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000004, CX
+	JZ           done
 	MOVQ         $0x00000004, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -968,9 +1400,6 @@ single:
 	VFNMADD231PD Y4, Y3, Y0
 	VMASKMOVPD   Y0, Y6, (DI)(R8*1)
 	VMASKMOVPD   Y1, Y6, (SI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -978,7 +1407,7 @@ done:
 	RET
 
 // func adamNesterov64AVX2(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·adamNesterov64AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -991,48 +1420,56 @@ TEXT ·adamNesterov64AVX2(SB), NOSPLIT, $8-48
 	MOVQ         grad+24(FP), BX
 	MOVQ         n+32(FP), CX
 	MOVQ         p+40(FP), R11
-	VBROADCASTSD (R11), Y6
-	VBROADCASTSD 8(R11), Y7
-	VBROADCASTSD 16(R11), Y8
-	VBROADCASTSD 24(R11), Y9
+	VBROADCASTSD (R11), Y7
+	VBROADCASTSD 8(R11), Y8
+	VBROADCASTSD 16(R11), Y9
+	VBROADCASTSD 24(R11), Y10
 	XORQ         R8, R8
 	SUBQ         $0x00000008, CX
 	JL           rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
+	PREFETCHT0  512(BX)(R8*1)
 	VSUBPD      Y1, Y3, Y4
-	VFMADD231PD Y7, Y4, Y1
+	VFMADD231PD Y8, Y4, Y1
 	VMULPD      Y3, Y3, Y4
 	VSUBPD      Y2, Y4, Y4
-	VFMADD231PD Y8, Y4, Y2
+	VFMADD231PD Y9, Y4, Y2
 	VSQRTPD     Y2, Y5
-	VADDPD      Y9, Y5, Y5
+	VADDPD      Y10, Y5, Y5
 	VSUBPD      Y1, Y3, Y4
-	VFMADD213PD Y1, Y7, Y4
-	VMULPD      Y6, Y4, Y4
+	VFMADD213PD Y1, Y8, Y4
+	VMULPD      Y7, Y4, Y4
 	VDIVPD      Y5, Y4, Y4
 	VSUBPD      Y4, Y0, Y0
 	VMOVUPS     Y0, (DI)(R8*1)
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     Y2, (DX)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
+	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
+	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
+	PREFETCHT0  544(DX)(R8*1)
 	VMOVUPS     32(BX)(R8*1), Y3
+	PREFETCHT0  544(BX)(R8*1)
 	VSUBPD      Y1, Y3, Y4
-	VFMADD231PD Y7, Y4, Y1
+	VFMADD231PD Y8, Y4, Y1
 	VMULPD      Y3, Y3, Y4
 	VSUBPD      Y2, Y4, Y4
-	VFMADD231PD Y8, Y4, Y2
+	VFMADD231PD Y9, Y4, Y2
 	VSQRTPD     Y2, Y5
-	VADDPD      Y9, Y5, Y5
+	VADDPD      Y10, Y5, Y5
 	VSUBPD      Y1, Y3, Y4
-	VFMADD213PD Y1, Y7, Y4
-	VMULPD      Y6, Y4, Y4
+	VFMADD213PD Y1, Y8, Y4
+	VMULPD      Y7, Y4, Y4
 	VDIVPD      Y5, Y4, Y4
 	VSUBPD      Y4, Y0, Y0
 	VMOVUPS     Y0, 32(DI)(R8*1)
@@ -1045,36 +1482,65 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
+	VMOVUPS     (BX)(R8*1), Y3
+	PREFETCHT0  512(BX)(R8*1)
+	VSUBPD      Y1, Y3, Y4
+	VFMADD231PD Y8, Y4, Y1
+	VMULPD      Y3, Y3, Y4
+	VSUBPD      Y2, Y4, Y4
+	VFMADD231PD Y9, Y4, Y2
+	VSQRTPD     Y2, Y5
+	VADDPD      Y10, Y5, Y5
+	VSUBPD      Y1, Y3, Y4
+	VFMADD213PD Y1, Y8, Y4
+	VMULPD      Y7, Y4, Y4
+	VDIVPD      Y5, Y4, Y4
+	VSUBPD      Y4, Y0, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	VMOVUPS     Y1, (SI)(R8*1)
+	VMOVUPS     Y2, (DX)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000004, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000004, CX
+	JZ          done
 	MOVQ        $0x00000004, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
 	NEGQ        AX
 	LEAQ        vectors64<>+32(SB), R13
-	VMOVUPS     (R13)(AX*8), Y10
-	VMASKMOVPD  (DI)(R8*1), Y10, Y0
-	VMASKMOVPD  (SI)(R8*1), Y10, Y1
-	VMASKMOVPD  (DX)(R8*1), Y10, Y2
-	VMASKMOVPD  (BX)(R8*1), Y10, Y3
+	VMOVUPS     (R13)(AX*8), Y11
+	VMASKMOVPD  (DI)(R8*1), Y11, Y0
+	VMASKMOVPD  (SI)(R8*1), Y11, Y1
+	VMASKMOVPD  (DX)(R8*1), Y11, Y2
+	VMASKMOVPD  (BX)(R8*1), Y11, Y3
 	VSUBPD      Y1, Y3, Y4
-	VFMADD231PD Y7, Y4, Y1
+	VFMADD231PD Y8, Y4, Y1
 	VMULPD      Y3, Y3, Y4
 	VSUBPD      Y2, Y4, Y4
-	VFMADD231PD Y8, Y4, Y2
+	VFMADD231PD Y9, Y4, Y2
 	VSQRTPD     Y2, Y5
-	VADDPD      Y9, Y5, Y5
+	VADDPD      Y10, Y5, Y5
 	VSUBPD      Y1, Y3, Y4
-	VFMADD213PD Y1, Y7, Y4
-	VMULPD      Y6, Y4, Y4
+	VFMADD213PD Y1, Y8, Y4
+	VMULPD      Y7, Y4, Y4
 	VDIVPD      Y5, Y4, Y4
 	VSUBPD      Y4, Y0, Y0
-	VMASKMOVPD  Y0, Y10, (DI)(R8*1)
-	VMASKMOVPD  Y1, Y10, (SI)(R8*1)
-	VMASKMOVPD  Y2, Y10, (DX)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JG          single
+	VMASKMOVPD  Y0, Y11, (DI)(R8*1)
+	VMASKMOVPD  Y1, Y11, (SI)(R8*1)
+	VMASKMOVPD  Y2, Y11, (DX)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -1082,7 +1548,7 @@ done:
 	RET
 
 // func rmsProp64AVX2(w *float64, ms *float64, mom *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·rmsProp64AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1095,43 +1561,55 @@ TEXT ·rmsProp64AVX2(SB), NOSPLIT, $8-48
 	MOVQ         grad+24(FP), BX
 	MOVQ         n+32(FP), CX
 	MOVQ         p+40(FP), R11
-	VBROADCASTSD (R11), Y6
-	VBROADCASTSD 8(R11), Y7
-	VBROADCASTSD 16(R11), Y8
-	VBROADCASTSD 24(R11), Y9
+	VBROADCASTSD (R11), Y8
+	VBROADCASTSD 8(R11), Y9
+	VBROADCASTSD 16(R11), Y10
+	VBROADCASTSD 24(R11), Y11
+	VBROADCASTSD vectors64<>+64(SB), Y13
+	VBROADCASTSD vectors64<>+96(SB), Y14
 	XORQ         R8, R8
 	SUBQ         $0x00000008, CX
 	JL           rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
+	PREFETCHT0  512(BX)(R8*1)
 	VMULPD      Y3, Y3, Y4
 	VSUBPD      Y1, Y4, Y4
-	VFMADD231PD Y7, Y4, Y1
-	VADDPD      Y9, Y1, Y5
-	VSQRTPD     Y5, Y5
-	VMULPD      Y6, Y3, Y4
-	VDIVPD      Y5, Y4, Y4
-	VFMADD213PD Y4, Y8, Y2
+	VFMADD231PD Y9, Y4, Y1
+	VADDPD      Y11, Y1, Y5
+	VSQRTPD     Y5, Y7
+	VDIVPD      Y7, Y13, Y4
+	VMULPD      Y8, Y3, Y3
+	VMULPD      Y3, Y4, Y4
+	VFMADD213PD Y4, Y10, Y2
 	VSUBPD      Y2, Y0, Y0
 	VMOVUPS     Y0, (DI)(R8*1)
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     Y2, (DX)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
+	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
+	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
+	PREFETCHT0  544(DX)(R8*1)
 	VMOVUPS     32(BX)(R8*1), Y3
+	PREFETCHT0  544(BX)(R8*1)
 	VMULPD      Y3, Y3, Y4
 	VSUBPD      Y1, Y4, Y4
-	VFMADD231PD Y7, Y4, Y1
-	VADDPD      Y9, Y1, Y5
-	VSQRTPD     Y5, Y5
-	VMULPD      Y6, Y3, Y4
-	VDIVPD      Y5, Y4, Y4
-	VFMADD213PD Y4, Y8, Y2
+	VFMADD231PD Y9, Y4, Y1
+	VADDPD      Y11, Y1, Y5
+	VSQRTPD     Y5, Y7
+	VDIVPD      Y7, Y13, Y4
+	VMULPD      Y8, Y3, Y3
+	VMULPD      Y3, Y4, Y4
+	VFMADD213PD Y4, Y10, Y2
 	VSUBPD      Y2, Y0, Y0
 	VMOVUPS     Y0, 32(DI)(R8*1)
 	VMOVUPS     Y1, 32(SI)(R8*1)
@@ -1143,33 +1621,61 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
+	VMOVUPS     (BX)(R8*1), Y3
+	PREFETCHT0  512(BX)(R8*1)
+	VMULPD      Y3, Y3, Y4
+	VSUBPD      Y1, Y4, Y4
+	VFMADD231PD Y9, Y4, Y1
+	VADDPD      Y11, Y1, Y5
+	VSQRTPD     Y5, Y7
+	VDIVPD      Y7, Y13, Y4
+	VMULPD      Y8, Y3, Y3
+	VMULPD      Y3, Y4, Y4
+	VFMADD213PD Y4, Y10, Y2
+	VSUBPD      Y2, Y0, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	VMOVUPS     Y1, (SI)(R8*1)
+	VMOVUPS     Y2, (DX)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000004, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000004, CX
+	JZ          done
 	MOVQ        $0x00000004, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
 	NEGQ        AX
 	LEAQ        vectors64<>+32(SB), R13
-	VMOVUPS     (R13)(AX*8), Y10
-	VMASKMOVPD  (DI)(R8*1), Y10, Y0
-	VMASKMOVPD  (SI)(R8*1), Y10, Y1
-	VMASKMOVPD  (DX)(R8*1), Y10, Y2
-	VMASKMOVPD  (BX)(R8*1), Y10, Y3
+	VMOVUPS     (R13)(AX*8), Y12
+	VMASKMOVPD  (DI)(R8*1), Y12, Y0
+	VMASKMOVPD  (SI)(R8*1), Y12, Y1
+	VMASKMOVPD  (DX)(R8*1), Y12, Y2
+	VMASKMOVPD  (BX)(R8*1), Y12, Y3
 	VMULPD      Y3, Y3, Y4
 	VSUBPD      Y1, Y4, Y4
-	VFMADD231PD Y7, Y4, Y1
-	VADDPD      Y9, Y1, Y5
-	VSQRTPD     Y5, Y5
-	VMULPD      Y6, Y3, Y4
-	VDIVPD      Y5, Y4, Y4
-	VFMADD213PD Y4, Y8, Y2
+	VFMADD231PD Y9, Y4, Y1
+	VADDPD      Y11, Y1, Y5
+	VSQRTPD     Y5, Y7
+	VDIVPD      Y7, Y13, Y4
+	VMULPD      Y8, Y3, Y3
+	VMULPD      Y3, Y4, Y4
+	VFMADD213PD Y4, Y10, Y2
 	VSUBPD      Y2, Y0, Y0
-	VMASKMOVPD  Y0, Y10, (DI)(R8*1)
-	VMASKMOVPD  Y1, Y10, (SI)(R8*1)
-	VMASKMOVPD  Y2, Y10, (DX)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JG          single
+	VMASKMOVPD  Y0, Y12, (DI)(R8*1)
+	VMASKMOVPD  Y1, Y12, (SI)(R8*1)
+	VMASKMOVPD  Y2, Y12, (DX)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -1177,7 +1683,7 @@ done:
 	RET
 
 // func rmsPropCentered64AVX2(w *float64, ms *float64, mom *float64, mg *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·rmsPropCentered64AVX2(SB), NOSPLIT, $8-56
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1191,52 +1697,66 @@ TEXT ·rmsPropCentered64AVX2(SB), NOSPLIT, $8-56
 	MOVQ         grad+32(FP), R9
 	MOVQ         n+40(FP), CX
 	MOVQ         p+48(FP), R11
-	VBROADCASTSD (R11), Y7
-	VBROADCASTSD 8(R11), Y8
-	VBROADCASTSD 16(R11), Y9
-	VBROADCASTSD 24(R11), Y10
+	VBROADCASTSD (R11), Y9
+	VBROADCASTSD 8(R11), Y10
+	VBROADCASTSD 16(R11), Y11
+	VBROADCASTSD 24(R11), Y12
+	VBROADCASTSD vectors64<>+64(SB), Y14
+	VBROADCASTSD vectors64<>+96(SB), Y15
 	XORQ         R8, R8
 	SUBQ         $0x00000008, CX
 	JL           rest
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Y3
+	PREFETCHT0   512(BX)(R8*1)
 	VMOVUPS      (R9)(R8*1), Y4
+	PREFETCHT0   512(R9)(R8*1)
 	VMULPD       Y4, Y4, Y5
 	VSUBPD       Y1, Y5, Y5
-	VFMADD231PD  Y8, Y5, Y1
-	VADDPD       Y10, Y1, Y6
+	VFMADD231PD  Y10, Y5, Y1
+	VADDPD       Y12, Y1, Y6
 	VSUBPD       Y3, Y4, Y5
-	VFMADD231PD  Y8, Y5, Y3
+	VFMADD231PD  Y10, Y5, Y3
 	VFNMADD231PD Y3, Y3, Y6
-	VSQRTPD      Y6, Y6
-	VMULPD       Y7, Y4, Y5
-	VDIVPD       Y6, Y5, Y5
-	VFMADD213PD  Y5, Y9, Y2
+	VSQRTPD      Y6, Y8
+	VDIVPD       Y8, Y14, Y5
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y4, Y5, Y5
+	VFMADD213PD  Y5, Y11, Y2
 	VSUBPD       Y2, Y0, Y0
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      Y1, (SI)(R8*1)
 	VMOVUPS      Y2, (DX)(R8*1)
 	VMOVUPS      Y3, (BX)(R8*1)
 	VMOVUPS      32(DI)(R8*1), Y0
+	PREFETCHT0   544(DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
+	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
+	PREFETCHT0   544(DX)(R8*1)
 	VMOVUPS      32(BX)(R8*1), Y3
+	PREFETCHT0   544(BX)(R8*1)
 	VMOVUPS      32(R9)(R8*1), Y4
+	PREFETCHT0   544(R9)(R8*1)
 	VMULPD       Y4, Y4, Y5
 	VSUBPD       Y1, Y5, Y5
-	VFMADD231PD  Y8, Y5, Y1
-	VADDPD       Y10, Y1, Y6
+	VFMADD231PD  Y10, Y5, Y1
+	VADDPD       Y12, Y1, Y6
 	VSUBPD       Y3, Y4, Y5
-	VFMADD231PD  Y8, Y5, Y3
+	VFMADD231PD  Y10, Y5, Y3
 	VFNMADD231PD Y3, Y3, Y6
-	VSQRTPD      Y6, Y6
-	VMULPD       Y7, Y4, Y5
-	VDIVPD       Y6, Y5, Y5
-	VFMADD213PD  Y5, Y9, Y2
+	VSQRTPD      Y6, Y8
+	VDIVPD       Y8, Y14, Y5
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y4, Y5, Y5
+	VFMADD213PD  Y5, Y11, Y2
 	VSUBPD       Y2, Y0, Y0
 	VMOVUPS      Y0, 32(DI)(R8*1)
 	VMOVUPS      Y1, 32(SI)(R8*1)
@@ -1249,38 +1769,72 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
+	VMOVUPS      (BX)(R8*1), Y3
+	PREFETCHT0   512(BX)(R8*1)
+	VMOVUPS      (R9)(R8*1), Y4
+	PREFETCHT0   512(R9)(R8*1)
+	VMULPD       Y4, Y4, Y5
+	VSUBPD       Y1, Y5, Y5
+	VFMADD231PD  Y10, Y5, Y1
+	VADDPD       Y12, Y1, Y6
+	VSUBPD       Y3, Y4, Y5
+	VFMADD231PD  Y10, Y5, Y3
+	VFNMADD231PD Y3, Y3, Y6
+	VSQRTPD      Y6, Y8
+	VDIVPD       Y8, Y14, Y5
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y4, Y5, Y5
+	VFMADD213PD  Y5, Y11, Y2
+	VSUBPD       Y2, Y0, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      Y1, (SI)(R8*1)
+	VMOVUPS      Y2, (DX)(R8*1)
+	VMOVUPS      Y3, (BX)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000004, CX
+	JZ           done
 	MOVQ         $0x00000004, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
 	NEGQ         AX
 	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y11
-	VMASKMOVPD   (DI)(R8*1), Y11, Y0
-	VMASKMOVPD   (SI)(R8*1), Y11, Y1
-	VMASKMOVPD   (DX)(R8*1), Y11, Y2
-	VMASKMOVPD   (BX)(R8*1), Y11, Y3
-	VMASKMOVPD   (R9)(R8*1), Y11, Y4
+	VMOVUPS      (R13)(AX*8), Y13
+	VMASKMOVPD   (DI)(R8*1), Y13, Y0
+	VMASKMOVPD   (SI)(R8*1), Y13, Y1
+	VMASKMOVPD   (DX)(R8*1), Y13, Y2
+	VMASKMOVPD   (BX)(R8*1), Y13, Y3
+	VMASKMOVPD   (R9)(R8*1), Y13, Y4
 	VMULPD       Y4, Y4, Y5
 	VSUBPD       Y1, Y5, Y5
-	VFMADD231PD  Y8, Y5, Y1
-	VADDPD       Y10, Y1, Y6
+	VFMADD231PD  Y10, Y5, Y1
+	VADDPD       Y12, Y1, Y6
 	VSUBPD       Y3, Y4, Y5
-	VFMADD231PD  Y8, Y5, Y3
+	VFMADD231PD  Y10, Y5, Y3
 	VFNMADD231PD Y3, Y3, Y6
-	VSQRTPD      Y6, Y6
-	VMULPD       Y7, Y4, Y5
-	VDIVPD       Y6, Y5, Y5
-	VFMADD213PD  Y5, Y9, Y2
+	VSQRTPD      Y6, Y8
+	VDIVPD       Y8, Y14, Y5
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y4, Y5, Y5
+	VFMADD213PD  Y5, Y11, Y2
 	VSUBPD       Y2, Y0, Y0
-	VMASKMOVPD   Y0, Y11, (DI)(R8*1)
-	VMASKMOVPD   Y1, Y11, (SI)(R8*1)
-	VMASKMOVPD   Y2, Y11, (DX)(R8*1)
-	VMASKMOVPD   Y3, Y11, (BX)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JG           single
+	VMASKMOVPD   Y0, Y13, (DI)(R8*1)
+	VMASKMOVPD   Y1, Y13, (SI)(R8*1)
+	VMASKMOVPD   Y2, Y13, (DX)(R8*1)
+	VMASKMOVPD   Y3, Y13, (BX)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -1288,7 +1842,7 @@ done:
 	RET
 
 // func ftrl64AVX2(w *float64, acc *float64, linear *float64, grad *float64, n int, p *[5]float64)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·ftrl64AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1306,7 +1860,7 @@ TEXT ·ftrl64AVX2(SB), NOSPLIT, $8-48
 	VBROADCASTSD 16(R11), Y10
 	VBROADCASTSD 24(R11), Y11
 	VBROADCASTSD 32(R11), Y12
-	VBROADCASTSD vectors64<>+64(SB), Y14
+	VBROADCASTSD vectors64<>+128(SB), Y14
 	VBROADCASTSD vectors64<>+32(SB), Y15
 	XORQ         R8, R8
 	SUBQ         $0x00000004, CX
@@ -1314,9 +1868,13 @@ TEXT ·ftrl64AVX2(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Y3
+	PREFETCHT0   512(BX)(R8*1)
 	VSQRTPD      Y1, Y5
 	VFMADD231PD  Y3, Y3, Y1
 	VSQRTPD      Y1, Y4
@@ -1344,10 +1902,8 @@ block:
 	JGE          block
 
 rest:
-	ADDQ $0x00000004, CX
-	JZ   done
-
-single:
+	ADDQ         $0x00000004, CX
+	JZ           done
 	MOVQ         $0x00000004, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -1380,9 +1936,6 @@ single:
 	VMASKMOVPD   Y0, Y13, (DI)(R8*1)
 	VMASKMOVPD   Y1, Y13, (SI)(R8*1)
 	VMASKMOVPD   Y2, Y13, (DX)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -1390,7 +1943,7 @@ done:
 	RET
 
 // func adagrad64AVX2(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
-// Requires: AVX, CMOV, FMA3, SSE
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·adagrad64AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1402,34 +1955,42 @@ TEXT ·adagrad64AVX2(SB), NOSPLIT, $8-40
 	MOVQ         grad+16(FP), DX
 	MOVQ         n+24(FP), CX
 	MOVQ         p+32(FP), R11
-	VBROADCASTSD (R11), Y5
-	VBROADCASTSD 8(R11), Y6
-	VBROADCASTSD 16(R11), Y7
+	VBROADCASTSD (R11), Y6
+	VBROADCASTSD 8(R11), Y7
+	VBROADCASTSD 16(R11), Y8
+	VBROADCASTSD vectors64<>+64(SB), Y10
+	VBROADCASTSD vectors64<>+96(SB), Y11
 	XORQ         R8, R8
 	SUBQ         $0x00000008, CX
 	JL           rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	VMULPD      Y7, Y2, Y3
+	PREFETCHT0  512(DX)(R8*1)
+	VMULPD      Y8, Y2, Y3
 	VFMADD231PD Y2, Y3, Y1
+	VMULPD      Y6, Y2, Y2
 	VSQRTPD     Y1, Y4
-	VADDPD      Y6, Y4, Y4
-	VMULPD      Y5, Y2, Y2
+	VADDPD      Y7, Y4, Y4
 	VDIVPD      Y4, Y2, Y2
 	VSUBPD      Y2, Y0, Y0
 	VMOVUPS     Y0, (DI)(R8*1)
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
+	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
+	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
-	VMULPD      Y7, Y2, Y3
+	PREFETCHT0  544(DX)(R8*1)
+	VMULPD      Y8, Y2, Y3
 	VFMADD231PD Y2, Y3, Y1
+	VMULPD      Y6, Y2, Y2
 	VSQRTPD     Y1, Y4
-	VADDPD      Y6, Y4, Y4
-	VMULPD      Y5, Y2, Y2
+	VADDPD      Y7, Y4, Y4
 	VDIVPD      Y4, Y2, Y2
 	VSUBPD      Y2, Y0, Y0
 	VMOVUPS     Y0, 32(DI)(R8*1)
@@ -1441,29 +2002,156 @@ block:
 rest:
 	ADDQ $0x00000008, CX
 	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Y0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Y1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Y2
+	PREFETCHT0  512(DX)(R8*1)
+	VMULPD      Y8, Y2, Y3
+	VFMADD231PD Y2, Y3, Y1
+	VMULPD      Y6, Y2, Y2
+	VSQRTPD     Y1, Y4
+	VADDPD      Y7, Y4, Y4
+	VDIVPD      Y4, Y2, Y2
+	VSUBPD      Y2, Y0, Y0
+	VMOVUPS     Y0, (DI)(R8*1)
+	VMOVUPS     Y1, (SI)(R8*1)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000004, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000004, CX
+	JZ          done
 	MOVQ        $0x00000004, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
 	NEGQ        AX
 	LEAQ        vectors64<>+32(SB), R13
-	VMOVUPS     (R13)(AX*8), Y8
-	VMASKMOVPD  (DI)(R8*1), Y8, Y0
-	VMASKMOVPD  (SI)(R8*1), Y8, Y1
-	VMASKMOVPD  (DX)(R8*1), Y8, Y2
-	VMULPD      Y7, Y2, Y3
+	VMOVUPS     (R13)(AX*8), Y9
+	VMASKMOVPD  (DI)(R8*1), Y9, Y0
+	VMASKMOVPD  (SI)(R8*1), Y9, Y1
+	VMASKMOVPD  (DX)(R8*1), Y9, Y2
+	VMULPD      Y8, Y2, Y3
 	VFMADD231PD Y2, Y3, Y1
+	VMULPD      Y6, Y2, Y2
 	VSQRTPD     Y1, Y4
-	VADDPD      Y6, Y4, Y4
-	VMULPD      Y5, Y2, Y2
+	VADDPD      Y7, Y4, Y4
 	VDIVPD      Y4, Y2, Y2
 	VSUBPD      Y2, Y0, Y0
-	VMASKMOVPD  Y0, Y8, (DI)(R8*1)
-	VMASKMOVPD  Y1, Y8, (SI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JG          single
+	VMASKMOVPD  Y0, Y9, (DI)(R8*1)
+	VMASKMOVPD  Y1, Y9, (SI)(R8*1)
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func adagradRoot64AVX2(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·adagradRoot64AVX2(SB), NOSPLIT, $8-40
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         w+0(FP), DI
+	MOVQ         acc+8(FP), SI
+	MOVQ         grad+16(FP), DX
+	MOVQ         n+24(FP), CX
+	MOVQ         p+32(FP), R11
+	VBROADCASTSD (R11), Y6
+	VBROADCASTSD 8(R11), Y7
+	VBROADCASTSD 16(R11), Y8
+	VBROADCASTSD vectors64<>+64(SB), Y10
+	VBROADCASTSD vectors64<>+96(SB), Y11
+	XORQ         R8, R8
+	SUBQ         $0x00000008, CX
+	JL           rest
+
+block:
+	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
+	VMULPD       Y8, Y2, Y3
+	VFMADD231PD  Y2, Y3, Y1
+	VMULPD       Y6, Y2, Y2
+	VSQRTPD      Y1, Y5
+	VDIVPD       Y5, Y10, Y4
+	VFNMADD231PD Y4, Y2, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      Y1, (SI)(R8*1)
+	VMOVUPS      32(DI)(R8*1), Y0
+	PREFETCHT0   544(DI)(R8*1)
+	VMOVUPS      32(SI)(R8*1), Y1
+	PREFETCHT0   544(SI)(R8*1)
+	VMOVUPS      32(DX)(R8*1), Y2
+	PREFETCHT0   544(DX)(R8*1)
+	VMULPD       Y8, Y2, Y3
+	VFMADD231PD  Y2, Y3, Y1
+	VMULPD       Y6, Y2, Y2
+	VSQRTPD      Y1, Y5
+	VDIVPD       Y5, Y10, Y4
+	VFNMADD231PD Y4, Y2, Y0
+	VMOVUPS      Y0, 32(DI)(R8*1)
+	VMOVUPS      Y1, 32(SI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000008, CX
+	JZ   done
+	SUBQ $0x00000004, CX
+	JL   last
+
+single:
+	VMOVUPS      (DI)(R8*1), Y0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Y1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Y2
+	PREFETCHT0   512(DX)(R8*1)
+	VMULPD       Y8, Y2, Y3
+	VFMADD231PD  Y2, Y3, Y1
+	VMULPD       Y6, Y2, Y2
+	VSQRTPD      Y1, Y5
+	VDIVPD       Y5, Y10, Y4
+	VFNMADD231PD Y4, Y2, Y0
+	VMOVUPS      Y0, (DI)(R8*1)
+	VMOVUPS      Y1, (SI)(R8*1)
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x00000004, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000004, CX
+	JZ           done
+	MOVQ         $0x00000004, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	NEGQ         AX
+	LEAQ         vectors64<>+32(SB), R13
+	VMOVUPS      (R13)(AX*8), Y9
+	VMASKMOVPD   (DI)(R8*1), Y9, Y0
+	VMASKMOVPD   (SI)(R8*1), Y9, Y1
+	VMASKMOVPD   (DX)(R8*1), Y9, Y2
+	VMULPD       Y8, Y2, Y3
+	VFMADD231PD  Y2, Y3, Y1
+	VMULPD       Y6, Y2, Y2
+	VSQRTPD      Y1, Y5
+	VDIVPD       Y5, Y10, Y4
+	VFNMADD231PD Y4, Y2, Y0
+	VMASKMOVPD   Y0, Y9, (DI)(R8*1)
+	VMASKMOVPD   Y1, Y9, (SI)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -1478,8 +2166,16 @@ DATA vectors64<>+32(SB)/8, $0x0000000000000000
 DATA vectors64<>+40(SB)/8, $0x0000000000000000
 DATA vectors64<>+48(SB)/8, $0x0000000000000000
 DATA vectors64<>+56(SB)/8, $0x0000000000000000
-DATA vectors64<>+64(SB)/8, $0x8000000000000000
-DATA vectors64<>+72(SB)/8, $0x8000000000000000
-DATA vectors64<>+80(SB)/8, $0x8000000000000000
-DATA vectors64<>+88(SB)/8, $0x8000000000000000
-GLOBL vectors64<>(SB), RODATA|NOPTR, $96
+DATA vectors64<>+64(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+72(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+80(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+88(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+96(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+104(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+112(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+120(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+128(SB)/8, $0x8000000000000000
+DATA vectors64<>+136(SB)/8, $0x8000000000000000
+DATA vectors64<>+144(SB)/8, $0x8000000000000000
+DATA vectors64<>+152(SB)/8, $0x8000000000000000
+GLOBL vectors64<>(SB), RODATA|NOPTR, $160

@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func momentum32AVX512(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·momentum32AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -23,15 +23,21 @@ TEXT ·momentum32AVX512(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PS  Z2, Z5, Z1
 	VFNMADD231PS Z4, Z1, Z0
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
+	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
+	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
+	PREFETCHT0   576(DX)(R8*1)
 	VFMADD213PS  Z2, Z5, Z1
 	VFNMADD231PS Z4, Z1, Z0
 	VMOVUPS      Z0, 64(DI)(R8*1)
@@ -43,8 +49,27 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VFMADD213PS  Z2, Z5, Z1
+	VFNMADD231PS Z4, Z1, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -58,9 +83,6 @@ single:
 	VFNMADD231PS Z4, Z1, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*1)
 	VMOVUPS      Z1, K1, (SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -68,7 +90,7 @@ done:
 	RET
 
 // func adam32AVX512(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·adam32AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -81,84 +103,139 @@ TEXT ·adam32AVX512(SB), NOSPLIT, $8-48
 	MOVQ         grad+24(FP), BX
 	MOVQ         n+32(FP), CX
 	MOVQ         p+40(FP), R11
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS 4(R11), Z7
-	VBROADCASTSS 8(R11), Z8
-	VBROADCASTSS 12(R11), Z9
+	VBROADCASTSS (R11), Z7
+	VBROADCASTSS 4(R11), Z8
+	VBROADCASTSS 8(R11), Z9
+	VBROADCASTSS 12(R11), Z10
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Z0
-	VMOVUPS     (SI)(R8*1), Z1
-	VMOVUPS     (DX)(R8*1), Z2
-	VMOVUPS     (BX)(R8*1), Z3
-	VSUBPS      Z1, Z3, Z4
-	VFMADD231PS Z7, Z4, Z1
-	VMULPS      Z3, Z3, Z4
-	VSUBPS      Z2, Z4, Z4
-	VFMADD231PS Z8, Z4, Z2
-	VSQRTPS     Z2, Z5
-	VADDPS      Z9, Z5, Z5
-	VMULPS      Z6, Z1, Z4
-	VDIVPS      Z5, Z4, Z4
-	VSUBPS      Z4, Z0, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     Z1, (SI)(R8*1)
-	VMOVUPS     Z2, (DX)(R8*1)
-	VMOVUPS     64(DI)(R8*1), Z0
-	VMOVUPS     64(SI)(R8*1), Z1
-	VMOVUPS     64(DX)(R8*1), Z2
-	VMOVUPS     64(BX)(R8*1), Z3
-	VSUBPS      Z1, Z3, Z4
-	VFMADD231PS Z7, Z4, Z1
-	VMULPS      Z3, Z3, Z4
-	VSUBPS      Z2, Z4, Z4
-	VFMADD231PS Z8, Z4, Z2
-	VSQRTPS     Z2, Z5
-	VADDPS      Z9, Z5, Z5
-	VMULPS      Z6, Z1, Z4
-	VDIVPS      Z5, Z4, Z4
-	VSUBPS      Z4, Z0, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     Z1, 64(SI)(R8*1)
-	VMOVUPS     Z2, 64(DX)(R8*1)
-	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000020, CX
-	JGE         block
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMOVUPS      (BX)(R8*1), Z3
+	PREFETCHT0   512(BX)(R8*1)
+	VSUBPS       Z1, Z3, Z4
+	VFMADD231PS  Z8, Z4, Z1
+	VMULPS       Z3, Z3, Z4
+	VSUBPS       Z2, Z4, Z4
+	VFMADD231PS  Z9, Z4, Z2
+	VSQRTPS      Z2, Z5
+	VADDPS       Z10, Z5, Z5
+	VMULPS       Z7, Z1, Z4
+	VRCP14PS     Z5, Z3
+	VMULPS       Z3, Z4, Z6
+	VFNMADD231PS Z5, Z6, Z4
+	VFMADD213PS  Z6, Z3, Z4
+	VCMPPS       $0x03, Z4, Z4, K2
+	VMOVAPS      Z6, K2, Z4
+	VSUBPS       Z4, Z0, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	VMOVUPS      Z2, (DX)(R8*1)
+	VMOVUPS      64(DI)(R8*1), Z0
+	PREFETCHT0   576(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*1), Z1
+	PREFETCHT0   576(SI)(R8*1)
+	VMOVUPS      64(DX)(R8*1), Z2
+	PREFETCHT0   576(DX)(R8*1)
+	VMOVUPS      64(BX)(R8*1), Z3
+	PREFETCHT0   576(BX)(R8*1)
+	VSUBPS       Z1, Z3, Z4
+	VFMADD231PS  Z8, Z4, Z1
+	VMULPS       Z3, Z3, Z4
+	VSUBPS       Z2, Z4, Z4
+	VFMADD231PS  Z9, Z4, Z2
+	VSQRTPS      Z2, Z5
+	VADDPS       Z10, Z5, Z5
+	VMULPS       Z7, Z1, Z4
+	VRCP14PS     Z5, Z3
+	VMULPS       Z3, Z4, Z6
+	VFNMADD231PS Z5, Z6, Z4
+	VFMADD213PS  Z6, Z3, Z4
+	VCMPPS       $0x03, Z4, Z4, K2
+	VMOVAPS      Z6, K2, Z4
+	VSUBPS       Z4, Z0, Z0
+	VMOVUPS      Z0, 64(DI)(R8*1)
+	VMOVUPS      Z1, 64(SI)(R8*1)
+	VMOVUPS      Z2, 64(DX)(R8*1)
+	ADDQ         $0x00000080, R8
+	SUBQ         $0x00000020, CX
+	JGE          block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
-	MOVQ        $0x00000010, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
-	VMOVUPS.Z   (DI)(R8*1), K1, Z0
-	VMOVUPS.Z   (SI)(R8*1), K1, Z1
-	VMOVUPS.Z   (DX)(R8*1), K1, Z2
-	VMOVUPS.Z   (BX)(R8*1), K1, Z3
-	VSUBPS      Z1, Z3, Z4
-	VFMADD231PS Z7, Z4, Z1
-	VMULPS      Z3, Z3, Z4
-	VSUBPS      Z2, Z4, Z4
-	VFMADD231PS Z8, Z4, Z2
-	VSQRTPS     Z2, Z5
-	VADDPS      Z9, Z5, Z5
-	VMULPS      Z6, Z1, Z4
-	VDIVPS      Z5, Z4, Z4
-	VSUBPS      Z4, Z0, Z0
-	VMOVUPS     Z0, K1, (DI)(R8*1)
-	VMOVUPS     Z1, K1, (SI)(R8*1)
-	VMOVUPS     Z2, K1, (DX)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JG          single
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMOVUPS      (BX)(R8*1), Z3
+	PREFETCHT0   512(BX)(R8*1)
+	VSUBPS       Z1, Z3, Z4
+	VFMADD231PS  Z8, Z4, Z1
+	VMULPS       Z3, Z3, Z4
+	VSUBPS       Z2, Z4, Z4
+	VFMADD231PS  Z9, Z4, Z2
+	VSQRTPS      Z2, Z5
+	VADDPS       Z10, Z5, Z5
+	VMULPS       Z7, Z1, Z4
+	VRCP14PS     Z5, Z3
+	VMULPS       Z3, Z4, Z6
+	VFNMADD231PS Z5, Z6, Z4
+	VFMADD213PS  Z6, Z3, Z4
+	VCMPPS       $0x03, Z4, Z4, K2
+	VMOVAPS      Z6, K2, Z4
+	VSUBPS       Z4, Z0, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	VMOVUPS      Z2, (DX)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
+	KMOVW        AX, K1
+	VMOVUPS.Z    (DI)(R8*1), K1, Z0
+	VMOVUPS.Z    (SI)(R8*1), K1, Z1
+	VMOVUPS.Z    (DX)(R8*1), K1, Z2
+	VMOVUPS.Z    (BX)(R8*1), K1, Z3
+	VSUBPS       Z1, Z3, Z4
+	VFMADD231PS  Z8, Z4, Z1
+	VMULPS       Z3, Z3, Z4
+	VSUBPS       Z2, Z4, Z4
+	VFMADD231PS  Z9, Z4, Z2
+	VSQRTPS      Z2, Z5
+	VADDPS       Z10, Z5, Z5
+	VMULPS       Z7, Z1, Z4
+	VRCP14PS     Z5, Z3
+	VMULPS       Z3, Z4, Z6
+	VFNMADD231PS Z5, Z6, Z4
+	VFMADD213PS  Z6, Z3, Z4
+	VCMPPS       $0x03, Z4, Z4, K2
+	VMOVAPS      Z6, K2, Z4
+	VSUBPS       Z4, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)(R8*1)
+	VMOVUPS      Z1, K1, (SI)(R8*1)
+	VMOVUPS      Z2, K1, (DX)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -166,7 +243,7 @@ done:
 	RET
 
 // func momentumNesterov32AVX512(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·momentumNesterov32AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -186,8 +263,11 @@ TEXT ·momentumNesterov32AVX512(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PS  Z2, Z5, Z1
 	VMULPS       Z5, Z1, Z3
 	VADDPS       Z2, Z3, Z3
@@ -195,8 +275,11 @@ block:
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
+	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
+	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
+	PREFETCHT0   576(DX)(R8*1)
 	VFMADD213PS  Z2, Z5, Z1
 	VMULPS       Z5, Z1, Z3
 	VADDPS       Z2, Z3, Z3
@@ -210,8 +293,29 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VFMADD213PS  Z2, Z5, Z1
+	VMULPS       Z5, Z1, Z3
+	VADDPS       Z2, Z3, Z3
+	VFNMADD231PS Z4, Z3, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -227,9 +331,6 @@ single:
 	VFNMADD231PS Z4, Z3, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*1)
 	VMOVUPS      Z1, K1, (SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -237,7 +338,7 @@ done:
 	RET
 
 // func adamNesterov32AVX512(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·adamNesterov32AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -250,90 +351,147 @@ TEXT ·adamNesterov32AVX512(SB), NOSPLIT, $8-48
 	MOVQ         grad+24(FP), BX
 	MOVQ         n+32(FP), CX
 	MOVQ         p+40(FP), R11
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS 4(R11), Z7
-	VBROADCASTSS 8(R11), Z8
-	VBROADCASTSS 12(R11), Z9
+	VBROADCASTSS (R11), Z7
+	VBROADCASTSS 4(R11), Z8
+	VBROADCASTSS 8(R11), Z9
+	VBROADCASTSS 12(R11), Z10
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Z0
-	VMOVUPS     (SI)(R8*1), Z1
-	VMOVUPS     (DX)(R8*1), Z2
-	VMOVUPS     (BX)(R8*1), Z3
-	VSUBPS      Z1, Z3, Z4
-	VFMADD231PS Z7, Z4, Z1
-	VMULPS      Z3, Z3, Z4
-	VSUBPS      Z2, Z4, Z4
-	VFMADD231PS Z8, Z4, Z2
-	VSQRTPS     Z2, Z5
-	VADDPS      Z9, Z5, Z5
-	VSUBPS      Z1, Z3, Z4
-	VFMADD213PS Z1, Z7, Z4
-	VMULPS      Z6, Z4, Z4
-	VDIVPS      Z5, Z4, Z4
-	VSUBPS      Z4, Z0, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     Z1, (SI)(R8*1)
-	VMOVUPS     Z2, (DX)(R8*1)
-	VMOVUPS     64(DI)(R8*1), Z0
-	VMOVUPS     64(SI)(R8*1), Z1
-	VMOVUPS     64(DX)(R8*1), Z2
-	VMOVUPS     64(BX)(R8*1), Z3
-	VSUBPS      Z1, Z3, Z4
-	VFMADD231PS Z7, Z4, Z1
-	VMULPS      Z3, Z3, Z4
-	VSUBPS      Z2, Z4, Z4
-	VFMADD231PS Z8, Z4, Z2
-	VSQRTPS     Z2, Z5
-	VADDPS      Z9, Z5, Z5
-	VSUBPS      Z1, Z3, Z4
-	VFMADD213PS Z1, Z7, Z4
-	VMULPS      Z6, Z4, Z4
-	VDIVPS      Z5, Z4, Z4
-	VSUBPS      Z4, Z0, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     Z1, 64(SI)(R8*1)
-	VMOVUPS     Z2, 64(DX)(R8*1)
-	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000020, CX
-	JGE         block
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMOVUPS      (BX)(R8*1), Z3
+	PREFETCHT0   512(BX)(R8*1)
+	VSUBPS       Z1, Z3, Z4
+	VFMADD231PS  Z8, Z4, Z1
+	VMULPS       Z3, Z3, Z4
+	VSUBPS       Z2, Z4, Z4
+	VFMADD231PS  Z9, Z4, Z2
+	VSQRTPS      Z2, Z5
+	VADDPS       Z10, Z5, Z5
+	VSUBPS       Z1, Z3, Z4
+	VFMADD213PS  Z1, Z8, Z4
+	VMULPS       Z7, Z4, Z4
+	VRCP14PS     Z5, Z3
+	VMULPS       Z3, Z4, Z6
+	VFNMADD231PS Z5, Z6, Z4
+	VFMADD213PS  Z6, Z3, Z4
+	VCMPPS       $0x03, Z4, Z4, K2
+	VMOVAPS      Z6, K2, Z4
+	VSUBPS       Z4, Z0, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	VMOVUPS      Z2, (DX)(R8*1)
+	VMOVUPS      64(DI)(R8*1), Z0
+	PREFETCHT0   576(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*1), Z1
+	PREFETCHT0   576(SI)(R8*1)
+	VMOVUPS      64(DX)(R8*1), Z2
+	PREFETCHT0   576(DX)(R8*1)
+	VMOVUPS      64(BX)(R8*1), Z3
+	PREFETCHT0   576(BX)(R8*1)
+	VSUBPS       Z1, Z3, Z4
+	VFMADD231PS  Z8, Z4, Z1
+	VMULPS       Z3, Z3, Z4
+	VSUBPS       Z2, Z4, Z4
+	VFMADD231PS  Z9, Z4, Z2
+	VSQRTPS      Z2, Z5
+	VADDPS       Z10, Z5, Z5
+	VSUBPS       Z1, Z3, Z4
+	VFMADD213PS  Z1, Z8, Z4
+	VMULPS       Z7, Z4, Z4
+	VRCP14PS     Z5, Z3
+	VMULPS       Z3, Z4, Z6
+	VFNMADD231PS Z5, Z6, Z4
+	VFMADD213PS  Z6, Z3, Z4
+	VCMPPS       $0x03, Z4, Z4, K2
+	VMOVAPS      Z6, K2, Z4
+	VSUBPS       Z4, Z0, Z0
+	VMOVUPS      Z0, 64(DI)(R8*1)
+	VMOVUPS      Z1, 64(SI)(R8*1)
+	VMOVUPS      Z2, 64(DX)(R8*1)
+	ADDQ         $0x00000080, R8
+	SUBQ         $0x00000020, CX
+	JGE          block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
-	MOVQ        $0x00000010, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
-	VMOVUPS.Z   (DI)(R8*1), K1, Z0
-	VMOVUPS.Z   (SI)(R8*1), K1, Z1
-	VMOVUPS.Z   (DX)(R8*1), K1, Z2
-	VMOVUPS.Z   (BX)(R8*1), K1, Z3
-	VSUBPS      Z1, Z3, Z4
-	VFMADD231PS Z7, Z4, Z1
-	VMULPS      Z3, Z3, Z4
-	VSUBPS      Z2, Z4, Z4
-	VFMADD231PS Z8, Z4, Z2
-	VSQRTPS     Z2, Z5
-	VADDPS      Z9, Z5, Z5
-	VSUBPS      Z1, Z3, Z4
-	VFMADD213PS Z1, Z7, Z4
-	VMULPS      Z6, Z4, Z4
-	VDIVPS      Z5, Z4, Z4
-	VSUBPS      Z4, Z0, Z0
-	VMOVUPS     Z0, K1, (DI)(R8*1)
-	VMOVUPS     Z1, K1, (SI)(R8*1)
-	VMOVUPS     Z2, K1, (DX)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JG          single
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMOVUPS      (BX)(R8*1), Z3
+	PREFETCHT0   512(BX)(R8*1)
+	VSUBPS       Z1, Z3, Z4
+	VFMADD231PS  Z8, Z4, Z1
+	VMULPS       Z3, Z3, Z4
+	VSUBPS       Z2, Z4, Z4
+	VFMADD231PS  Z9, Z4, Z2
+	VSQRTPS      Z2, Z5
+	VADDPS       Z10, Z5, Z5
+	VSUBPS       Z1, Z3, Z4
+	VFMADD213PS  Z1, Z8, Z4
+	VMULPS       Z7, Z4, Z4
+	VRCP14PS     Z5, Z3
+	VMULPS       Z3, Z4, Z6
+	VFNMADD231PS Z5, Z6, Z4
+	VFMADD213PS  Z6, Z3, Z4
+	VCMPPS       $0x03, Z4, Z4, K2
+	VMOVAPS      Z6, K2, Z4
+	VSUBPS       Z4, Z0, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	VMOVUPS      Z2, (DX)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
+	KMOVW        AX, K1
+	VMOVUPS.Z    (DI)(R8*1), K1, Z0
+	VMOVUPS.Z    (SI)(R8*1), K1, Z1
+	VMOVUPS.Z    (DX)(R8*1), K1, Z2
+	VMOVUPS.Z    (BX)(R8*1), K1, Z3
+	VSUBPS       Z1, Z3, Z4
+	VFMADD231PS  Z8, Z4, Z1
+	VMULPS       Z3, Z3, Z4
+	VSUBPS       Z2, Z4, Z4
+	VFMADD231PS  Z9, Z4, Z2
+	VSQRTPS      Z2, Z5
+	VADDPS       Z10, Z5, Z5
+	VSUBPS       Z1, Z3, Z4
+	VFMADD213PS  Z1, Z8, Z4
+	VMULPS       Z7, Z4, Z4
+	VRCP14PS     Z5, Z3
+	VMULPS       Z3, Z4, Z6
+	VFNMADD231PS Z5, Z6, Z4
+	VFMADD213PS  Z6, Z3, Z4
+	VCMPPS       $0x03, Z4, Z4, K2
+	VMOVAPS      Z6, K2, Z4
+	VSUBPS       Z4, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)(R8*1)
+	VMOVUPS      Z1, K1, (SI)(R8*1)
+	VMOVUPS      Z2, K1, (DX)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -341,7 +499,7 @@ done:
 	RET
 
 // func rmsProp32AVX512(w *float32, ms *float32, mom *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·rmsProp32AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -354,81 +512,149 @@ TEXT ·rmsProp32AVX512(SB), NOSPLIT, $8-48
 	MOVQ         grad+24(FP), BX
 	MOVQ         n+32(FP), CX
 	MOVQ         p+40(FP), R11
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS 4(R11), Z7
-	VBROADCASTSS 8(R11), Z8
-	VBROADCASTSS 12(R11), Z9
+	VBROADCASTSS (R11), Z8
+	VBROADCASTSS 4(R11), Z9
+	VBROADCASTSS 8(R11), Z10
+	VBROADCASTSS 12(R11), Z11
+	VBROADCASTSS vectors32<>+64(SB), Z12
+	VBROADCASTSS vectors32<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Z0
-	VMOVUPS     (SI)(R8*1), Z1
-	VMOVUPS     (DX)(R8*1), Z2
-	VMOVUPS     (BX)(R8*1), Z3
-	VMULPS      Z3, Z3, Z4
-	VSUBPS      Z1, Z4, Z4
-	VFMADD231PS Z7, Z4, Z1
-	VADDPS      Z9, Z1, Z5
-	VSQRTPS     Z5, Z5
-	VMULPS      Z6, Z3, Z4
-	VDIVPS      Z5, Z4, Z4
-	VFMADD213PS Z4, Z8, Z2
-	VSUBPS      Z2, Z0, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     Z1, (SI)(R8*1)
-	VMOVUPS     Z2, (DX)(R8*1)
-	VMOVUPS     64(DI)(R8*1), Z0
-	VMOVUPS     64(SI)(R8*1), Z1
-	VMOVUPS     64(DX)(R8*1), Z2
-	VMOVUPS     64(BX)(R8*1), Z3
-	VMULPS      Z3, Z3, Z4
-	VSUBPS      Z1, Z4, Z4
-	VFMADD231PS Z7, Z4, Z1
-	VADDPS      Z9, Z1, Z5
-	VSQRTPS     Z5, Z5
-	VMULPS      Z6, Z3, Z4
-	VDIVPS      Z5, Z4, Z4
-	VFMADD213PS Z4, Z8, Z2
-	VSUBPS      Z2, Z0, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     Z1, 64(SI)(R8*1)
-	VMOVUPS     Z2, 64(DX)(R8*1)
-	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000020, CX
-	JGE         block
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMOVUPS      (BX)(R8*1), Z3
+	PREFETCHT0   512(BX)(R8*1)
+	VMULPS       Z3, Z3, Z4
+	VSUBPS       Z1, Z4, Z4
+	VFMADD231PS  Z9, Z4, Z1
+	VADDPS       Z11, Z1, Z5
+	VRSQRT14PS   Z5, Z6
+	VMULPS       Z6, Z5, Z7
+	VMOVUPS      Z12, Z4
+	VFNMADD231PS Z6, Z7, Z4
+	VMULPS       Z13, Z4, Z7
+	VMOVUPS      Z6, Z4
+	VFMADD231PS  Z7, Z6, Z4
+	VCMPPS       $0x03, Z7, Z7, K2
+	VMOVAPS      Z6, K2, Z4
+	VMULPS       Z8, Z3, Z3
+	VMULPS       Z3, Z4, Z4
+	VFMADD213PS  Z4, Z10, Z2
+	VSUBPS       Z2, Z0, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	VMOVUPS      Z2, (DX)(R8*1)
+	VMOVUPS      64(DI)(R8*1), Z0
+	PREFETCHT0   576(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*1), Z1
+	PREFETCHT0   576(SI)(R8*1)
+	VMOVUPS      64(DX)(R8*1), Z2
+	PREFETCHT0   576(DX)(R8*1)
+	VMOVUPS      64(BX)(R8*1), Z3
+	PREFETCHT0   576(BX)(R8*1)
+	VMULPS       Z3, Z3, Z4
+	VSUBPS       Z1, Z4, Z4
+	VFMADD231PS  Z9, Z4, Z1
+	VADDPS       Z11, Z1, Z5
+	VRSQRT14PS   Z5, Z6
+	VMULPS       Z6, Z5, Z7
+	VMOVUPS      Z12, Z4
+	VFNMADD231PS Z6, Z7, Z4
+	VMULPS       Z13, Z4, Z7
+	VMOVUPS      Z6, Z4
+	VFMADD231PS  Z7, Z6, Z4
+	VCMPPS       $0x03, Z7, Z7, K2
+	VMOVAPS      Z6, K2, Z4
+	VMULPS       Z8, Z3, Z3
+	VMULPS       Z3, Z4, Z4
+	VFMADD213PS  Z4, Z10, Z2
+	VSUBPS       Z2, Z0, Z0
+	VMOVUPS      Z0, 64(DI)(R8*1)
+	VMOVUPS      Z1, 64(SI)(R8*1)
+	VMOVUPS      Z2, 64(DX)(R8*1)
+	ADDQ         $0x00000080, R8
+	SUBQ         $0x00000020, CX
+	JGE          block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
-	MOVQ        $0x00000010, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
-	VMOVUPS.Z   (DI)(R8*1), K1, Z0
-	VMOVUPS.Z   (SI)(R8*1), K1, Z1
-	VMOVUPS.Z   (DX)(R8*1), K1, Z2
-	VMOVUPS.Z   (BX)(R8*1), K1, Z3
-	VMULPS      Z3, Z3, Z4
-	VSUBPS      Z1, Z4, Z4
-	VFMADD231PS Z7, Z4, Z1
-	VADDPS      Z9, Z1, Z5
-	VSQRTPS     Z5, Z5
-	VMULPS      Z6, Z3, Z4
-	VDIVPS      Z5, Z4, Z4
-	VFMADD213PS Z4, Z8, Z2
-	VSUBPS      Z2, Z0, Z0
-	VMOVUPS     Z0, K1, (DI)(R8*1)
-	VMOVUPS     Z1, K1, (SI)(R8*1)
-	VMOVUPS     Z2, K1, (DX)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JG          single
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMOVUPS      (BX)(R8*1), Z3
+	PREFETCHT0   512(BX)(R8*1)
+	VMULPS       Z3, Z3, Z4
+	VSUBPS       Z1, Z4, Z4
+	VFMADD231PS  Z9, Z4, Z1
+	VADDPS       Z11, Z1, Z5
+	VRSQRT14PS   Z5, Z6
+	VMULPS       Z6, Z5, Z7
+	VMOVUPS      Z12, Z4
+	VFNMADD231PS Z6, Z7, Z4
+	VMULPS       Z13, Z4, Z7
+	VMOVUPS      Z6, Z4
+	VFMADD231PS  Z7, Z6, Z4
+	VCMPPS       $0x03, Z7, Z7, K2
+	VMOVAPS      Z6, K2, Z4
+	VMULPS       Z8, Z3, Z3
+	VMULPS       Z3, Z4, Z4
+	VFMADD213PS  Z4, Z10, Z2
+	VSUBPS       Z2, Z0, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	VMOVUPS      Z2, (DX)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
+	KMOVW        AX, K1
+	VMOVUPS.Z    (DI)(R8*1), K1, Z0
+	VMOVUPS.Z    (SI)(R8*1), K1, Z1
+	VMOVUPS.Z    (DX)(R8*1), K1, Z2
+	VMOVUPS.Z    (BX)(R8*1), K1, Z3
+	VMULPS       Z3, Z3, Z4
+	VSUBPS       Z1, Z4, Z4
+	VFMADD231PS  Z9, Z4, Z1
+	VADDPS       Z11, Z1, Z5
+	VRSQRT14PS   Z5, Z6
+	VMULPS       Z6, Z5, Z7
+	VMOVUPS      Z12, Z4
+	VFNMADD231PS Z6, Z7, Z4
+	VMULPS       Z13, Z4, Z7
+	VMOVUPS      Z6, Z4
+	VFMADD231PS  Z7, Z6, Z4
+	VCMPPS       $0x03, Z7, Z7, K2
+	VMOVAPS      Z6, K2, Z4
+	VMULPS       Z8, Z3, Z3
+	VMULPS       Z3, Z4, Z4
+	VFMADD213PS  Z4, Z10, Z2
+	VSUBPS       Z2, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)(R8*1)
+	VMOVUPS      Z1, K1, (SI)(R8*1)
+	VMOVUPS      Z2, K1, (DX)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -436,7 +662,7 @@ done:
 	RET
 
 // func rmsPropCentered32AVX512(w *float32, ms *float32, mom *float32, mg *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·rmsPropCentered32AVX512(SB), NOSPLIT, $8-56
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -450,52 +676,80 @@ TEXT ·rmsPropCentered32AVX512(SB), NOSPLIT, $8-56
 	MOVQ         grad+32(FP), R9
 	MOVQ         n+40(FP), CX
 	MOVQ         p+48(FP), R11
-	VBROADCASTSS (R11), Z7
-	VBROADCASTSS 4(R11), Z8
-	VBROADCASTSS 8(R11), Z9
-	VBROADCASTSS 12(R11), Z10
+	VBROADCASTSS (R11), Z9
+	VBROADCASTSS 4(R11), Z10
+	VBROADCASTSS 8(R11), Z11
+	VBROADCASTSS 12(R11), Z12
+	VBROADCASTSS vectors32<>+64(SB), Z13
+	VBROADCASTSS vectors32<>+96(SB), Z14
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
+	PREFETCHT0   512(BX)(R8*1)
 	VMOVUPS      (R9)(R8*1), Z4
+	PREFETCHT0   512(R9)(R8*1)
 	VMULPS       Z4, Z4, Z5
 	VSUBPS       Z1, Z5, Z5
-	VFMADD231PS  Z8, Z5, Z1
-	VADDPS       Z10, Z1, Z6
+	VFMADD231PS  Z10, Z5, Z1
+	VADDPS       Z12, Z1, Z6
 	VSUBPS       Z3, Z4, Z5
-	VFMADD231PS  Z8, Z5, Z3
+	VFMADD231PS  Z10, Z5, Z3
 	VFNMADD231PS Z3, Z3, Z6
-	VSQRTPS      Z6, Z6
-	VMULPS       Z7, Z4, Z5
-	VDIVPS       Z6, Z5, Z5
-	VFMADD213PS  Z5, Z9, Z2
+	VRSQRT14PS   Z6, Z7
+	VMULPS       Z7, Z6, Z8
+	VMOVUPS      Z13, Z5
+	VFNMADD231PS Z7, Z8, Z5
+	VMULPS       Z14, Z5, Z8
+	VMOVUPS      Z7, Z5
+	VFMADD231PS  Z8, Z7, Z5
+	VCMPPS       $0x03, Z8, Z8, K2
+	VMOVAPS      Z7, K2, Z5
+	VMULPS       Z9, Z4, Z4
+	VMULPS       Z4, Z5, Z5
+	VFMADD213PS  Z5, Z11, Z2
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      Z2, (DX)(R8*1)
 	VMOVUPS      Z3, (BX)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
+	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
+	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
+	PREFETCHT0   576(DX)(R8*1)
 	VMOVUPS      64(BX)(R8*1), Z3
+	PREFETCHT0   576(BX)(R8*1)
 	VMOVUPS      64(R9)(R8*1), Z4
+	PREFETCHT0   576(R9)(R8*1)
 	VMULPS       Z4, Z4, Z5
 	VSUBPS       Z1, Z5, Z5
-	VFMADD231PS  Z8, Z5, Z1
-	VADDPS       Z10, Z1, Z6
+	VFMADD231PS  Z10, Z5, Z1
+	VADDPS       Z12, Z1, Z6
 	VSUBPS       Z3, Z4, Z5
-	VFMADD231PS  Z8, Z5, Z3
+	VFMADD231PS  Z10, Z5, Z3
 	VFNMADD231PS Z3, Z3, Z6
-	VSQRTPS      Z6, Z6
-	VMULPS       Z7, Z4, Z5
-	VDIVPS       Z6, Z5, Z5
-	VFMADD213PS  Z5, Z9, Z2
+	VRSQRT14PS   Z6, Z7
+	VMULPS       Z7, Z6, Z8
+	VMOVUPS      Z13, Z5
+	VFNMADD231PS Z7, Z8, Z5
+	VMULPS       Z14, Z5, Z8
+	VMOVUPS      Z7, Z5
+	VFMADD231PS  Z8, Z7, Z5
+	VCMPPS       $0x03, Z8, Z8, K2
+	VMOVAPS      Z7, K2, Z5
+	VMULPS       Z9, Z4, Z4
+	VMULPS       Z4, Z5, Z5
+	VFMADD213PS  Z5, Z11, Z2
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, 64(DI)(R8*1)
 	VMOVUPS      Z1, 64(SI)(R8*1)
@@ -508,8 +762,51 @@ block:
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMOVUPS      (BX)(R8*1), Z3
+	PREFETCHT0   512(BX)(R8*1)
+	VMOVUPS      (R9)(R8*1), Z4
+	PREFETCHT0   512(R9)(R8*1)
+	VMULPS       Z4, Z4, Z5
+	VSUBPS       Z1, Z5, Z5
+	VFMADD231PS  Z10, Z5, Z1
+	VADDPS       Z12, Z1, Z6
+	VSUBPS       Z3, Z4, Z5
+	VFMADD231PS  Z10, Z5, Z3
+	VFNMADD231PS Z3, Z3, Z6
+	VRSQRT14PS   Z6, Z7
+	VMULPS       Z7, Z6, Z8
+	VMOVUPS      Z13, Z5
+	VFNMADD231PS Z7, Z8, Z5
+	VMULPS       Z14, Z5, Z8
+	VMOVUPS      Z7, Z5
+	VFMADD231PS  Z8, Z7, Z5
+	VCMPPS       $0x03, Z8, Z8, K2
+	VMOVAPS      Z7, K2, Z5
+	VMULPS       Z9, Z4, Z4
+	VMULPS       Z4, Z5, Z5
+	VFMADD213PS  Z5, Z11, Z2
+	VSUBPS       Z2, Z0, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	VMOVUPS      Z2, (DX)(R8*1)
+	VMOVUPS      Z3, (BX)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -523,23 +820,28 @@ single:
 	VMOVUPS.Z    (R9)(R8*1), K1, Z4
 	VMULPS       Z4, Z4, Z5
 	VSUBPS       Z1, Z5, Z5
-	VFMADD231PS  Z8, Z5, Z1
-	VADDPS       Z10, Z1, Z6
+	VFMADD231PS  Z10, Z5, Z1
+	VADDPS       Z12, Z1, Z6
 	VSUBPS       Z3, Z4, Z5
-	VFMADD231PS  Z8, Z5, Z3
+	VFMADD231PS  Z10, Z5, Z3
 	VFNMADD231PS Z3, Z3, Z6
-	VSQRTPS      Z6, Z6
-	VMULPS       Z7, Z4, Z5
-	VDIVPS       Z6, Z5, Z5
-	VFMADD213PS  Z5, Z9, Z2
+	VRSQRT14PS   Z6, Z7
+	VMULPS       Z7, Z6, Z8
+	VMOVUPS      Z13, Z5
+	VFNMADD231PS Z7, Z8, Z5
+	VMULPS       Z14, Z5, Z8
+	VMOVUPS      Z7, Z5
+	VFMADD231PS  Z8, Z7, Z5
+	VCMPPS       $0x03, Z8, Z8, K2
+	VMOVAPS      Z7, K2, Z5
+	VMULPS       Z9, Z4, Z4
+	VMULPS       Z4, Z5, Z5
+	VFMADD213PS  Z5, Z11, Z2
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (DI)(R8*1)
 	VMOVUPS      Z1, K1, (SI)(R8*1)
 	VMOVUPS      Z2, K1, (DX)(R8*1)
 	VMOVUPS      Z3, K1, (BX)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -547,7 +849,7 @@ done:
 	RET
 
 // func ftrl32AVX512(w *float32, acc *float32, linear *float32, grad *float32, n int, p *[5]float32)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·ftrl32AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -565,7 +867,7 @@ TEXT ·ftrl32AVX512(SB), NOSPLIT, $8-48
 	VBROADCASTSS 8(R11), Z10
 	VBROADCASTSS 12(R11), Z11
 	VBROADCASTSS 16(R11), Z12
-	VBROADCASTSS vectors32<>+64(SB), Z13
+	VBROADCASTSS vectors32<>+128(SB), Z13
 	VBROADCASTSS vectors32<>+32(SB), Z14
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
@@ -573,9 +875,13 @@ TEXT ·ftrl32AVX512(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
+	PREFETCHT0   512(BX)(R8*1)
 	VSQRTPS      Z1, Z5
 	VFMADD231PS  Z3, Z3, Z1
 	VSQRTPS      Z1, Z4
@@ -588,7 +894,12 @@ block:
 	VANDPS       Z13, Z2, Z7
 	VXORPS       Z10, Z7, Z7
 	VSUBPS       Z2, Z7, Z7
-	VDIVPS       Z4, Z7, Z7
+	VRCP14PS     Z4, Z6
+	VMULPS       Z6, Z7, Z5
+	VFNMADD231PS Z4, Z5, Z7
+	VFMADD213PS  Z5, Z6, Z7
+	VCMPPS       $0x03, Z7, Z7, K2
+	VMOVAPS      Z5, K2, Z7
 	VCMPPS       $0x04, Z14, Z2, K2
 	VMOVAPS.Z    Z7, K2, Z7
 	VXORPS       Z13, Z2, Z5
@@ -603,10 +914,8 @@ block:
 	JGE          block
 
 rest:
-	ADDQ $0x00000010, CX
-	JZ   done
-
-single:
+	ADDQ         $0x00000010, CX
+	JZ           done
 	MOVQ         $0x00000010, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -629,7 +938,12 @@ single:
 	VANDPS       Z13, Z2, Z7
 	VXORPS       Z10, Z7, Z7
 	VSUBPS       Z2, Z7, Z7
-	VDIVPS       Z4, Z7, Z7
+	VRCP14PS     Z4, Z6
+	VMULPS       Z6, Z7, Z5
+	VFNMADD231PS Z4, Z5, Z7
+	VFMADD213PS  Z5, Z6, Z7
+	VCMPPS       $0x03, Z7, Z7, K2
+	VMOVAPS      Z5, K2, Z7
 	VCMPPS       $0x04, Z14, Z2, K2
 	VMOVAPS.Z    Z7, K2, Z7
 	VXORPS       Z13, Z2, Z5
@@ -639,9 +953,6 @@ single:
 	VMOVUPS      Z0, K1, (DI)(R8*1)
 	VMOVUPS      Z1, K1, (SI)(R8*1)
 	VMOVUPS      Z2, K1, (DX)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -649,7 +960,7 @@ done:
 	RET
 
 // func adagrad32AVX512(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·adagrad32AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -661,68 +972,251 @@ TEXT ·adagrad32AVX512(SB), NOSPLIT, $8-40
 	MOVQ         grad+16(FP), DX
 	MOVQ         n+24(FP), CX
 	MOVQ         p+32(FP), R11
-	VBROADCASTSS (R11), Z5
-	VBROADCASTSS 4(R11), Z6
-	VBROADCASTSS 8(R11), Z7
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS 4(R11), Z7
+	VBROADCASTSS 8(R11), Z8
+	VBROADCASTSS vectors32<>+64(SB), Z9
+	VBROADCASTSS vectors32<>+96(SB), Z10
 	XORQ         R8, R8
 	SUBQ         $0x00000020, CX
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Z0
-	VMOVUPS     (SI)(R8*1), Z1
-	VMOVUPS     (DX)(R8*1), Z2
-	VMULPS      Z7, Z2, Z3
-	VFMADD231PS Z2, Z3, Z1
-	VSQRTPS     Z1, Z4
-	VADDPS      Z6, Z4, Z4
-	VMULPS      Z5, Z2, Z2
-	VDIVPS      Z4, Z2, Z2
-	VSUBPS      Z2, Z0, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     Z1, (SI)(R8*1)
-	VMOVUPS     64(DI)(R8*1), Z0
-	VMOVUPS     64(SI)(R8*1), Z1
-	VMOVUPS     64(DX)(R8*1), Z2
-	VMULPS      Z7, Z2, Z3
-	VFMADD231PS Z2, Z3, Z1
-	VSQRTPS     Z1, Z4
-	VADDPS      Z6, Z4, Z4
-	VMULPS      Z5, Z2, Z2
-	VDIVPS      Z4, Z2, Z2
-	VSUBPS      Z2, Z0, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     Z1, 64(SI)(R8*1)
-	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000020, CX
-	JGE         block
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMULPS       Z8, Z2, Z3
+	VFMADD231PS  Z2, Z3, Z1
+	VMULPS       Z6, Z2, Z2
+	VSQRTPS      Z1, Z4
+	VADDPS       Z7, Z4, Z4
+	VRCP14PS     Z4, Z3
+	VMULPS       Z3, Z2, Z5
+	VFNMADD231PS Z4, Z5, Z2
+	VFMADD213PS  Z5, Z3, Z2
+	VCMPPS       $0x03, Z2, Z2, K2
+	VMOVAPS      Z5, K2, Z2
+	VSUBPS       Z2, Z0, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	VMOVUPS      64(DI)(R8*1), Z0
+	PREFETCHT0   576(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*1), Z1
+	PREFETCHT0   576(SI)(R8*1)
+	VMOVUPS      64(DX)(R8*1), Z2
+	PREFETCHT0   576(DX)(R8*1)
+	VMULPS       Z8, Z2, Z3
+	VFMADD231PS  Z2, Z3, Z1
+	VMULPS       Z6, Z2, Z2
+	VSQRTPS      Z1, Z4
+	VADDPS       Z7, Z4, Z4
+	VRCP14PS     Z4, Z3
+	VMULPS       Z3, Z2, Z5
+	VFNMADD231PS Z4, Z5, Z2
+	VFMADD213PS  Z5, Z3, Z2
+	VCMPPS       $0x03, Z2, Z2, K2
+	VMOVAPS      Z5, K2, Z2
+	VSUBPS       Z2, Z0, Z0
+	VMOVUPS      Z0, 64(DI)(R8*1)
+	VMOVUPS      Z1, 64(SI)(R8*1)
+	ADDQ         $0x00000080, R8
+	SUBQ         $0x00000020, CX
+	JGE          block
 
 rest:
 	ADDQ $0x00000020, CX
 	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
 
 single:
-	MOVQ        $0x00000010, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
-	VMOVUPS.Z   (DI)(R8*1), K1, Z0
-	VMOVUPS.Z   (SI)(R8*1), K1, Z1
-	VMOVUPS.Z   (DX)(R8*1), K1, Z2
-	VMULPS      Z7, Z2, Z3
-	VFMADD231PS Z2, Z3, Z1
-	VSQRTPS     Z1, Z4
-	VADDPS      Z6, Z4, Z4
-	VMULPS      Z5, Z2, Z2
-	VDIVPS      Z4, Z2, Z2
-	VSUBPS      Z2, Z0, Z0
-	VMOVUPS     Z0, K1, (DI)(R8*1)
-	VMOVUPS     Z1, K1, (SI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JG          single
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMULPS       Z8, Z2, Z3
+	VFMADD231PS  Z2, Z3, Z1
+	VMULPS       Z6, Z2, Z2
+	VSQRTPS      Z1, Z4
+	VADDPS       Z7, Z4, Z4
+	VRCP14PS     Z4, Z3
+	VMULPS       Z3, Z2, Z5
+	VFNMADD231PS Z4, Z5, Z2
+	VFMADD213PS  Z5, Z3, Z2
+	VCMPPS       $0x03, Z2, Z2, K2
+	VMOVAPS      Z5, K2, Z2
+	VSUBPS       Z2, Z0, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
+	KMOVW        AX, K1
+	VMOVUPS.Z    (DI)(R8*1), K1, Z0
+	VMOVUPS.Z    (SI)(R8*1), K1, Z1
+	VMOVUPS.Z    (DX)(R8*1), K1, Z2
+	VMULPS       Z8, Z2, Z3
+	VFMADD231PS  Z2, Z3, Z1
+	VMULPS       Z6, Z2, Z2
+	VSQRTPS      Z1, Z4
+	VADDPS       Z7, Z4, Z4
+	VRCP14PS     Z4, Z3
+	VMULPS       Z3, Z2, Z5
+	VFNMADD231PS Z4, Z5, Z2
+	VFMADD213PS  Z5, Z3, Z2
+	VCMPPS       $0x03, Z2, Z2, K2
+	VMOVAPS      Z5, K2, Z2
+	VSUBPS       Z2, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)(R8*1)
+	VMOVUPS      Z1, K1, (SI)(R8*1)
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func adagradRoot32AVX512(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·adagradRoot32AVX512(SB), NOSPLIT, $8-40
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         w+0(FP), DI
+	MOVQ         acc+8(FP), SI
+	MOVQ         grad+16(FP), DX
+	MOVQ         n+24(FP), CX
+	MOVQ         p+32(FP), R11
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS 4(R11), Z7
+	VBROADCASTSS 8(R11), Z8
+	VBROADCASTSS vectors32<>+64(SB), Z9
+	VBROADCASTSS vectors32<>+96(SB), Z10
+	XORQ         R8, R8
+	SUBQ         $0x00000020, CX
+	JL           rest
+
+block:
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMULPS       Z8, Z2, Z3
+	VFMADD231PS  Z2, Z3, Z1
+	VMULPS       Z6, Z2, Z2
+	VRSQRT14PS   Z1, Z3
+	VMULPS       Z3, Z1, Z5
+	VMOVUPS      Z9, Z4
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z10, Z4, Z5
+	VMOVUPS      Z3, Z4
+	VFMADD231PS  Z5, Z3, Z4
+	VCMPPS       $0x03, Z5, Z5, K2
+	VMOVAPS      Z3, K2, Z4
+	VFNMADD231PS Z4, Z2, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	VMOVUPS      64(DI)(R8*1), Z0
+	PREFETCHT0   576(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*1), Z1
+	PREFETCHT0   576(SI)(R8*1)
+	VMOVUPS      64(DX)(R8*1), Z2
+	PREFETCHT0   576(DX)(R8*1)
+	VMULPS       Z8, Z2, Z3
+	VFMADD231PS  Z2, Z3, Z1
+	VMULPS       Z6, Z2, Z2
+	VRSQRT14PS   Z1, Z3
+	VMULPS       Z3, Z1, Z5
+	VMOVUPS      Z9, Z4
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z10, Z4, Z5
+	VMOVUPS      Z3, Z4
+	VFMADD231PS  Z5, Z3, Z4
+	VCMPPS       $0x03, Z5, Z5, K2
+	VMOVAPS      Z3, K2, Z4
+	VFNMADD231PS Z4, Z2, Z0
+	VMOVUPS      Z0, 64(DI)(R8*1)
+	VMOVUPS      Z1, 64(SI)(R8*1)
+	ADDQ         $0x00000080, R8
+	SUBQ         $0x00000020, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000020, CX
+	JZ   done
+	SUBQ $0x00000010, CX
+	JL   last
+
+single:
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMULPS       Z8, Z2, Z3
+	VFMADD231PS  Z2, Z3, Z1
+	VMULPS       Z6, Z2, Z2
+	VRSQRT14PS   Z1, Z3
+	VMULPS       Z3, Z1, Z5
+	VMOVUPS      Z9, Z4
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z10, Z4, Z5
+	VMOVUPS      Z3, Z4
+	VFMADD231PS  Z5, Z3, Z4
+	VCMPPS       $0x03, Z5, Z5, K2
+	VMOVAPS      Z3, K2, Z4
+	VFNMADD231PS Z4, Z2, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000010, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000010, CX
+	JZ           done
+	MOVQ         $0x00000010, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
+	KMOVW        AX, K1
+	VMOVUPS.Z    (DI)(R8*1), K1, Z0
+	VMOVUPS.Z    (SI)(R8*1), K1, Z1
+	VMOVUPS.Z    (DX)(R8*1), K1, Z2
+	VMULPS       Z8, Z2, Z3
+	VFMADD231PS  Z2, Z3, Z1
+	VMULPS       Z6, Z2, Z2
+	VRSQRT14PS   Z1, Z3
+	VMULPS       Z3, Z1, Z5
+	VMOVUPS      Z9, Z4
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z10, Z4, Z5
+	VMOVUPS      Z3, Z4
+	VFMADD231PS  Z5, Z3, Z4
+	VCMPPS       $0x03, Z5, Z5, K2
+	VMOVAPS      Z3, K2, Z4
+	VFNMADD231PS Z4, Z2, Z0
+	VMOVUPS      Z0, K1, (DI)(R8*1)
+	VMOVUPS      Z1, K1, (SI)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -737,14 +1231,22 @@ DATA vectors32<>+32(SB)/8, $0x0000000000000000
 DATA vectors32<>+40(SB)/8, $0x0000000000000000
 DATA vectors32<>+48(SB)/8, $0x0000000000000000
 DATA vectors32<>+56(SB)/8, $0x0000000000000000
-DATA vectors32<>+64(SB)/8, $0x8000000080000000
-DATA vectors32<>+72(SB)/8, $0x8000000080000000
-DATA vectors32<>+80(SB)/8, $0x8000000080000000
-DATA vectors32<>+88(SB)/8, $0x8000000080000000
-GLOBL vectors32<>(SB), RODATA|NOPTR, $96
+DATA vectors32<>+64(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+72(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+80(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+88(SB)/8, $0x3f8000003f800000
+DATA vectors32<>+96(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+104(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+112(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+120(SB)/8, $0x3f0000003f000000
+DATA vectors32<>+128(SB)/8, $0x8000000080000000
+DATA vectors32<>+136(SB)/8, $0x8000000080000000
+DATA vectors32<>+144(SB)/8, $0x8000000080000000
+DATA vectors32<>+152(SB)/8, $0x8000000080000000
+GLOBL vectors32<>(SB), RODATA|NOPTR, $160
 
 // func momentum64AVX512(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·momentum64AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -764,15 +1266,21 @@ TEXT ·momentum64AVX512(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PD  Z2, Z5, Z1
 	VFNMADD231PD Z4, Z1, Z0
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
+	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
+	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
+	PREFETCHT0   576(DX)(R8*1)
 	VFMADD213PD  Z2, Z5, Z1
 	VFNMADD231PD Z4, Z1, Z0
 	VMOVUPS      Z0, 64(DI)(R8*1)
@@ -784,8 +1292,27 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VFMADD213PD  Z2, Z5, Z1
+	VFNMADD231PD Z4, Z1, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -799,9 +1326,6 @@ single:
 	VFNMADD231PD Z4, Z1, Z0
 	VMOVUPD      Z0, K1, (DI)(R8*1)
 	VMOVUPD      Z1, K1, (SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -809,7 +1333,7 @@ done:
 	RET
 
 // func adam64AVX512(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·adam64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -822,44 +1346,52 @@ TEXT ·adam64AVX512(SB), NOSPLIT, $8-48
 	MOVQ         grad+24(FP), BX
 	MOVQ         n+32(FP), CX
 	MOVQ         p+40(FP), R11
-	VBROADCASTSD (R11), Z6
-	VBROADCASTSD 8(R11), Z7
-	VBROADCASTSD 16(R11), Z8
-	VBROADCASTSD 24(R11), Z9
+	VBROADCASTSD (R11), Z7
+	VBROADCASTSD 8(R11), Z8
+	VBROADCASTSD 16(R11), Z9
+	VBROADCASTSD 24(R11), Z10
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Z0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Z2
+	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Z3
+	PREFETCHT0  512(BX)(R8*1)
 	VSUBPD      Z1, Z3, Z4
-	VFMADD231PD Z7, Z4, Z1
+	VFMADD231PD Z8, Z4, Z1
 	VMULPD      Z3, Z3, Z4
 	VSUBPD      Z2, Z4, Z4
-	VFMADD231PD Z8, Z4, Z2
+	VFMADD231PD Z9, Z4, Z2
 	VSQRTPD     Z2, Z5
-	VADDPD      Z9, Z5, Z5
-	VMULPD      Z6, Z1, Z4
+	VADDPD      Z10, Z5, Z5
+	VMULPD      Z7, Z1, Z4
 	VDIVPD      Z5, Z4, Z4
 	VSUBPD      Z4, Z0, Z0
 	VMOVUPS     Z0, (DI)(R8*1)
 	VMOVUPS     Z1, (SI)(R8*1)
 	VMOVUPS     Z2, (DX)(R8*1)
 	VMOVUPS     64(DI)(R8*1), Z0
+	PREFETCHT0  576(DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
+	PREFETCHT0  576(SI)(R8*1)
 	VMOVUPS     64(DX)(R8*1), Z2
+	PREFETCHT0  576(DX)(R8*1)
 	VMOVUPS     64(BX)(R8*1), Z3
+	PREFETCHT0  576(BX)(R8*1)
 	VSUBPD      Z1, Z3, Z4
-	VFMADD231PD Z7, Z4, Z1
+	VFMADD231PD Z8, Z4, Z1
 	VMULPD      Z3, Z3, Z4
 	VSUBPD      Z2, Z4, Z4
-	VFMADD231PD Z8, Z4, Z2
+	VFMADD231PD Z9, Z4, Z2
 	VSQRTPD     Z2, Z5
-	VADDPD      Z9, Z5, Z5
-	VMULPD      Z6, Z1, Z4
+	VADDPD      Z10, Z5, Z5
+	VMULPD      Z7, Z1, Z4
 	VDIVPD      Z5, Z4, Z4
 	VSUBPD      Z4, Z0, Z0
 	VMOVUPS     Z0, 64(DI)(R8*1)
@@ -872,8 +1404,38 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Z0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Z2
+	PREFETCHT0  512(DX)(R8*1)
+	VMOVUPS     (BX)(R8*1), Z3
+	PREFETCHT0  512(BX)(R8*1)
+	VSUBPD      Z1, Z3, Z4
+	VFMADD231PD Z8, Z4, Z1
+	VMULPD      Z3, Z3, Z4
+	VSUBPD      Z2, Z4, Z4
+	VFMADD231PD Z9, Z4, Z2
+	VSQRTPD     Z2, Z5
+	VADDPD      Z10, Z5, Z5
+	VMULPD      Z7, Z1, Z4
+	VDIVPD      Z5, Z4, Z4
+	VSUBPD      Z4, Z0, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	VMOVUPS     Z1, (SI)(R8*1)
+	VMOVUPS     Z2, (DX)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -885,21 +1447,18 @@ single:
 	VMOVUPD.Z   (DX)(R8*1), K1, Z2
 	VMOVUPD.Z   (BX)(R8*1), K1, Z3
 	VSUBPD      Z1, Z3, Z4
-	VFMADD231PD Z7, Z4, Z1
+	VFMADD231PD Z8, Z4, Z1
 	VMULPD      Z3, Z3, Z4
 	VSUBPD      Z2, Z4, Z4
-	VFMADD231PD Z8, Z4, Z2
+	VFMADD231PD Z9, Z4, Z2
 	VSQRTPD     Z2, Z5
-	VADDPD      Z9, Z5, Z5
-	VMULPD      Z6, Z1, Z4
+	VADDPD      Z10, Z5, Z5
+	VMULPD      Z7, Z1, Z4
 	VDIVPD      Z5, Z4, Z4
 	VSUBPD      Z4, Z0, Z0
 	VMOVUPD     Z0, K1, (DI)(R8*1)
 	VMOVUPD     Z1, K1, (SI)(R8*1)
 	VMOVUPD     Z2, K1, (DX)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -907,7 +1466,7 @@ done:
 	RET
 
 // func momentumNesterov64AVX512(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·momentumNesterov64AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -927,8 +1486,11 @@ TEXT ·momentumNesterov64AVX512(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PD  Z2, Z5, Z1
 	VMULPD       Z5, Z1, Z3
 	VADDPD       Z2, Z3, Z3
@@ -936,8 +1498,11 @@ block:
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
+	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
+	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
+	PREFETCHT0   576(DX)(R8*1)
 	VFMADD213PD  Z2, Z5, Z1
 	VMULPD       Z5, Z1, Z3
 	VADDPD       Z2, Z3, Z3
@@ -951,8 +1516,29 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VFMADD213PD  Z2, Z5, Z1
+	VMULPD       Z5, Z1, Z3
+	VADDPD       Z2, Z3, Z3
+	VFNMADD231PD Z4, Z3, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -968,9 +1554,6 @@ single:
 	VFNMADD231PD Z4, Z3, Z0
 	VMOVUPD      Z0, K1, (DI)(R8*1)
 	VMOVUPD      Z1, K1, (SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -978,7 +1561,7 @@ done:
 	RET
 
 // func adamNesterov64AVX512(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·adamNesterov64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -991,48 +1574,56 @@ TEXT ·adamNesterov64AVX512(SB), NOSPLIT, $8-48
 	MOVQ         grad+24(FP), BX
 	MOVQ         n+32(FP), CX
 	MOVQ         p+40(FP), R11
-	VBROADCASTSD (R11), Z6
-	VBROADCASTSD 8(R11), Z7
-	VBROADCASTSD 16(R11), Z8
-	VBROADCASTSD 24(R11), Z9
+	VBROADCASTSD (R11), Z7
+	VBROADCASTSD 8(R11), Z8
+	VBROADCASTSD 16(R11), Z9
+	VBROADCASTSD 24(R11), Z10
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Z0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Z2
+	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Z3
+	PREFETCHT0  512(BX)(R8*1)
 	VSUBPD      Z1, Z3, Z4
-	VFMADD231PD Z7, Z4, Z1
+	VFMADD231PD Z8, Z4, Z1
 	VMULPD      Z3, Z3, Z4
 	VSUBPD      Z2, Z4, Z4
-	VFMADD231PD Z8, Z4, Z2
+	VFMADD231PD Z9, Z4, Z2
 	VSQRTPD     Z2, Z5
-	VADDPD      Z9, Z5, Z5
+	VADDPD      Z10, Z5, Z5
 	VSUBPD      Z1, Z3, Z4
-	VFMADD213PD Z1, Z7, Z4
-	VMULPD      Z6, Z4, Z4
+	VFMADD213PD Z1, Z8, Z4
+	VMULPD      Z7, Z4, Z4
 	VDIVPD      Z5, Z4, Z4
 	VSUBPD      Z4, Z0, Z0
 	VMOVUPS     Z0, (DI)(R8*1)
 	VMOVUPS     Z1, (SI)(R8*1)
 	VMOVUPS     Z2, (DX)(R8*1)
 	VMOVUPS     64(DI)(R8*1), Z0
+	PREFETCHT0  576(DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
+	PREFETCHT0  576(SI)(R8*1)
 	VMOVUPS     64(DX)(R8*1), Z2
+	PREFETCHT0  576(DX)(R8*1)
 	VMOVUPS     64(BX)(R8*1), Z3
+	PREFETCHT0  576(BX)(R8*1)
 	VSUBPD      Z1, Z3, Z4
-	VFMADD231PD Z7, Z4, Z1
+	VFMADD231PD Z8, Z4, Z1
 	VMULPD      Z3, Z3, Z4
 	VSUBPD      Z2, Z4, Z4
-	VFMADD231PD Z8, Z4, Z2
+	VFMADD231PD Z9, Z4, Z2
 	VSQRTPD     Z2, Z5
-	VADDPD      Z9, Z5, Z5
+	VADDPD      Z10, Z5, Z5
 	VSUBPD      Z1, Z3, Z4
-	VFMADD213PD Z1, Z7, Z4
-	VMULPD      Z6, Z4, Z4
+	VFMADD213PD Z1, Z8, Z4
+	VMULPD      Z7, Z4, Z4
 	VDIVPD      Z5, Z4, Z4
 	VSUBPD      Z4, Z0, Z0
 	VMOVUPS     Z0, 64(DI)(R8*1)
@@ -1045,8 +1636,40 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Z0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Z2
+	PREFETCHT0  512(DX)(R8*1)
+	VMOVUPS     (BX)(R8*1), Z3
+	PREFETCHT0  512(BX)(R8*1)
+	VSUBPD      Z1, Z3, Z4
+	VFMADD231PD Z8, Z4, Z1
+	VMULPD      Z3, Z3, Z4
+	VSUBPD      Z2, Z4, Z4
+	VFMADD231PD Z9, Z4, Z2
+	VSQRTPD     Z2, Z5
+	VADDPD      Z10, Z5, Z5
+	VSUBPD      Z1, Z3, Z4
+	VFMADD213PD Z1, Z8, Z4
+	VMULPD      Z7, Z4, Z4
+	VDIVPD      Z5, Z4, Z4
+	VSUBPD      Z4, Z0, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	VMOVUPS     Z1, (SI)(R8*1)
+	VMOVUPS     Z2, (DX)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -1058,23 +1681,20 @@ single:
 	VMOVUPD.Z   (DX)(R8*1), K1, Z2
 	VMOVUPD.Z   (BX)(R8*1), K1, Z3
 	VSUBPD      Z1, Z3, Z4
-	VFMADD231PD Z7, Z4, Z1
+	VFMADD231PD Z8, Z4, Z1
 	VMULPD      Z3, Z3, Z4
 	VSUBPD      Z2, Z4, Z4
-	VFMADD231PD Z8, Z4, Z2
+	VFMADD231PD Z9, Z4, Z2
 	VSQRTPD     Z2, Z5
-	VADDPD      Z9, Z5, Z5
+	VADDPD      Z10, Z5, Z5
 	VSUBPD      Z1, Z3, Z4
-	VFMADD213PD Z1, Z7, Z4
-	VMULPD      Z6, Z4, Z4
+	VFMADD213PD Z1, Z8, Z4
+	VMULPD      Z7, Z4, Z4
 	VDIVPD      Z5, Z4, Z4
 	VSUBPD      Z4, Z0, Z0
 	VMOVUPD     Z0, K1, (DI)(R8*1)
 	VMOVUPD     Z1, K1, (SI)(R8*1)
 	VMOVUPD     Z2, K1, (DX)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -1082,7 +1702,7 @@ done:
 	RET
 
 // func rmsProp64AVX512(w *float64, ms *float64, mom *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·rmsProp64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1095,43 +1715,55 @@ TEXT ·rmsProp64AVX512(SB), NOSPLIT, $8-48
 	MOVQ         grad+24(FP), BX
 	MOVQ         n+32(FP), CX
 	MOVQ         p+40(FP), R11
-	VBROADCASTSD (R11), Z6
-	VBROADCASTSD 8(R11), Z7
-	VBROADCASTSD 16(R11), Z8
-	VBROADCASTSD 24(R11), Z9
+	VBROADCASTSD (R11), Z8
+	VBROADCASTSD 8(R11), Z9
+	VBROADCASTSD 16(R11), Z10
+	VBROADCASTSD 24(R11), Z11
+	VBROADCASTSD vectors64<>+64(SB), Z12
+	VBROADCASTSD vectors64<>+96(SB), Z13
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Z0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Z2
+	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Z3
+	PREFETCHT0  512(BX)(R8*1)
 	VMULPD      Z3, Z3, Z4
 	VSUBPD      Z1, Z4, Z4
-	VFMADD231PD Z7, Z4, Z1
-	VADDPD      Z9, Z1, Z5
-	VSQRTPD     Z5, Z5
-	VMULPD      Z6, Z3, Z4
-	VDIVPD      Z5, Z4, Z4
-	VFMADD213PD Z4, Z8, Z2
+	VFMADD231PD Z9, Z4, Z1
+	VADDPD      Z11, Z1, Z5
+	VSQRTPD     Z5, Z7
+	VDIVPD      Z7, Z12, Z4
+	VMULPD      Z8, Z3, Z3
+	VMULPD      Z3, Z4, Z4
+	VFMADD213PD Z4, Z10, Z2
 	VSUBPD      Z2, Z0, Z0
 	VMOVUPS     Z0, (DI)(R8*1)
 	VMOVUPS     Z1, (SI)(R8*1)
 	VMOVUPS     Z2, (DX)(R8*1)
 	VMOVUPS     64(DI)(R8*1), Z0
+	PREFETCHT0  576(DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
+	PREFETCHT0  576(SI)(R8*1)
 	VMOVUPS     64(DX)(R8*1), Z2
+	PREFETCHT0  576(DX)(R8*1)
 	VMOVUPS     64(BX)(R8*1), Z3
+	PREFETCHT0  576(BX)(R8*1)
 	VMULPD      Z3, Z3, Z4
 	VSUBPD      Z1, Z4, Z4
-	VFMADD231PD Z7, Z4, Z1
-	VADDPD      Z9, Z1, Z5
-	VSQRTPD     Z5, Z5
-	VMULPD      Z6, Z3, Z4
-	VDIVPD      Z5, Z4, Z4
-	VFMADD213PD Z4, Z8, Z2
+	VFMADD231PD Z9, Z4, Z1
+	VADDPD      Z11, Z1, Z5
+	VSQRTPD     Z5, Z7
+	VDIVPD      Z7, Z12, Z4
+	VMULPD      Z8, Z3, Z3
+	VMULPD      Z3, Z4, Z4
+	VFMADD213PD Z4, Z10, Z2
 	VSUBPD      Z2, Z0, Z0
 	VMOVUPS     Z0, 64(DI)(R8*1)
 	VMOVUPS     Z1, 64(SI)(R8*1)
@@ -1143,8 +1775,38 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Z0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Z2
+	PREFETCHT0  512(DX)(R8*1)
+	VMOVUPS     (BX)(R8*1), Z3
+	PREFETCHT0  512(BX)(R8*1)
+	VMULPD      Z3, Z3, Z4
+	VSUBPD      Z1, Z4, Z4
+	VFMADD231PD Z9, Z4, Z1
+	VADDPD      Z11, Z1, Z5
+	VSQRTPD     Z5, Z7
+	VDIVPD      Z7, Z12, Z4
+	VMULPD      Z8, Z3, Z3
+	VMULPD      Z3, Z4, Z4
+	VFMADD213PD Z4, Z10, Z2
+	VSUBPD      Z2, Z0, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	VMOVUPS     Z1, (SI)(R8*1)
+	VMOVUPS     Z2, (DX)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -1157,19 +1819,17 @@ single:
 	VMOVUPD.Z   (BX)(R8*1), K1, Z3
 	VMULPD      Z3, Z3, Z4
 	VSUBPD      Z1, Z4, Z4
-	VFMADD231PD Z7, Z4, Z1
-	VADDPD      Z9, Z1, Z5
-	VSQRTPD     Z5, Z5
-	VMULPD      Z6, Z3, Z4
-	VDIVPD      Z5, Z4, Z4
-	VFMADD213PD Z4, Z8, Z2
+	VFMADD231PD Z9, Z4, Z1
+	VADDPD      Z11, Z1, Z5
+	VSQRTPD     Z5, Z7
+	VDIVPD      Z7, Z12, Z4
+	VMULPD      Z8, Z3, Z3
+	VMULPD      Z3, Z4, Z4
+	VFMADD213PD Z4, Z10, Z2
 	VSUBPD      Z2, Z0, Z0
 	VMOVUPD     Z0, K1, (DI)(R8*1)
 	VMOVUPD     Z1, K1, (SI)(R8*1)
 	VMOVUPD     Z2, K1, (DX)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JG          single
 
 done:
 	LDMXCSR (SP)
@@ -1177,7 +1837,7 @@ done:
 	RET
 
 // func rmsPropCentered64AVX512(w *float64, ms *float64, mom *float64, mg *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·rmsPropCentered64AVX512(SB), NOSPLIT, $8-56
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1191,52 +1851,66 @@ TEXT ·rmsPropCentered64AVX512(SB), NOSPLIT, $8-56
 	MOVQ         grad+32(FP), R9
 	MOVQ         n+40(FP), CX
 	MOVQ         p+48(FP), R11
-	VBROADCASTSD (R11), Z7
-	VBROADCASTSD 8(R11), Z8
-	VBROADCASTSD 16(R11), Z9
-	VBROADCASTSD 24(R11), Z10
+	VBROADCASTSD (R11), Z9
+	VBROADCASTSD 8(R11), Z10
+	VBROADCASTSD 16(R11), Z11
+	VBROADCASTSD 24(R11), Z12
+	VBROADCASTSD vectors64<>+64(SB), Z13
+	VBROADCASTSD vectors64<>+96(SB), Z14
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
+	PREFETCHT0   512(BX)(R8*1)
 	VMOVUPS      (R9)(R8*1), Z4
+	PREFETCHT0   512(R9)(R8*1)
 	VMULPD       Z4, Z4, Z5
 	VSUBPD       Z1, Z5, Z5
-	VFMADD231PD  Z8, Z5, Z1
-	VADDPD       Z10, Z1, Z6
+	VFMADD231PD  Z10, Z5, Z1
+	VADDPD       Z12, Z1, Z6
 	VSUBPD       Z3, Z4, Z5
-	VFMADD231PD  Z8, Z5, Z3
+	VFMADD231PD  Z10, Z5, Z3
 	VFNMADD231PD Z3, Z3, Z6
-	VSQRTPD      Z6, Z6
-	VMULPD       Z7, Z4, Z5
-	VDIVPD       Z6, Z5, Z5
-	VFMADD213PD  Z5, Z9, Z2
+	VSQRTPD      Z6, Z8
+	VDIVPD       Z8, Z13, Z5
+	VMULPD       Z9, Z4, Z4
+	VMULPD       Z4, Z5, Z5
+	VFMADD213PD  Z5, Z11, Z2
 	VSUBPD       Z2, Z0, Z0
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      Z2, (DX)(R8*1)
 	VMOVUPS      Z3, (BX)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
+	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
+	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
+	PREFETCHT0   576(DX)(R8*1)
 	VMOVUPS      64(BX)(R8*1), Z3
+	PREFETCHT0   576(BX)(R8*1)
 	VMOVUPS      64(R9)(R8*1), Z4
+	PREFETCHT0   576(R9)(R8*1)
 	VMULPD       Z4, Z4, Z5
 	VSUBPD       Z1, Z5, Z5
-	VFMADD231PD  Z8, Z5, Z1
-	VADDPD       Z10, Z1, Z6
+	VFMADD231PD  Z10, Z5, Z1
+	VADDPD       Z12, Z1, Z6
 	VSUBPD       Z3, Z4, Z5
-	VFMADD231PD  Z8, Z5, Z3
+	VFMADD231PD  Z10, Z5, Z3
 	VFNMADD231PD Z3, Z3, Z6
-	VSQRTPD      Z6, Z6
-	VMULPD       Z7, Z4, Z5
-	VDIVPD       Z6, Z5, Z5
-	VFMADD213PD  Z5, Z9, Z2
+	VSQRTPD      Z6, Z8
+	VDIVPD       Z8, Z13, Z5
+	VMULPD       Z9, Z4, Z4
+	VMULPD       Z4, Z5, Z5
+	VFMADD213PD  Z5, Z11, Z2
 	VSUBPD       Z2, Z0, Z0
 	VMOVUPS      Z0, 64(DI)(R8*1)
 	VMOVUPS      Z1, 64(SI)(R8*1)
@@ -1249,8 +1923,44 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMOVUPS      (BX)(R8*1), Z3
+	PREFETCHT0   512(BX)(R8*1)
+	VMOVUPS      (R9)(R8*1), Z4
+	PREFETCHT0   512(R9)(R8*1)
+	VMULPD       Z4, Z4, Z5
+	VSUBPD       Z1, Z5, Z5
+	VFMADD231PD  Z10, Z5, Z1
+	VADDPD       Z12, Z1, Z6
+	VSUBPD       Z3, Z4, Z5
+	VFMADD231PD  Z10, Z5, Z3
+	VFNMADD231PD Z3, Z3, Z6
+	VSQRTPD      Z6, Z8
+	VDIVPD       Z8, Z13, Z5
+	VMULPD       Z9, Z4, Z4
+	VMULPD       Z4, Z5, Z5
+	VFMADD213PD  Z5, Z11, Z2
+	VSUBPD       Z2, Z0, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	VMOVUPS      Z2, (DX)(R8*1)
+	VMOVUPS      Z3, (BX)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -1264,23 +1974,21 @@ single:
 	VMOVUPD.Z    (R9)(R8*1), K1, Z4
 	VMULPD       Z4, Z4, Z5
 	VSUBPD       Z1, Z5, Z5
-	VFMADD231PD  Z8, Z5, Z1
-	VADDPD       Z10, Z1, Z6
+	VFMADD231PD  Z10, Z5, Z1
+	VADDPD       Z12, Z1, Z6
 	VSUBPD       Z3, Z4, Z5
-	VFMADD231PD  Z8, Z5, Z3
+	VFMADD231PD  Z10, Z5, Z3
 	VFNMADD231PD Z3, Z3, Z6
-	VSQRTPD      Z6, Z6
-	VMULPD       Z7, Z4, Z5
-	VDIVPD       Z6, Z5, Z5
-	VFMADD213PD  Z5, Z9, Z2
+	VSQRTPD      Z6, Z8
+	VDIVPD       Z8, Z13, Z5
+	VMULPD       Z9, Z4, Z4
+	VMULPD       Z4, Z5, Z5
+	VFMADD213PD  Z5, Z11, Z2
 	VSUBPD       Z2, Z0, Z0
 	VMOVUPD      Z0, K1, (DI)(R8*1)
 	VMOVUPD      Z1, K1, (SI)(R8*1)
 	VMOVUPD      Z2, K1, (DX)(R8*1)
 	VMOVUPD      Z3, K1, (BX)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -1288,7 +1996,7 @@ done:
 	RET
 
 // func ftrl64AVX512(w *float64, acc *float64, linear *float64, grad *float64, n int, p *[5]float64)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·ftrl64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1306,7 +2014,7 @@ TEXT ·ftrl64AVX512(SB), NOSPLIT, $8-48
 	VBROADCASTSD 16(R11), Z10
 	VBROADCASTSD 24(R11), Z11
 	VBROADCASTSD 32(R11), Z12
-	VBROADCASTSD vectors64<>+64(SB), Z13
+	VBROADCASTSD vectors64<>+128(SB), Z13
 	VBROADCASTSD vectors64<>+32(SB), Z14
 	XORQ         R8, R8
 	SUBQ         $0x00000008, CX
@@ -1314,9 +2022,13 @@ TEXT ·ftrl64AVX512(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
+	PREFETCHT0   512(BX)(R8*1)
 	VSQRTPD      Z1, Z5
 	VFMADD231PD  Z3, Z3, Z1
 	VSQRTPD      Z1, Z4
@@ -1344,10 +2056,8 @@ block:
 	JGE          block
 
 rest:
-	ADDQ $0x00000008, CX
-	JZ   done
-
-single:
+	ADDQ         $0x00000008, CX
+	JZ           done
 	MOVQ         $0x00000008, AX
 	CMPQ         CX, AX
 	CMOVQLT      CX, AX
@@ -1380,9 +2090,6 @@ single:
 	VMOVUPD      Z0, K1, (DI)(R8*1)
 	VMOVUPD      Z1, K1, (SI)(R8*1)
 	VMOVUPD      Z2, K1, (DX)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JG           single
 
 done:
 	LDMXCSR (SP)
@@ -1390,7 +2097,7 @@ done:
 	RET
 
 // func adagrad64AVX512(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·adagrad64AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1402,34 +2109,42 @@ TEXT ·adagrad64AVX512(SB), NOSPLIT, $8-40
 	MOVQ         grad+16(FP), DX
 	MOVQ         n+24(FP), CX
 	MOVQ         p+32(FP), R11
-	VBROADCASTSD (R11), Z5
-	VBROADCASTSD 8(R11), Z6
-	VBROADCASTSD 16(R11), Z7
+	VBROADCASTSD (R11), Z6
+	VBROADCASTSD 8(R11), Z7
+	VBROADCASTSD 16(R11), Z8
+	VBROADCASTSD vectors64<>+64(SB), Z9
+	VBROADCASTSD vectors64<>+96(SB), Z10
 	XORQ         R8, R8
 	SUBQ         $0x00000010, CX
 	JL           rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Z0
+	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Z2
-	VMULPD      Z7, Z2, Z3
+	PREFETCHT0  512(DX)(R8*1)
+	VMULPD      Z8, Z2, Z3
 	VFMADD231PD Z2, Z3, Z1
+	VMULPD      Z6, Z2, Z2
 	VSQRTPD     Z1, Z4
-	VADDPD      Z6, Z4, Z4
-	VMULPD      Z5, Z2, Z2
+	VADDPD      Z7, Z4, Z4
 	VDIVPD      Z4, Z2, Z2
 	VSUBPD      Z2, Z0, Z0
 	VMOVUPS     Z0, (DI)(R8*1)
 	VMOVUPS     Z1, (SI)(R8*1)
 	VMOVUPS     64(DI)(R8*1), Z0
+	PREFETCHT0  576(DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
+	PREFETCHT0  576(SI)(R8*1)
 	VMOVUPS     64(DX)(R8*1), Z2
-	VMULPD      Z7, Z2, Z3
+	PREFETCHT0  576(DX)(R8*1)
+	VMULPD      Z8, Z2, Z3
 	VFMADD231PD Z2, Z3, Z1
+	VMULPD      Z6, Z2, Z2
 	VSQRTPD     Z1, Z4
-	VADDPD      Z6, Z4, Z4
-	VMULPD      Z5, Z2, Z2
+	VADDPD      Z7, Z4, Z4
 	VDIVPD      Z4, Z2, Z2
 	VSUBPD      Z2, Z0, Z0
 	VMOVUPS     Z0, 64(DI)(R8*1)
@@ -1441,8 +2156,32 @@ block:
 rest:
 	ADDQ $0x00000010, CX
 	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
 
 single:
+	VMOVUPS     (DI)(R8*1), Z0
+	PREFETCHT0  512(DI)(R8*1)
+	VMOVUPS     (SI)(R8*1), Z1
+	PREFETCHT0  512(SI)(R8*1)
+	VMOVUPS     (DX)(R8*1), Z2
+	PREFETCHT0  512(DX)(R8*1)
+	VMULPD      Z8, Z2, Z3
+	VFMADD231PD Z2, Z3, Z1
+	VMULPD      Z6, Z2, Z2
+	VSQRTPD     Z1, Z4
+	VADDPD      Z7, Z4, Z4
+	VDIVPD      Z4, Z2, Z2
+	VSUBPD      Z2, Z0, Z0
+	VMOVUPS     Z0, (DI)(R8*1)
+	VMOVUPS     Z1, (SI)(R8*1)
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, CX
+	JGE         single
+
+last:
+	ADDQ        $0x00000008, CX
+	JZ          done
 	MOVQ        $0x00000008, AX
 	CMPQ        CX, AX
 	CMOVQLT     CX, AX
@@ -1452,18 +2191,121 @@ single:
 	VMOVUPD.Z   (DI)(R8*1), K1, Z0
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
 	VMOVUPD.Z   (DX)(R8*1), K1, Z2
-	VMULPD      Z7, Z2, Z3
+	VMULPD      Z8, Z2, Z3
 	VFMADD231PD Z2, Z3, Z1
+	VMULPD      Z6, Z2, Z2
 	VSQRTPD     Z1, Z4
-	VADDPD      Z6, Z4, Z4
-	VMULPD      Z5, Z2, Z2
+	VADDPD      Z7, Z4, Z4
 	VDIVPD      Z4, Z2, Z2
 	VSUBPD      Z2, Z0, Z0
 	VMOVUPD     Z0, K1, (DI)(R8*1)
 	VMOVUPD     Z1, K1, (SI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JG          single
+
+done:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func adagradRoot64AVX512(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·adagradRoot64AVX512(SB), NOSPLIT, $8-40
+	STMXCSR      (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	LDMXCSR      4(SP)
+	MOVQ         w+0(FP), DI
+	MOVQ         acc+8(FP), SI
+	MOVQ         grad+16(FP), DX
+	MOVQ         n+24(FP), CX
+	MOVQ         p+32(FP), R11
+	VBROADCASTSD (R11), Z6
+	VBROADCASTSD 8(R11), Z7
+	VBROADCASTSD 16(R11), Z8
+	VBROADCASTSD vectors64<>+64(SB), Z9
+	VBROADCASTSD vectors64<>+96(SB), Z10
+	XORQ         R8, R8
+	SUBQ         $0x00000010, CX
+	JL           rest
+
+block:
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMULPD       Z8, Z2, Z3
+	VFMADD231PD  Z2, Z3, Z1
+	VMULPD       Z6, Z2, Z2
+	VSQRTPD      Z1, Z5
+	VDIVPD       Z5, Z9, Z4
+	VFNMADD231PD Z4, Z2, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	VMOVUPS      64(DI)(R8*1), Z0
+	PREFETCHT0   576(DI)(R8*1)
+	VMOVUPS      64(SI)(R8*1), Z1
+	PREFETCHT0   576(SI)(R8*1)
+	VMOVUPS      64(DX)(R8*1), Z2
+	PREFETCHT0   576(DX)(R8*1)
+	VMULPD       Z8, Z2, Z3
+	VFMADD231PD  Z2, Z3, Z1
+	VMULPD       Z6, Z2, Z2
+	VSQRTPD      Z1, Z5
+	VDIVPD       Z5, Z9, Z4
+	VFNMADD231PD Z4, Z2, Z0
+	VMOVUPS      Z0, 64(DI)(R8*1)
+	VMOVUPS      Z1, 64(SI)(R8*1)
+	ADDQ         $0x00000080, R8
+	SUBQ         $0x00000010, CX
+	JGE          block
+
+rest:
+	ADDQ $0x00000010, CX
+	JZ   done
+	SUBQ $0x00000008, CX
+	JL   last
+
+single:
+	VMOVUPS      (DI)(R8*1), Z0
+	PREFETCHT0   512(DI)(R8*1)
+	VMOVUPS      (SI)(R8*1), Z1
+	PREFETCHT0   512(SI)(R8*1)
+	VMOVUPS      (DX)(R8*1), Z2
+	PREFETCHT0   512(DX)(R8*1)
+	VMULPD       Z8, Z2, Z3
+	VFMADD231PD  Z2, Z3, Z1
+	VMULPD       Z6, Z2, Z2
+	VSQRTPD      Z1, Z5
+	VDIVPD       Z5, Z9, Z4
+	VFNMADD231PD Z4, Z2, Z0
+	VMOVUPS      Z0, (DI)(R8*1)
+	VMOVUPS      Z1, (SI)(R8*1)
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x00000008, CX
+	JGE          single
+
+last:
+	ADDQ         $0x00000008, CX
+	JZ           done
+	MOVQ         $0x00000008, AX
+	CMPQ         CX, AX
+	CMOVQLT      CX, AX
+	MOVQ         $-1, R13
+	BZHIQ        AX, R13, AX
+	KMOVW        AX, K1
+	VMOVUPD.Z    (DI)(R8*1), K1, Z0
+	VMOVUPD.Z    (SI)(R8*1), K1, Z1
+	VMOVUPD.Z    (DX)(R8*1), K1, Z2
+	VMULPD       Z8, Z2, Z3
+	VFMADD231PD  Z2, Z3, Z1
+	VMULPD       Z6, Z2, Z2
+	VSQRTPD      Z1, Z5
+	VDIVPD       Z5, Z9, Z4
+	VFNMADD231PD Z4, Z2, Z0
+	VMOVUPD      Z0, K1, (DI)(R8*1)
+	VMOVUPD      Z1, K1, (SI)(R8*1)
 
 done:
 	LDMXCSR (SP)
@@ -1478,8 +2320,16 @@ DATA vectors64<>+32(SB)/8, $0x0000000000000000
 DATA vectors64<>+40(SB)/8, $0x0000000000000000
 DATA vectors64<>+48(SB)/8, $0x0000000000000000
 DATA vectors64<>+56(SB)/8, $0x0000000000000000
-DATA vectors64<>+64(SB)/8, $0x8000000000000000
-DATA vectors64<>+72(SB)/8, $0x8000000000000000
-DATA vectors64<>+80(SB)/8, $0x8000000000000000
-DATA vectors64<>+88(SB)/8, $0x8000000000000000
-GLOBL vectors64<>(SB), RODATA|NOPTR, $96
+DATA vectors64<>+64(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+72(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+80(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+88(SB)/8, $0x3ff0000000000000
+DATA vectors64<>+96(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+104(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+112(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+120(SB)/8, $0x3fe0000000000000
+DATA vectors64<>+128(SB)/8, $0x8000000000000000
+DATA vectors64<>+136(SB)/8, $0x8000000000000000
+DATA vectors64<>+144(SB)/8, $0x8000000000000000
+DATA vectors64<>+152(SB)/8, $0x8000000000000000
+GLOBL vectors64<>(SB), RODATA|NOPTR, $160

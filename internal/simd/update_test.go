@@ -30,9 +30,9 @@ func updateCases[T Float]() []updateCase[T] {
 				}
 			}}
 	}
-	adagrad := func(frozen bool) updateCase[T] {
-		return updateCase[T]{fmt.Sprint("Adagrad frozen=", frozen), 3,
-			func(s [][]T) { Adagrad(s[0], s[1], s[2], rate, eps, frozen) },
+	adagrad := func(frozen bool, eps float64) updateCase[T] {
+		return updateCase[T]{fmt.Sprint("Adagrad frozen=", frozen, " epsilon=", eps), 3,
+			func(s [][]T) { Adagrad(s[0], s[1], s[2], rate, T(eps), frozen) },
 			func(s []float64) {
 				if !frozen {
 					s[1] += s[2] * s[2]
@@ -55,7 +55,7 @@ func updateCases[T Float]() []updateCase[T] {
 	}
 	return []updateCase[T]{
 		{"SGD", 2, func(s [][]T) { SGD(s[0], s[1], rate) }, func(s []float64) { s[0] -= rate * s[1] }},
-		momentum(false), momentum(true), adagrad(false), adagrad(true), adam(false), adam(true),
+		momentum(false), momentum(true), adagrad(false, eps), adagrad(true, eps), adagrad(false, 0), adagrad(true, 0), adam(false), adam(true),
 		{"RMSProp", 4,
 			func(s [][]T) { RMSProp(s[0], s[1], s[2], nil, s[3], RMSPropRates[T]{rate, rho, mom, eps}) },
 			func(s []float64) {
@@ -89,6 +89,24 @@ func TestUpdates(t *testing.T) {
 	atLevels(t, func(t *testing.T) {
 		testUpdates[float32](t, 3e-6)
 		testUpdates[float64](t, 1e-14)
+	})
+}
+
+// What is divided by zero or by infinity is what a division makes of it.
+func TestUpdatesOfSpecialValues(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		inf, nan := float32(math.Inf(1)), float32(math.NaN())
+		for _, tt := range []struct{ acc, g, epsilon, want float32 }{
+			{0, 0, 0, nan}, {0, 0, 1, 1}, {0, 2, 0, -inf}, {inf, 2, 0, 1}, {inf, 2, 1, 1}, {nan, 2, 1, nan}, {1e-30, 1e-15, 0, 0},
+		} {
+			w, acc, g := slices.Repeat([]float32{1}, 40), slices.Repeat([]float32{tt.acc}, 40), slices.Repeat([]float32{tt.g}, 40)
+			Adagrad(w, acc, g, 1, tt.epsilon, true)
+			for _, got := range w {
+				if !near(float64(got), float64(tt.want), 1e-6) && got != tt.want && (got == got || tt.want == tt.want) {
+					t.Fatalf("a step by %v with %v so far and epsilon %v gives %v, want %v", tt.g, tt.acc, tt.epsilon, got, tt.want)
+				}
+			}
+		}
 	})
 }
 

@@ -190,6 +190,11 @@ func (m *mover[E]) transpose(d, s, n int) {
 			simd.Transpose(dst[d:], m.d0, any(m.src).([]uint32)[s:], m.s1, m.n1, n)
 			return
 		}
+	case []uint64:
+		if m.s1 > 0 {
+			simd.Transpose(dst[d:], m.d0, any(m.src).([]uint64)[s:], m.s1, m.n1, n)
+			return
+		}
 	}
 	for j := 0; j < m.n1; j += tile {
 		nj := min(tile, m.n1-j)

@@ -13,10 +13,16 @@ import (
 func throughInts(src, dst tensor.DType) convert {
 	switch src {
 	case tensor.Int8:
+		if dst == tensor.Float32 {
+			return loop(simd.FromInt8)
+		}
 		return fromInts(dst, simd.WidenInt8)
 	case tensor.Uint8:
-		if dst == tensor.Float32 {
+		switch dst {
+		case tensor.Float32:
 			return loop(simd.FromUint8)
+		case tensor.Int64:
+			return loop(simd.Int64FromUint8)
 		}
 		return fromInts(dst, simd.WidenUint8)
 	case tensor.Int16:
@@ -28,6 +34,12 @@ func throughInts(src, dst tensor.DType) convert {
 	case tensor.BFloat16:
 		return shortInts(dst, intsOfShorts[tensor.BFloat])
 	case tensor.Float32:
+		switch dst {
+		case tensor.Int8:
+			return loop(func(z []int8, x []float32) { simd.ToBytes(bytesOf(z), x) })
+		case tensor.Uint8:
+			return loop(simd.ToBytes)
+		}
 		return shortInts(dst, simd.ToInt32)
 	case tensor.Float64:
 		switch dst {
@@ -65,7 +77,7 @@ func fromInts[S tensor.Elem](dst tensor.DType, ints func(z []int32, x []S)) conv
 func shortInts[S tensor.Elem](dst tensor.DType, ints func(z []int32, x []S)) convert {
 	switch dst {
 	case tensor.Int8:
-		return inTwo(ints, func(z []int8, x []int32) { simd.Narrow8(*(*[]uint8)(unsafe.Pointer(&z)), x) })
+		return inTwo(ints, func(z []int8, x []int32) { simd.Narrow8(bytesOf(z), x) })
 	case tensor.Uint8:
 		return inTwo(ints, simd.Narrow8)
 	case tensor.Int16:
@@ -75,6 +87,8 @@ func shortInts[S tensor.Elem](dst tensor.DType, ints func(z []int32, x []S)) con
 	}
 	return nil
 }
+
+func bytesOf(z []int8) []uint8 { return *(*[]uint8)(unsafe.Pointer(&z)) }
 
 // inTwo converts by way of int32, a block at a time.
 func inTwo[S, D tensor.Elem](first func(z []int32, x []S), second func(z []D, x []int32)) convert {

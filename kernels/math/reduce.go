@@ -18,8 +18,10 @@ type reduction[T tensor.Elem] struct {
 	row     func(x []T) T         // of contiguous elements, at least one
 	lines   func(z, x []T, n int) // of rows of n elements, at least one; nil for row after row
 	columns func(acc, x []T)      // combines x into acc, element by element
-	matrix  func(acc, x []T)      // combines rows of x into acc, one after another; nil for columns row by row
 	finish  func(acc T, n int) T  // made of the combination of n elements; nil for itself
+
+	// matrix combines rows of x, stride apart, into acc, one after another; nil for columns row by row.
+	matrix func(acc, x []T, stride int)
 }
 
 // Kernel returns the kernel of the reduction of input 0 along the dimensions that input 1 names.
@@ -144,7 +146,12 @@ func (r reduction[T]) fold(z, x []T) {
 		r.foldRange(z, partial, 0, len(z), len(partial)/len(z))
 		return
 	}
-	parallel.For(len(z), max(foldBlock, elementwise.Grain(cheap)/n), func(lo, hi int) {
+	block := max(foldBlock, elementwise.Grain(cheap)/n)
+	if len(z) <= block {
+		r.foldRange(z, x, 0, len(z), n)
+		return
+	}
+	parallel.For(len(z), block, func(lo, hi int) {
 		r.foldRange(z[lo:hi], x, lo, len(z), n)
 	})
 }
@@ -152,8 +159,8 @@ func (r reduction[T]) fold(z, x []T) {
 func (r reduction[T]) foldRange(z, x []T, lo, stride, n int) {
 	if n <= foldRows {
 		copy(z, x[lo:lo+len(z)])
-		if r.matrix != nil && len(z) == stride {
-			r.matrix(z, x[stride:n*stride])
+		if r.matrix != nil && n > 1 {
+			r.matrix(z, x[stride+lo:(n-1)*stride+lo+len(z)], stride)
 			return
 		}
 		for i := 1; i < n; i++ {

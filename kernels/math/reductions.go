@@ -77,7 +77,7 @@ func sums[T simd.Float]() reduction[T] {
 		row:     simd.Sum[T],
 		lines:   simd.SumRows[T],
 		columns: func(acc, x []T) { simd.Add(acc, acc, x) },
-		matrix:  simd.SumColumns[T],
+		matrix:  simd.SumPanel[T],
 	}
 }
 
@@ -253,14 +253,14 @@ func extremeReductions(largest bool) kernel.Table {
 func greatest[T simd.Float]() reduction[T] {
 	return reduction[T]{
 		start: T(math.Inf(-1)), row: simd.MaxOf[T], lines: simd.MaxRows[T],
-		columns: func(acc, x []T) { simd.Max(acc, acc, x) }, matrix: simd.MaxColumns[T],
+		columns: func(acc, x []T) { simd.Max(acc, acc, x) }, matrix: simd.MaxPanel[T],
 	}
 }
 
 func smallest[T simd.Float]() reduction[T] {
 	return reduction[T]{
 		start: T(math.Inf(1)), row: simd.MinOf[T], lines: simd.MinRows[T],
-		columns: func(acc, x []T) { simd.Min(acc, acc, x) }, matrix: simd.MinColumns[T],
+		columns: func(acc, x []T) { simd.Min(acc, acc, x) }, matrix: simd.MinPanel[T],
 	}
 }
 

@@ -146,14 +146,7 @@ func isNaN[T simd.Float](z []bool, x []T) { simd.Compare(simd.NotEqual, z, x, x)
 
 // ofMagnitude returns the loop that compares absolute values with infinity.
 func ofMagnitude[T simd.Float](p simd.Predicate) func(z []bool, x []T) {
-	return func(z []bool, x []T) {
-		var block [512]T
-		for lo := 0; lo < len(z); lo += len(block) {
-			n := min(len(block), len(z)-lo)
-			simd.Abs(block[:n], x[lo:])
-			simd.CompareScalar(p, z[lo:lo+n], block[:n], T(math.Inf(1)))
-		}
-	}
+	return func(z []bool, x []T) { simd.CompareMagnitude(p, z, x, T(math.Inf(1))) }
 }
 
 func signed(f8 func(int8) int8, f16 func(int16) int16, f32 func(int32) int32, f64 func(int64) int64) kernel.Table {

@@ -18,10 +18,7 @@ func init() {
 		real2(1, relu6Grad[float32], relu6Grad[float64], passTable(6)))
 }
 
-func relu6[T simd.Float](z, x []T) {
-	simd.Relu(z, x)
-	simd.MinScalar(z, z, 6)
-}
+func relu6[T simd.Float](z, x []T) { simd.Clamp(z, x, 0, 6) }
 
 // relu6Grad multiplies by zero where it does not pass the gradient on, so that one that is not finite stays visible.
 func relu6Grad[T simd.Float](z, g, x []T) {

@@ -60,6 +60,7 @@ type conversion struct {
 func conversions(t *target) {
 	for _, c := range []conversion{
 		{name: "fromUint8", doc: "dst = src", dst: "%[1]s", to: 4, src: "uint8", from: 1, body: fromUint8},
+		{name: "fromInt8", doc: "dst = src", dst: "%[1]s", to: 4, src: "int8", from: 1, body: fromInt8},
 		{name: "fromInt32", doc: "dst = src", dst: "%[1]s", to: 4, src: "int32", from: 4, body: fromInt32},
 		{
 			name: "toInt32", doc: "dst = src truncated, or the smallest integer if it does not fit",
@@ -85,6 +86,11 @@ func conversions(t *target) {
 		{name: "wideUint8", doc: "dst = src", dst: "int32", to: 4, src: "uint8", from: 1, body: widening((*build.Context).VPMOVZXBD)},
 		{name: "wideInt16", doc: "dst = src", dst: "int32", to: 4, src: "int16", from: 2, body: widening((*build.Context).VPMOVSXWD)},
 		{name: "wideUint16", doc: "dst = src", dst: "int32", to: 4, src: "uint16", from: 2, body: widening((*build.Context).VPMOVZXWD)},
+		{
+			name: "toBytes", doc: "dst = the low bytes of src truncated to int32, 0 if it does not fit that",
+			dst: "uint8", to: 1, src: "%[1]s", from: 4, body: toBytes,
+		},
+		{name: "longFromUint8", doc: "dst = src", dst: "int64", to: 8, src: "uint8", from: 1, body: longFromUint8},
 		{name: "narrow8", doc: "dst = the low bytes of src", dst: "uint8", to: 1, src: "int32", from: 4, body: narrow8},
 		{name: "narrow16", doc: "dst = the low halves of src", dst: "uint16", to: 2, src: "int32", from: 4, body: narrow16},
 		{name: "doubleFromInt", doc: "dst = src", dst: "float64", to: 8, src: "int32", from: 4, body: doubleFromInt},
@@ -116,6 +122,12 @@ func conversions(t *target) {
 
 func fromUint8(t *target, r []vec, dst, src place) {
 	t.VPMOVZXBD(src(0), r[0])
+	t.VCVTDQ2PS(r[0], r[0])
+	t.VMOVUPS(r[0], dst(0))
+}
+
+func fromInt8(t *target, r []vec, dst, src place) {
+	t.VPMOVSXBD(src(0), r[0])
 	t.VCVTDQ2PS(r[0], r[0])
 	t.VMOVUPS(r[0], dst(0))
 }
@@ -193,6 +205,16 @@ func longFromInt(t *target, r []vec, dst, src place) {
 	}
 }
 
+func longFromUint8(t *target, r []vec, dst, src place) {
+	n := t.lanes() / 2
+	for i, v := range r[:2] {
+		t.VPMOVZXBQ(src(i*n), v)
+	}
+	for i, v := range r[:2] {
+		t.VMOVUPS(v, dst(i*n))
+	}
+}
+
 func intFromLong(t *target, r []vec, dst, src place) {
 	n := t.lanes() / 2
 	t.VMOVUPS(src(0), r[0])
@@ -258,6 +280,17 @@ const (
 
 func narrow8(t *target, r []vec, dst, src place) {
 	t.VMOVUPS(src(0), r[0])
+	t.storeBytes(dst, r)
+}
+
+// toBytes: what does not fit an int32 becomes the smallest of them, whose low byte is 0.
+func toBytes(t *target, r []vec, dst, src place) {
+	t.VCVTTPS2DQ(src(0), r[0])
+	t.storeBytes(dst, r)
+}
+
+// storeBytes stores the low bytes of the integers in r[0].
+func (t *target) storeBytes(dst place, r []vec) {
 	if t.isa == avx512 {
 		t.VPMOVDB(r[0], dst(0))
 		return
@@ -347,6 +380,12 @@ func comparisons(t *target) {
 			t.comparison(p.name, p.doc, t.elem(), false, floats)
 		}
 		t.comparison(p.name+"Scalar", p.doc, t.elem(), true, floats)
+		if p.pred == less || p.pred == equal {
+			t.comparison(p.name+"Magnitude", "|a|"+p.doc[1:], t.elem(), true, func(v vec, other operand.Op) bool {
+				t.and(v, v, t.k(signBit(t)-1))
+				return floats(v, other)
+			})
+		}
 	}
 	t.blend()
 }
@@ -370,7 +409,7 @@ func (t *target) comparison(name, doc, elem string, scalar bool, compare func(v 
 	} else {
 		t.Load(t.Param("b"), reg.RDX)
 	}
-	t.hold(t.regs[15:], ones)
+	t.hold([]vec{t.regs[15], t.regs[13]}, ones, signBit(t)-1)
 	size := t.bits / 8
 	t.whole(4, func(u int) {
 		v, other, dst := t.regs[2*u], operand.Op(b), t.nth(reg.RDI, 1, u, 0)

@@ -1,6 +1,10 @@
 package main
 
-import "math"
+import (
+	"math"
+
+	"github.com/mmcloughlin/avo/operand"
+)
 
 // expPoly is (e^r - 1 - r)/r^2 for |r| <= ln(2)/2, highest power first; maximal error of e^r 3.1e-9 and 3.5e-18.
 func expPoly(t *target) []float64 {
@@ -88,8 +92,9 @@ func sigmoidBody(t *target, x vec, temp []vec) {
 func tanhOne(t *target) float64 { return by[float64](t, 10, 22) }
 
 func tanhConsts(t *target) []uint64 {
-	c := append(t.floats(t.rounder(), 2*math.Log2E, ln2Hi(t), ln2Lo(t)), t.floats(expPoly(t)...)...)
-	return append(c, append(t.floats(1, 2, tanhOne(t)), signBit(t), signBit(t)-1)...)
+	c := by(t, t.floats(math.Ln2), t.floats(ln2Hi(t), ln2Lo(t)))
+	c = append(append(c, t.floats(2*math.Log2E)...), t.floats(expPoly(t)...)...)
+	return append(c, append(t.floats(1, 2, tanhOne(t), t.rounder()), signBit(t), signBit(t)-1)...)
 }
 
 // tanhBody: x = tanh x as m/(m+2) with m = e^(2|x|) - 1 = 2^n*(e^r - 1) + 2^n - 1, which keeps small arguments exact.
@@ -97,18 +102,34 @@ func tanhBody(t *target, x vec, temp []vec) {
 	n, p, y, scale := temp[0], temp[1], temp[2], temp[3]
 	t.and(y, x, t.k(signBit(t)-1))
 	t.min(y, t.krf(tanhOne(t), n), y)
-	t.mov(n, t.kf(t.rounder()))
-	t.fma(n, y, t.kf(2*math.Log2E))
-	t.left(scale, n, t.mantissa())
-	t.plus(scale, scale, t.kf(1)) // 2^n
-	t.sub(n, n, t.kf(t.rounder()))
+	if t.isa == avx512 && t.bits == 32 {
+		t.mul(n, y, t.kf(2*math.Log2E))
+		t.round(nearest, n, n)
+		t.VSCALEFPS(n, t.krf(1, p), scale) // 2^n
+	} else {
+		t.mov(n, t.kf(t.rounder()))
+		t.fma(n, y, t.kf(2*math.Log2E))
+		t.left(scale, n, t.mantissa())
+		t.plus(scale, scale, t.kf(1))
+		t.sub(n, n, t.kf(t.rounder()))
+	}
 	t.add(y, y, y)
-	t.reduce(y, n)
+	if t.bits == 32 {
+		// The error of n*ln 2 is 2e-9*n, which tanh makes smaller as n grows: less than a twentieth of a unit in the last place.
+		t.fnma(y, n, t.kf(math.Ln2))
+	} else {
+		t.reduce(y, n)
+	}
 	t.expLess1(p, y)
 	t.sub(y, scale, t.kf(1))
 	t.horner(p, scale, y) // m
 	t.add(y, p, t.kf(2))
 	t.div(p, p, y)
+	if t.isa == avx512 {
+		const aAndBOrC = 0xea // the sign of x and p, which has none
+		t.VPTERNLOGD(operand.U8(aAndBOrC), p, t.kr(signBit(t), n), x)
+		return
+	}
 	t.and(x, x, t.k(signBit(t)))
 	t.or(x, x, p)
 }

@@ -52,8 +52,11 @@ func sources() []source {
 			source{"tile", "pack_" + isa.String(), isa, packs, both},
 		)
 	}
-	s = append(s, source{"tile", "pairs_avx512", avx512, pairs, []int{32}})
-	return append(s, source{"simd", "transpose_avx2", avx2, transposition, []int{32}})
+	return append(s,
+		source{"tile", "pairs_avx512", avx512, pairs, []int{32}},
+		source{"simd", "transpose_avx512", avx512, lines, []int{32, 64}},
+		source{"simd", "transpose_avx2", avx2, transposition, []int{32}},
+	)
 }
 
 func main() {

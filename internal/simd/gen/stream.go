@@ -19,6 +19,7 @@ type stream struct {
 	consts  []uint64
 	temps   int // registers that body may overwrite besides in and out
 	unroll  int
+	ahead   int // how many bytes further on the inputs are fetched, for those that wait for memory
 	body    func(t *target, x vars)
 }
 
@@ -85,6 +86,9 @@ func (t *target) stream(s stream) {
 	t.loop(s.unroll, mask, func(disp int, masked bool) {
 		for _, p := range s.in {
 			t.load(x.v[p], operand.Mem{Base: ptr[p], Index: R8, Scale: 1, Disp: disp}, masked)
+			if s.ahead > 0 && !masked {
+				t.PREFETCHT0(operand.Mem{Base: ptr[p], Index: R8, Scale: 1, Disp: disp + s.ahead})
+			}
 		}
 		s.body(t, x)
 		for _, p := range s.out {
@@ -94,8 +98,8 @@ func (t *target) stream(s stream) {
 	t.ret()
 }
 
-// loop emits a loop over RCX elements, R8 being the offset in bytes: unroll vectors at a time, then single vectors, of
-// which the last is masked. It overwrites RCX, RAX, R13 and mask.
+// loop emits a loop over RCX elements, R8 being the offset in bytes: unroll vectors at a time, then single vectors, then a
+// masked one for what is left. It overwrites RCX, RAX, R13 and mask.
 func (t *target) loop(unroll int, mask vec, body func(disp int, masked bool)) {
 	t.namedLoop("", unroll, mask, body)
 }
@@ -116,12 +120,20 @@ func (t *target) namedLoop(name string, unroll int, mask vec, body func(disp int
 	t.Label("rest" + name)
 	t.ADDQ(step, RCX)
 	t.JZ(operand.LabelRef("done" + name))
-	t.Label("single" + name)
+	if unroll > 1 {
+		t.SUBQ(operand.U32(uint32(t.lanes())), RCX)
+		t.JL(operand.LabelRef("last" + name))
+		t.Label("single" + name)
+		body(0, false)
+		t.ADDQ(operand.U32(uint32(t.bytes())), R8)
+		t.SUBQ(operand.U32(uint32(t.lanes())), RCX)
+		t.JGE(operand.LabelRef("single" + name))
+		t.Label("last" + name)
+		t.ADDQ(operand.U32(uint32(t.lanes())), RCX)
+		t.JZ(operand.LabelRef("done" + name))
+	}
 	t.lastMask(RCX, mask, RAX)
 	body(0, true)
-	t.ADDQ(operand.U32(uint32(t.bytes())), R8)
-	t.SUBQ(operand.U32(uint32(t.lanes())), RCX)
-	t.JG(operand.LabelRef("single" + name))
 	t.Label("done" + name)
 }
 

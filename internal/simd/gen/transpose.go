@@ -5,6 +5,100 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
+// lines emits the transposition of blocks of 16 rows and columns of 32-bit elements, or 8 of 64 bits: of whole cache lines,
+// of which each is read and written once. src and dst go on by so many bytes from block to block.
+func lines(t *target) {
+	t.plainFunction("transposeLines", "func(dst, src *%[1]s, dstStride, srcStride, dstStep, srcStep, blocks int)",
+		"turns blocks of as many rows and columns as a vector has elements")
+	t.Load(t.Param("dst"), RDI)
+	t.Load(t.Param("src"), RSI)
+	t.Load(t.Param("dstStride"), RDX)
+	t.Load(t.Param("srcStride"), RBX)
+	t.Load(t.Param("dstStep"), R9)
+	t.Load(t.Param("srcStep"), R10)
+	t.Load(t.Param("blocks"), RCX)
+	n := t.lanes()
+	a, b := zmm[:n], zmm[n:2*n]
+	t.LEAQ(operand.Mem{Base: RDX, Index: RDX, Scale: 2}, R11)
+	t.LEAQ(operand.Mem{Base: RBX, Index: RBX, Scale: 2}, R12)
+	t.Label("block")
+	t.LEAQ(operand.Mem{Base: RSI, Index: R10, Scale: 1}, R8) // the next block, which is fetched ahead
+	t.MOVQ(RSI, RAX)
+	for i := range n {
+		m := operand.Mem{Base: RAX, Index: RBX, Scale: uint8(max(i%4, 1))}
+		ahead := operand.Mem{Base: R8, Index: RBX, Scale: uint8(max(i%4, 1))}
+		switch i % 4 {
+		case 0:
+			m, ahead = operand.Mem{Base: RAX}, operand.Mem{Base: R8}
+		case 3:
+			m, ahead = operand.Mem{Base: RAX, Index: R12, Scale: 1}, operand.Mem{Base: R8, Index: R12, Scale: 1}
+		}
+		t.VMOVUPS(m, a[i])
+		t.PREFETCHT0(ahead)
+		if i%4 == 3 {
+			t.LEAQ(operand.Mem{Base: RAX, Index: RBX, Scale: 4}, RAX)
+			t.LEAQ(operand.Mem{Base: R8, Index: RBX, Scale: 4}, R8)
+		}
+	}
+	if t.bits == 32 {
+		for i := 0; i < n; i += 2 {
+			t.VUNPCKLPS(a[i+1], a[i], b[i])
+			t.VUNPCKHPS(a[i+1], a[i], b[i+1])
+		}
+		for i := 0; i < n; i += 4 {
+			for k := range 2 {
+				t.VUNPCKLPD(b[i+2+k], b[i+k], a[i+2*k])
+				t.VUNPCKHPD(b[i+2+k], b[i+k], a[i+2*k+1])
+			}
+		}
+	} else {
+		for i := 0; i < n; i += 2 {
+			t.VUNPCKLPD(a[i+1], a[i], b[i])
+			t.VUNPCKHPD(a[i+1], a[i], b[i+1])
+		}
+		a, b = b, a
+	}
+	// Vector i*k+j now has, in each quarter, an element of k rows: k*i to k*i+k-1, column j of that quarter. The quarters are a
+	// matrix of four rows and columns for each j.
+	k := n / 4
+	quarters := [4]uint8{0x44, 0xee, 0x88, 0xdd}
+	for j := range k {
+		low, high := b[4*j:4*j+2], b[4*j+2:4*j+4]
+		for i := range 2 {
+			t.VSHUFF64X2(operand.U8(quarters[0]), a[(2*i+1)*k+j], a[2*i*k+j], low[i])
+			t.VSHUFF64X2(operand.U8(quarters[1]), a[(2*i+1)*k+j], a[2*i*k+j], high[i])
+		}
+	}
+	out := make([]vec, n)
+	for j := range k {
+		for i := range 2 {
+			pair := b[4*j+2*i : 4*j+2*i+2]
+			out[2*i*k+j], out[(2*i+1)*k+j] = a[4*j+2*i], a[4*j+2*i+1]
+			t.VSHUFF64X2(operand.U8(quarters[2]), pair[1], pair[0], out[2*i*k+j])
+			t.VSHUFF64X2(operand.U8(quarters[3]), pair[1], pair[0], out[(2*i+1)*k+j])
+		}
+	}
+	t.MOVQ(RDI, RAX)
+	for i, v := range out {
+		m := operand.Mem{Base: RAX, Index: RDX, Scale: uint8(max(i%4, 1))}
+		switch i % 4 {
+		case 0:
+			m = operand.Mem{Base: RAX}
+		case 3:
+			m = operand.Mem{Base: RAX, Index: R11, Scale: 1}
+		}
+		t.VMOVUPS(v, m)
+		if i%4 == 3 {
+			t.LEAQ(operand.Mem{Base: RAX, Index: RDX, Scale: 4}, RAX)
+		}
+	}
+	t.ADDQ(R9, RDI)
+	t.ADDQ(R10, RSI)
+	t.DECQ(RCX)
+	t.JNZ(operand.LabelRef("block"))
+	t.plainRet()
+}
+
 // transposition emits the transposition of eight rows of 16- and 32-bit elements, a multiple of eight columns, in squares
 // that are turned in registers. Strides are in bytes.
 func transposition(t *target) {

@@ -7,30 +7,58 @@ func updates(t *target) {
 		t.stream(adam(nesterov))
 	}
 	for _, centered := range []bool{false, true} {
-		t.stream(rmsProp(centered))
+		t.stream(rmsProp(t, centered))
 	}
 	t.stream(ftrl(t))
-	t.stream(stream{
-		name: "adagrad", doc: "p: rate, epsilon, share of g^2 that acc takes up (1 or 0)",
-		in: []string{"w", "acc", "grad"}, out: []string{"w", "acc"}, array: 3, temps: 2, unroll: 2,
+	t.stream(adagrad(t, false))
+	t.stream(adagrad(t, true))
+}
+
+// adagrad is a step of Adagrad; where nothing is added to the root, its reciprocal takes less time than a root and a division.
+func adagrad(t *target, root bool) stream {
+	return stream{
+		name: pickName("adagrad", "Root", root), doc: "p: rate, epsilon (0 in the form Root), share of g^2 that acc takes up (1 or 0)",
+		in: []string{"w", "acc", "grad"}, out: []string{"w", "acc"}, array: 3, temps: 3, unroll: 2, ahead: prefetch, consts: rsqrtConsts(t),
 		body: func(t *target, x vars) {
 			w, acc, g, s, d := x.v["w"], x.v["acc"], x.v["grad"], x.temp[0], x.temp[1]
 			t.mul(s, g, x.p[2])
 			t.fma(acc, s, g)
+			t.mul(g, g, x.p[0])
+			if root {
+				rsqrt(t, d, acc, []vec{s, x.temp[2]})
+				t.fnma(w, g, d)
+				return
+			}
 			t.sqrt(d, acc)
 			t.add(d, d, x.p[1])
-			t.mul(g, g, x.p[0])
-			t.div(g, g, d)
+			t.quotient(g, g, d, s, x.temp[2])
 			t.sub(w, w, g)
 		},
-	})
+	}
+}
+
+// quotient: dst = a/b to within 0.6 units in the last place, unless 1/b is denormal. With AVX-512 it is an estimate of 14 bits,
+// corrected by what it leaves of a: not faster than a division, but beside the roots, which the divider is busy with.
+func (t *target) quotient(dst, a, b, tmp, tmp2 vec) {
+	if t.isa != avx512 || t.bits != 32 {
+		t.div(dst, a, b)
+		return
+	}
+	t.VRCP14PS(b, tmp)
+	t.mul(tmp2, a, tmp)
+	if dst != a {
+		t.mov(dst, a)
+	}
+	t.fnma(dst, tmp2, b)
+	t.horner(dst, tmp, tmp2)
+	t.choose(dst, unordered, dst, dst, tmp2, nil) // of zero or infinity the estimate is exact
 }
 
 // ftrl is a step of Ftrl whose rates go down with the root of the sum of squares.
 func ftrl(t *target) stream {
 	return stream{
 		name: "ftrl", doc: "p: scale, 1/divisor, l1*scale, 2*l2*scale, 2*shrinkage",
-		in: []string{"w", "acc", "linear", "grad"}, out: []string{"w", "acc", "linear"}, array: 5, temps: 4, unroll: 1,
+		in: []string{"w", "acc", "linear", "grad"}, out: []string{"w", "acc", "linear"}, array: 5, temps: 4, unroll: 1, ahead: prefetch,
 		consts: []uint64{signBit(t), 0},
 		body: func(t *target, x vars) {
 			w, acc, linear, g := x.v["w"], x.v["acc"], x.v["linear"], x.v["grad"]
@@ -49,7 +77,7 @@ func ftrl(t *target) stream {
 			t.and(b, linear, t.k(signBit(t)))
 			t.xor(b, b, bound)
 			t.sub(b, b, linear)
-			t.div(b, b, root)
+			t.quotient(b, b, root, a, old)
 			t.keep(b, notEqual, linear, t.kf(0), b, a)
 			t.xor(old, linear, t.k(signBit(t)))
 			t.max(old, old, linear) // |linear|
@@ -68,7 +96,7 @@ func pickName(base string, variant string, on bool) string {
 func momentum(nesterov bool) stream {
 	return stream{
 		name: pickName("momentum", "Nesterov", nesterov), doc: "p: rate, momentum",
-		in: []string{"w", "acc", "grad"}, out: []string{"w", "acc"}, array: 2, temps: 1, unroll: 2,
+		in: []string{"w", "acc", "grad"}, out: []string{"w", "acc"}, array: 2, temps: 1, unroll: 2, ahead: prefetch,
 		body: func(t *target, x vars) {
 			w, acc, g, tmp := x.v["w"], x.v["acc"], x.v["grad"], x.temp[0]
 			t.horner(acc, x.p[1], g)
@@ -86,7 +114,7 @@ func momentum(nesterov bool) stream {
 func adam(nesterov bool) stream {
 	return stream{
 		name: pickName("adam", "Nesterov", nesterov), doc: "p: corrected rate, 1-beta1, 1-beta2, epsilon",
-		in: []string{"w", "m", "v", "grad"}, out: []string{"w", "m", "v"}, array: 4, temps: 2, unroll: 2,
+		in: []string{"w", "m", "v", "grad"}, out: []string{"w", "m", "v"}, array: 4, temps: 3, unroll: 2, ahead: prefetch,
 		body: func(t *target, x vars) {
 			w, m, v, g, a, b := x.v["w"], x.v["m"], x.v["v"], x.v["grad"], x.temp[0], x.temp[1]
 			t.sub(a, g, m)
@@ -103,20 +131,20 @@ func adam(nesterov bool) stream {
 			} else {
 				t.mul(a, m, x.p[0])
 			}
-			t.div(a, a, b)
+			t.quotient(a, a, b, g, x.temp[2])
 			t.sub(w, w, a)
 		},
 	}
 }
 
-func rmsProp(centered bool) stream {
+func rmsProp(t *target, centered bool) stream {
 	streams := []string{"w", "ms", "mom"}
 	if centered {
 		streams = append(streams, "mg")
 	}
 	return stream{
 		name: pickName("rmsProp", "Centered", centered), doc: "p: rate, 1-rho, momentum, epsilon",
-		in: append(streams[:len(streams):len(streams)], "grad"), out: streams, array: 4, temps: 2, unroll: 2,
+		in: append(streams[:len(streams):len(streams)], "grad"), out: streams, array: 4, temps: 4, unroll: 2, ahead: prefetch, consts: rsqrtConsts(t),
 		body: func(t *target, x vars) {
 			w, ms, mom, g, a, b := x.v["w"], x.v["ms"], x.v["mom"], x.v["grad"], x.temp[0], x.temp[1]
 			t.mul(a, g, g)
@@ -129,9 +157,9 @@ func rmsProp(centered bool) stream {
 				t.fma(mg, a, x.p[1])
 				t.fnma(b, mg, mg)
 			}
-			t.sqrt(b, b)
-			t.mul(a, g, x.p[0])
-			t.div(a, a, b)
+			rsqrt(t, a, b, []vec{x.temp[2], x.temp[3]})
+			t.mul(g, g, x.p[0])
+			t.mul(a, a, g)
 			t.horner(mom, x.p[2], a)
 			t.sub(w, w, mom)
 		},
