@@ -25,6 +25,9 @@ const (
 
 	pacedWork = 1 << 20 // multiply-adds that are worth looking at a clock
 
+	pageSize    = 4096
+	fewProducts = 12 // vectors that a tile multiplies in a step, below which a new page in each step takes longer
+
 	flatSize = 6 << 10 // a B that stays in the first-level cache as a whole
 )
 
@@ -73,10 +76,13 @@ func (p *product[T]) block(s *tile.Scratch[T], m0, m1, n0, n1 int) {
 }
 
 // mustPackA reports whether the rows of A have to be copied: where a multiple of the page size lies between them, they
-// would fall on the same few lines of the cache.
+// would fall on the same few lines of the cache, and where small tiles would meet a new page with nearly every step.
 func (p *product[T]) mustPackA(m, n int) bool {
 	stride := max(p.a.RowStride, p.a.ColStride) * int(unsafe.Sizeof(T(0)))
-	if stride%4096 != 0 {
+	if p.a.ColStride != 1 && p.kern.Rows*p.kern.Vecs <= fewProducts && stride >= pageSize/4 {
+		return m > 64 && n > 64 && p.a.Cols > 64
+	}
+	if stride%pageSize != 0 {
 		return false
 	}
 	if p.a.ColStride == 1 {
