@@ -100,15 +100,22 @@ func (r reduction[T]) combine(in *tensor.Tensor, z []T, d *directions) error {
 	return nil
 }
 
-// rowBlock is the length of pieces that a long row is cut into, for several cores.
-const rowBlock = 1 << 16
+// A long row is cut into pieces of rowBlock elements, of which a core takes so many at a time that it is worth waking.
+const (
+	rowBlock  = 1 << 16
+	rowBlocks = 4
+)
 
 // rows reduces len(z) rows of equal length.
 func (r reduction[T]) rows(z, x []T) {
 	n := len(x) / len(z)
 	if len(z) == 1 && n > rowBlock {
 		partial := make([]T, parallel.Blocks(n, rowBlock))
-		parallel.For(n, rowBlock, func(lo, hi int) { partial[lo/rowBlock] = r.row(x[lo:hi]) })
+		parallel.For(len(partial), rowBlocks, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				partial[i] = r.row(x[i*rowBlock : min(n, (i+1)*rowBlock)])
+			}
+		})
 		z[0] = r.row(partial)
 		return
 	}
