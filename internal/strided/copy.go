@@ -70,8 +70,18 @@ func Words[W uint8 | uint16 | uint32 | uint64](t *tensor.Tensor) []W {
 const blockBytes = 64 << 10
 
 func run[E any](p *plan, dst, src []E) {
-	m := &mover[E]{plan: p, dst: dst, src: src}
 	rows := max(1, blockBytes/(8*p.n1))
+	if p.outer*p.n0 <= rows { // without what the closures below need
+		m := mover[E]{plan: *p, dst: dst, src: src}
+		m.outerRange(0, p.outer, 0, p.n0)
+		return
+	}
+	share(&mover[E]{plan: *p, dst: dst, src: src}, rows)
+}
+
+// share copies on several cores, so many rows at a time.
+func share[E any](m *mover[E], rows int) {
+	p := &m.plan
 	if p.outer >= p.n0 || p.outer > 8 {
 		parallel.For(p.outer, max(1, rows/p.n0), func(lo, hi int) { m.outerRange(lo, hi, 0, p.n0) })
 		return
@@ -81,7 +91,7 @@ func run[E any](p *plan, dst, src []E) {
 }
 
 type mover[E any] struct {
-	*plan
+	plan
 	dst, src []E
 }
 
@@ -90,7 +100,7 @@ func (m *mover[E]) outerRange(from, to, lo, hi int) {
 	at := m.seek(from)
 	for range to - from {
 		m.block(at.d+lo*m.d0, at.s+lo*m.s0, hi-lo)
-		at.next(m.plan)
+		at.next(&m.plan)
 	}
 }
 
@@ -113,13 +123,25 @@ func (m *mover[E]) block(d, s, n int) {
 		}
 	default:
 		for range n {
-			dj, sj := d, s
-			for range m.n1 {
-				m.dst[dj] = m.src[sj]
-				dj, sj = dj+m.d1, sj+m.s1
-			}
+			spread(m.dst[d:], m.d1, m.src, s, m.s1, m.n1)
 			d, s = d+m.d0, s+m.s0
 		}
+	}
+}
+
+// spread copies n elements, from and to so many elements after the one before.
+func spread[E any](dst []E, dStep int, src []E, s, sStep, n int) {
+	if dStep == 1 {
+		for i := range dst[:n] {
+			dst[i] = src[s]
+			s += sStep
+		}
+		return
+	}
+	d := 0
+	for range n {
+		dst[d] = src[s]
+		d, s = d+dStep, s+sStep
 	}
 }
 

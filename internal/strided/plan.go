@@ -44,6 +44,9 @@ func newPlan(dst, src View) *plan {
 			dims = slices.Insert(slices.Delete(dims, at, at+1), k-2, x)
 		}
 	}
+	if k := len(dims); k > 2 && dims[k-1].d == 1 && dims[k-1].s == 1 && dims[k-2].n < few && dims[k-2].n < dims[k-3].n {
+		dims[k-3], dims[k-2] = dims[k-2], dims[k-3] // one call copies more rows
+	}
 	for len(dims) < 2 {
 		dims = slices.Insert(dims, 0, dim{1, 0, 0})
 	}
@@ -58,6 +61,9 @@ func newPlan(dst, src View) *plan {
 	}
 	return p
 }
+
+// few is the number of rows from which on it does not matter how many one call copies.
+const few = 16
 
 // chop cuts one long run in equal rows where that can be done, so that cores can share it.
 func chop(x dim) (rows, row dim) {
