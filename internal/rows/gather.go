@@ -46,12 +46,31 @@ func Gather(dst, src *tensor.Tensor, l List, g Layout) {
 	}
 }
 
+// shortBlock is of how few rows a block is too short for a call of its own: blocks are then gathered as one, by the numbers
+// that their rows have in all of them.
+const shortBlock = 64
+
 func gather[E any](dst, src []E, list []int64, g Layout) {
 	share := g.Share
 	if share == 0 {
 		share = g.Outer
 	}
 	n := len(list) / (g.Outer / share) // rows of a block of the result
+	if g.Outer > 1 && g.Width > 1 && n <= shortBlock {
+		if whole, err := Make(g.Outer * n); err == nil {
+			defer whole.Release()
+			for o := range g.Outer {
+				for i, row := range list[o/share*n:][:n] {
+					if row >= 0 {
+						row += int64(o * g.Rows)
+					}
+					whole.Rows[o*n+i] = row
+				}
+			}
+			list, n, share = whole.Rows, g.Outer*n, 1
+			g = Layout{Outer: 1, Rows: g.Outer * g.Rows, Width: g.Width}
+		}
+	}
 	grain := max(1, 8192/g.Width)
 	parallel.For(g.Outer*n, grain, func(lo, hi int) {
 		for lo < hi {

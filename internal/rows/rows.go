@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -43,12 +44,8 @@ const skipped = -1
 // Read makes a list of the elements of an integer tensor, each of which must lie in [0, limit). bad is the position of the
 // first that does not, or -1.
 func Read(indices *tensor.Tensor, limit int) (l List, bad int, err error) {
-	if indices.DType() == tensor.Int64 {
-		l.Rows = tensor.Values[int64](indices)
-	} else if err = l.alloc(indices.NumElements()); err != nil {
+	if l, err = Numbers(indices); err != nil {
 		return l, -1, err
-	} else {
-		ints.Read(l.Rows, indices, 0)
 	}
 	for i, row := range l.Rows {
 		if uint64(row) >= uint64(limit) {
@@ -56,6 +53,23 @@ func Read(indices *tensor.Tensor, limit int) (l List, bad int, err error) {
 		}
 	}
 	return l, -1, nil
+}
+
+// Numbers makes a list of the elements of an integer tensor, whatever they are.
+func Numbers(t *tensor.Tensor) (l List, err error) {
+	if t.DType() == tensor.Int64 {
+		l.Rows = tensor.Values[int64](t)
+		return l, nil
+	}
+	if err = l.alloc(t.NumElements()); err != nil {
+		return l, err
+	}
+	if t.DType() == tensor.Int32 {
+		simd.Int64FromInt32(l.Rows, tensor.Values[int32](t))
+	} else {
+		ints.Read(l.Rows, t, 0)
+	}
+	return l, nil
 }
 
 func (l *List) alloc(n int) (err error) {
@@ -94,6 +108,21 @@ func ReadVectors(indices *tensor.Tensor, dims tensor.Shape, skip bool) (l List, 
 // of dims, or -1.
 func flatten[T int16 | int32 | int64](rows []int64, indices []T, dims tensor.Shape, skip bool) (bad int) {
 	depth := len(dims)
+	if depth == 2 { // places in a matrix, without a loop for each
+		height, width := dims[0], dims[1]
+		for i := range rows {
+			y, x := int64(indices[2*i]), int64(indices[2*i+1])
+			switch {
+			case uint64(y) < uint64(height) && uint64(x) < uint64(width):
+				rows[i] = y*width + x
+			case skip:
+				rows[i] = skipped
+			default:
+				return i
+			}
+		}
+		return -1
+	}
 	for i := range rows {
 		row, ok := int64(0), true
 		for k, x := range indices[i*depth : (i+1)*depth] {

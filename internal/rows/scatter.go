@@ -2,9 +2,11 @@ package rows
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/parallel"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/internal/strided"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -94,6 +96,17 @@ func assign(dst, updates *tensor.Tensor, l List, width int) {
 
 func set[E any](dst, updates []E, list []int64, width int) {
 	scalar := len(updates) == 1 && len(list)*width != 1
+	if width == 1 && !scalar {
+		for i, row := range list {
+			if row >= 0 {
+				dst[row] = updates[i]
+			}
+		}
+		return
+	}
+	if !scalar && !slices.Contains(list, skipped) && scatterWords(dst, updates, list, width) {
+		return
+	}
 	for i, row := range list {
 		if row < 0 {
 			continue
@@ -105,6 +118,35 @@ func set[E any](dst, updates []E, list []int64, width int) {
 		}
 		for k := range out {
 			out[k] = updates[0]
+		}
+	}
+}
+
+// scatterWords copies rows in vector code, or reports that there is none for the type.
+func scatterWords[E any](dst, updates []E, list []int64, width int) bool {
+	switch dst := any(dst).(type) {
+	case []uint32:
+		simd.Scatter(dst, any(updates).([]uint32), list, width)
+	case []uint64:
+		simd.Scatter(dst, any(updates).([]uint64), list, width)
+	default:
+		return false
+	}
+	return true
+}
+
+// Add adds row from[i] of src to row to[i] of dst, in order; rows have width elements.
+func Add[T tensor.Elem](dst, src []T, to, from []int64, width int) {
+	switch d := any(dst).(type) {
+	case []float32:
+		simd.ScatterAdd(d, any(src).([]float32), to, from, width)
+	case []float64:
+		simd.ScatterAdd(d, any(src).([]float64), to, from, width)
+	default:
+		add := elementwise.Arithmetic[T](elementwise.Add)
+		for i, at := range to {
+			row := dst[int(at)*width:][:width]
+			add(row, row, src[int(from[i])*width:])
 		}
 	}
 }
