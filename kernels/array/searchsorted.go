@@ -3,7 +3,7 @@ package array
 import (
 	"math"
 
-	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/shapes"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -49,11 +49,7 @@ func searches(upper bool) kernel.Table {
 	}
 }
 
-type ordered interface {
-	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
-}
-
-func search[T tensor.Elem, K ordered](upper bool, key func(T) K) kernel.New {
+func search[T tensor.Elem, K elementwise.Ordered](upper bool, key func(T) K) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		sorted, values := ctx.Input(0), ctx.Input(1)
 		if err := checkSearch(sorted, values, ctx.OutputType(0)); err != nil {
@@ -64,23 +60,29 @@ func search[T tensor.Elem, K ordered](upper bool, key func(T) K) kernel.New {
 			return err
 		}
 		lines, wanted := keys(tensor.Values[T](sorted), key), keys(tensor.Values[T](values), key)
-		n, per := sorted.Dim(1), values.Dim(1)
-		found := make([]int64, len(wanted))
-		for lo := 0; lo < len(wanted); lo += per {
-			line := lines[lo/per*n:][:n]
-			if upper {
-				upperBounds(found[lo:lo+per], line, wanted[lo:])
-			} else {
-				lowerBounds(found[lo:lo+per], line, wanted[lo:])
-			}
+		if out.DType() == tensor.Int32 {
+			searchLines(upper, tensor.Values[int32](out), lines, wanted, sorted.Dim(1), values.Dim(1))
+		} else {
+			searchLines(upper, tensor.Values[int64](out), lines, wanted, sorted.Dim(1), values.Dim(1))
 		}
-		ints.Set(out, found)
 		return nil
 	})
 }
 
+// searchLines searches lines of n elements, each for per of those wanted.
+func searchLines[K elementwise.Ordered, I int32 | int64](upper bool, found []I, lines, wanted []K, n, per int) {
+	for lo := 0; lo < len(wanted); lo += per {
+		line := lines[lo/per*n:][:n]
+		if upper {
+			elementwise.UpperBounds(found[lo:lo+per], line, wanted[lo:])
+		} else {
+			elementwise.LowerBounds(found[lo:lo+per], line, wanted[lo:])
+		}
+	}
+}
+
 // keys returns what elements are compared by.
-func keys[T tensor.Elem, K ordered](x []T, key func(T) K) []K {
+func keys[T tensor.Elem, K elementwise.Ordered](x []T, key func(T) K) []K {
 	if same, ok := any(x).([]K); ok {
 		return same
 	}
@@ -89,38 +91,6 @@ func keys[T tensor.Elem, K ordered](x []T, key func(T) K) []K {
 		k[i] = key(v)
 	}
 	return k
-}
-
-// lowerBounds finds the first element of line that is not less than each one wanted. Only the loop branches, not its body.
-func lowerBounds[K ordered](found []int64, line, wanted []K) {
-	for i := range found {
-		at, want := 0, wanted[i]
-		for n := len(line); n > 0; {
-			half := (n + 1) / 2
-			next := at
-			if !(line[at+half-1] >= want) {
-				next = at + half
-			}
-			at, n = next, n-half
-		}
-		found[i] = int64(at)
-	}
-}
-
-// upperBounds finds the first element of line that is greater than each one wanted.
-func upperBounds[K ordered](found []int64, line, wanted []K) {
-	for i := range found {
-		at, want := 0, wanted[i]
-		for n := len(line); n > 0; {
-			half := (n + 1) / 2
-			next := at
-			if !(line[at+half-1] > want) {
-				next = at + half
-			}
-			at, n = next, n-half
-		}
-		found[i] = int64(at)
-	}
 }
 
 func checkSearch(sorted, values *tensor.Tensor, out tensor.DType) error {
