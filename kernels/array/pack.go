@@ -156,19 +156,32 @@ func cutInto(ctx *kernel.Context, in *tensor.Tensor, axis int, shape tensor.Shap
 
 // shareInto is cutInto for pieces that are runs of elements.
 func shareInto(ctx *kernel.Context, in *tensor.Tensor, axis int, shape tensor.Shape, size func(i int) int64) error {
-	flat, err := in.WithShape(tensor.Shape{in.Shape()[axis], in.Shape()[axis+1:].NumElements()})
-	if err != nil {
-		return err
+	// The first dimension of flat is one of the pieces, if they have the same of the others.
+	flat, each, err := *in, int64(1), error(nil)
+	alike := axis == 0 && len(shape) == in.Rank()
+	if !alike {
+		alike = len(shape) > 0 && len(shape) < in.Rank()
+		if alike {
+			each = shape[0]
+			flat, err = in.WithShape(append(tensor.Shape{in.Shape()[axis] * each}, shape[1:]...))
+		} else {
+			flat, err = in.WithShape(tensor.Shape{in.Shape()[axis], in.Shape()[axis+1:].NumElements()})
+		}
+		if err != nil {
+			return err
+		}
 	}
 	at := 0
 	for i := range ctx.NumOutputs() {
-		n := int(size(i))
-		if len(shape) == in.Rank() {
-			shape[axis] = size(i)
-		}
+		n := int(size(i) * each)
 		piece := flat.Rows(at, at+n)
-		if piece, err = piece.WithShape(shape); err != nil {
-			return err
+		if !alike {
+			if len(shape) == in.Rank() {
+				shape[axis] = size(i)
+			}
+			if piece, err = piece.WithShape(shape); err != nil {
+				return err
+			}
 		}
 		ctx.SetOutput(i, piece.Retain())
 		at += n

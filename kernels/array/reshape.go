@@ -1,7 +1,6 @@
 package array
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -94,7 +93,9 @@ func reshape(ctx *kernel.Context) error {
 	if sizes.NumElements() >= tensor.MaxRank {
 		return status.InvalidArgumentf("too many dimensions: must be < %d, but received %d", tensor.MaxRank, sizes.NumElements())
 	}
-	shape, err := inferSizes(append([]int64{}, ints.Values(sizes)...), in.Shape())
+	dims := make([]int64, sizes.NumElements())
+	ints.Read(dims, sizes, 0)
+	shape, err := inferSizes(dims, in.Shape())
 	if err != nil {
 		return err
 	}
@@ -186,7 +187,9 @@ func expandDims(ctx *kernel.Context) error {
 	if d < 0 {
 		d += rank + 1
 	}
-	return ctx.PassInput(0, 0, slices.Insert(slices.Clone(in.Shape()), int(d), 1)...)
+	shape := make([]int64, 0, rank+1)
+	shape = append(append(append(shape, in.Shape()[:d]...), 1), in.Shape()[d:]...)
+	return ctx.PassInput(0, 0, shape...)
 }
 
 func squeezeShape(c *opdef.ShapeContext) error {
