@@ -44,37 +44,40 @@ func toDense(ctx *kernel.Context, validate bool) error {
 	if err != nil {
 		return err
 	}
-	s := &coo{ix: ints.Values(indices), shape: shape, n: 1, rank: 1}
-	if indices.Rank() > 0 {
-		s.n = indices.Dim(0)
-	}
-	if indices.Rank() > 1 {
-		s.rank = indices.Dim(1)
-	}
-	if validate {
-		if err := s.checkOrder(); err != nil {
+	places := *indices
+	if indices.Rank() == 0 {
+		if places, err = indices.WithShape(tensor.Shape{1}); err != nil {
 			return err
 		}
 	}
-	n := out.NumElements()
-	strided.Copy(out, strided.Of(tensor.Shape{int64(n)}), fill, strided.View{Dims: []int{n}, Strides: []int{0}})
-	list, err := rows.Make(s.n)
+	list, bad, err := rows.ReadVectors(&places, shape, false)
 	defer list.Release()
 	if err != nil {
 		return err
 	}
-	for i := range s.n {
-		if !s.inside(s.at(i)) {
-			return status.InvalidArgumentf("Indices are not valid (out of bounds).  Shape: %v", shape)
+	if validate && (bad >= 0 || !increase(list.Rows)) {
+		s := &coo{ix: ints.Values(indices), shape: shape, n: len(list.Rows), rank: len(shape)}
+		if err := s.checkOrder(); err != nil {
+			return err
 		}
-		at := int64(0)
-		for d, x := range s.at(i) {
-			at = at*shape[d] + x
-		}
-		list.Rows[i] = at
 	}
+	if bad >= 0 {
+		return status.InvalidArgumentf("Indices are not valid (out of bounds).  Shape: %v", shape)
+	}
+	n := out.NumElements()
+	strided.Copy(out, strided.Of(tensor.Shape{int64(n)}), fill, strided.View{Dims: []int{n}, Strides: []int{0}})
 	rows.Scatter(elementwise.Assign, out, values, list, 1)
 	return nil
+}
+
+// increase reports whether each number is greater than the one before.
+func increase(list []int64) bool {
+	for i := 1; i < len(list); i++ {
+		if list[i] <= list[i-1] {
+			return false
+		}
+	}
+	return true
 }
 
 // prepended returns the vector of first, a scalar, and the elements of t.
