@@ -2,7 +2,6 @@ package image
 
 import (
 	"math"
-	"slices"
 
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/simd"
@@ -74,8 +73,8 @@ const contrastBlock = 1024
 
 func contrast(z, x []float32, channels int, factor float32) {
 	mean := channelMeans(z, x, channels)
-	for len(mean) < min(contrastBlock, len(x)) {
-		mean = append(mean, mean[:channels]...)
+	for done := channels; done < len(mean); {
+		done += copy(mean[done:], mean[:done])
 	}
 	for len(x) > 0 {
 		n := min(len(x), len(mean))
@@ -84,7 +83,7 @@ func contrast(z, x []float32, channels int, factor float32) {
 	}
 }
 
-// channelMeans adds the pixels pairwise, in z, which keeps errors small.
+// channelMeans adds the pixels pairwise, in z, which keeps errors small. The result has room for several pixels.
 func channelMeans(z, x []float32, channels int) []float32 {
 	n := len(x) / channels
 	for left := n; left > 1; x = z {
@@ -93,8 +92,8 @@ func channelMeans(z, x []float32, channels int) []float32 {
 		simd.Add(z[:right*channels], x, x[left*channels:])
 		copy(z[right*channels:left*channels], x[right*channels:])
 	}
-	mean := slices.Grow([]float32(nil), contrastBlock+channels)[:channels]
-	for c := range mean {
+	mean := make([]float32, max(1, contrastBlock/channels)*channels)
+	for c := range channels {
 		mean[c] = x[c] * (1 / float32(n))
 	}
 	return mean
