@@ -2,7 +2,6 @@ package math
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/kernel"
@@ -33,7 +32,23 @@ func bucketize[T int32 | int64 | float32 | float64, F float32 | float64](c *kern
 	if !slices.IsSorted(boundaries) {
 		return nil, status.InvalidArgumentf("Expected sorted boundaries")
 	}
-	return elementwise.Unary(costly, elementwise.Map(func(v T) int32 {
-		return int32(sort.Search(len(boundaries), func(i int) bool { return F(v) < F(boundaries[i]) }))
-	}))(c)
+	line := make([]F, len(boundaries))
+	for i, b := range boundaries {
+		line[i] = F(b)
+	}
+	return elementwise.Unary(medium, func(found []int32, x []T) {
+		if same, ok := any(x).([]F); ok {
+			elementwise.UpperBounds(found, line, same)
+			return
+		}
+		var wanted [64]F
+		for len(x) > 0 {
+			n := min(len(x), len(wanted))
+			for i, v := range x[:n] {
+				wanted[i] = F(v)
+			}
+			elementwise.UpperBounds(found[:n], line, wanted[:])
+			found, x = found[n:], x[n:]
+		}
+	})(c)
 }

@@ -2,6 +2,7 @@ package math
 
 import (
 	"strconv"
+	"sync"
 
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/ints"
@@ -76,20 +77,23 @@ func histogram[T elementwise.Real](ctx *kernel.Context) error {
 	}
 	// What is between the bounds need not be a number of their type, so that all is computed in float64.
 	from, step := float64(r[0]), float64(r[1])/float64(n)-float64(r[0])/float64(n)
-	var places [512]float64
+	s := histogramBlocks.Get().(*histogramBlock)
+	defer histogramBlocks.Put(s)
 	for len(x) > 0 {
-		block := places[:min(len(places), len(x))]
-		clamped(block, x, r[0], r[1])
+		block := s.places[:min(len(s.places), len(x))]
+		clamped(s, block, x, r[0], r[1])
 		simd.SubScalar(block, block, from)
 		simd.DivScalar(block, block, step)
-		for _, place := range block {
-			switch {
-			case place != place:
-				return status.InvalidArgumentf("Histogram values must not contain NaN")
-			case place > float64(n-1):
-				place = float64(n - 1)
+		simd.Int32FromDouble(s.bins[:len(block)], block)
+		for i, b := range s.bins[:len(block)] {
+			if uint64(b) < uint64(len(counts)) {
+				counts[b]++
+				continue
 			}
-			counts[int(place)]++
+			if place := block[i]; place != place {
+				return status.InvalidArgumentf("Histogram values must not contain NaN")
+			}
+			counts[n-1]++ // at the end of the range, or rounded beyond it
 		}
 		x = x[len(block):]
 	}
@@ -97,12 +101,20 @@ func histogram[T elementwise.Real](ctx *kernel.Context) error {
 	return nil
 }
 
+// histogramBlock is what a histogram computes of some values; vector code makes local memory escape.
+type histogramBlock struct {
+	singles [512]float32
+	places  [512]float64
+	bins    [512]int32
+}
+
+var histogramBlocks = sync.Pool{New: func() any { return new(histogramBlock) }}
+
 // clamped sets d to the first numbers of x, each moved between the bounds. NaN stays.
-func clamped[T elementwise.Real](d []float64, x []T, lo, hi T) {
+func clamped[T elementwise.Real](s *histogramBlock, d []float64, x []T, lo, hi T) {
 	if singles, ok := any(x).([]float32); ok {
-		var block [512]float32
-		clampFloats(block[:len(d)], singles[:len(d)], []float32{float32(lo)}, []float32{float32(hi)})
-		simd.ToDouble(d, block[:len(d)])
+		simd.Clamp(s.singles[:len(d)], singles[:len(d)], float32(lo), float32(hi))
+		simd.ToDouble(d, s.singles[:len(d)])
 		return
 	}
 	for i := range d {

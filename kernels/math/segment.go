@@ -2,8 +2,9 @@ package math
 
 import (
 	"github.com/weft-ml/weft/internal/elementwise"
-	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/internal/rows"
 	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -62,11 +63,17 @@ func sortedShape(c *opdef.ShapeContext) error {
 
 func runs[T tensor.Elem](t kernel.Table, op elementwise.Op, gap float64, mean bool) {
 	dtype := tensor.DTypeOf[T]()
-	combine, divide := elementwise.Arithmetic[T](op), elementwise.Arithmetic[T](elementwise.Div)
+	combine := elementwise.Arithmetic[T](op)
+	blank := numberOf[T](dtype, gap)
 	t[dtype] = kernel.Stateless(func(ctx *kernel.Context) error {
 		data, segmentIDs := ctx.Input(0), ctx.Input(1)
-		ids, err := checkSorted(data, segmentIDs)
+		list, err := rows.Numbers(segmentIDs)
+		defer list.Release()
 		if err != nil {
+			return err
+		}
+		ids := list.Rows
+		if err := checkSorted(data, segmentIDs, ids); err != nil {
 			return err
 		}
 		shape := append(tensor.Shape{0}, data.Shape()[1:]...)
@@ -79,11 +86,14 @@ func runs[T tensor.Elem](t kernel.Table, op elementwise.Op, gap float64, mean bo
 		}
 		z, x := tensor.Values[T](out), tensor.Values[T](data)
 		size := int(shape[1:].NumElements())
-		blank := numberOf[T](dtype, gap)
-		var count []T
+		d := divider[T]{dtype: dtype}
 		for lo, filled := 0, int64(0); lo < len(ids); {
 			hi := lo + 1
-			fill(z[int(filled)*size:int(ids[lo])*size], blank)
+			if rest := z[int(filled)*size : int(ids[lo])*size]; gap == 0 {
+				clear(rest)
+			} else {
+				fill(rest, blank)
+			}
 			filled = ids[lo] + 1
 			row := z[int(ids[lo])*size : int(filled)*size]
 			copy(row, x[lo*size:hi*size])
@@ -91,11 +101,7 @@ func runs[T tensor.Elem](t kernel.Table, op elementwise.Op, gap float64, mean bo
 				combine(row, row, x[hi*size:(hi+1)*size])
 			}
 			if mean && hi-lo > 1 {
-				if count == nil {
-					count = make([]T, size)
-				}
-				fill(count, numberOf[T](dtype, float64(hi-lo)))
-				divide(row, row, count)
+				d.divide(row, hi-lo)
 			}
 			lo = hi
 		}
@@ -103,31 +109,52 @@ func runs[T tensor.Elem](t kernel.Table, op elementwise.Op, gap float64, mean bo
 	})
 }
 
-func checkSorted(data, segmentIDs *tensor.Tensor) ([]int64, error) {
-	ids := ints.Values(segmentIDs)
+// divider divides rows of a type by numbers, which are often the same as before.
+type divider[T tensor.Elem] struct {
+	dtype tensor.DType
+	by    []T // n, as often as a row has elements
+	n     int
+}
+
+func (d *divider[T]) divide(row []T, n int) {
+	if singles, ok := any(row).([]float32); ok {
+		simd.DivScalar(singles, singles, float32(n))
+		return
+	}
+	if n != d.n {
+		if d.by == nil {
+			d.by = make([]T, len(row))
+		}
+		fill(d.by, numberOf[T](d.dtype, float64(n)))
+		d.n = n
+	}
+	elementwise.Arithmetic[T](elementwise.Div)(row, row, d.by)
+}
+
+func checkSorted(data, segmentIDs *tensor.Tensor, ids []int64) error {
 	if segmentIDs.Rank() != 1 {
-		return nil, status.InvalidArgumentf("segment_ids should be a vector.")
+		return status.InvalidArgumentf("segment_ids should be a vector.")
 	}
 	if data.Rank() < 1 || int64(data.Dim(0)) != int64(len(ids)) {
-		return nil, status.InvalidArgumentf("segment_ids should be the same size as dimension 0 of input.")
+		return status.InvalidArgumentf("segment_ids should be the same size as dimension 0 of input.")
 	}
 	rows := int64(0)
 	if len(ids) > 0 {
 		rows = ids[len(ids)-1] + 1
 	}
 	if len(ids) > 0 && rows <= 0 {
-		return nil, status.InvalidArgumentf("segment ids must be >= 0")
+		return status.InvalidArgumentf("segment ids must be >= 0")
 	}
 	for i, id := range ids {
 		switch {
 		case i+1 < len(ids) && ids[i+1] == id:
 		case i+1 < len(ids) && ids[i+1] < id:
-			return nil, status.InvalidArgumentf("segment ids are not increasing")
+			return status.InvalidArgumentf("segment ids are not increasing")
 		case id < 0 || id >= rows:
-			return nil, status.InvalidArgumentf("Segment id %d out of range [0, %d), possibly because 'segment_ids' input is not sorted.", id, rows)
+			return status.InvalidArgumentf("Segment id %d out of range [0, %d), possibly because 'segment_ids' input is not sorted.", id, rows)
 		}
 	}
-	return ids, nil
+	return nil
 }
 
 func fill[T any](z []T, v T) {

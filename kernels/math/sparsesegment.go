@@ -6,7 +6,9 @@ import (
 
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/internal/rows"
 	"github.com/weft-ml/weft/internal/shapes"
+	"github.com/weft-ml/weft/internal/simd"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -113,60 +115,91 @@ func sparseSegmentTable(scale segmentScale) kernel.Table {
 }
 
 func segmentsOf[T elementwise.Real](t kernel.Table, scale segmentScale) {
-	add := elementwise.Arithmetic[T](elementwise.Add)
 	t[tensor.DTypeOf[T]()] = kernel.Stateless(func(ctx *kernel.Context) error {
 		s, out, err := readSegments(ctx)
+		defer s.release()
 		if err != nil {
 			return err
 		}
-		z, x := tensor.Values[T](out), tensor.Values[T](ctx.Input(0))
-		return s.each(func(segment int, rows []int64) {
-			sum := z[segment*s.width : (segment+1)*s.width]
-			for _, row := range rows {
-				add(sum, sum, x[int(row)*s.width:])
+		z := tensor.Values[T](out)
+		rows.Add(z, tensor.Values[T](ctx.Input(0)), s.ids.Rows, s.list.Rows, s.width)
+		from, to, factor := 0, 0, 1.0 // segments that wait to be multiplied by the same
+		s.each(func(segment int, listed []int64) {
+			if f := scale(len(listed)); f != factor || segment != to {
+				scaleBy(z[from*s.width:to*s.width], factor)
+				from, factor = segment, f
 			}
-			if f := scale(len(rows)); f != 1 {
-				for i, v := range sum {
-					sum[i] = T(float64(v) * f)
-				}
-			}
+			to = segment + 1
 		})
+		scaleBy(z[from*s.width:to*s.width], factor)
+		return nil
 	})
+}
+
+// scaleBy multiplies by f, rounding once.
+func scaleBy[T elementwise.Real](x []T, f float64) {
+	if f == 1 {
+		return
+	}
+	switch y := any(x).(type) {
+	case []float32:
+		if float64(float32(f)) == f {
+			simd.MulScalar(y, y, float32(f))
+			return
+		}
+	case []float64:
+		simd.MulScalar(y, y, f)
+		return
+	}
+	for i, v := range x {
+		x[i] = T(float64(v) * f)
+	}
 }
 
 // shortSegments adds up in float32 and rounds once.
 func shortSegments[H elementwise.Short](scale segmentScale) kernel.Func {
 	return func(ctx *kernel.Context) error {
 		s, out, err := readSegments(ctx)
+		defer s.release()
 		if err != nil {
 			return err
 		}
 		z, x := tensor.Values[H](out), tensor.Values[H](ctx.Input(0))
 		sum, row32 := make([]float32, s.width), make([]float32, s.width)
-		return s.each(func(segment int, rows []int64) {
+		s.each(func(segment int, listed []int64) {
 			clear(sum)
-			for _, row := range rows {
+			for _, row := range listed {
 				elementwise.Widen(row32, x[int(row)*s.width:])
 				elementwise.Sum(sum, sum, row32)
 			}
-			f := float32(scale(len(rows)))
+			f := float32(scale(len(listed)))
 			for i := range sum {
 				sum[i] *= f
 			}
 			elementwise.Narrow(z[segment*s.width:(segment+1)*s.width], sum)
 		})
+		return nil
 	}
 }
 
 // sparseSegments are the listed rows of a sparse segment operation, with the segment of each.
 type sparseSegments struct {
-	rows, ids []int64
+	list, ids rows.List
 	limit     int // rows of the data
 	count     int // segments
 	width     int
 }
 
-// readSegments checks the inputs of a sparse segment operation and makes its output, of zeros.
+// release gives back the lists, if there are any.
+func (s *sparseSegments) release() {
+	if s != nil {
+		s.list.Release()
+		s.ids.Release()
+	}
+}
+
+// readSegments checks the inputs of a sparse segment operation and makes its output, of zeros. What it returns is released
+// after an error, too.
 func readSegments(ctx *kernel.Context) (*sparseSegments, *tensor.Tensor, error) {
 	data, indices, ids := ctx.Input(0), ctx.Input(1), ctx.Input(2)
 	given := int64(-1)
@@ -185,23 +218,33 @@ func readSegments(ctx *kernel.Context) (*sparseSegments, *tensor.Tensor, error) 
 	if data.Rank() < 1 {
 		return nil, nil, status.InvalidArgumentf("Shape must be at least rank 1")
 	}
-	s := &sparseSegments{rows: ints.Values(indices), ids: ints.Values(ids), limit: data.Dim(0), width: int(data.Shape()[1:].NumElements())}
+	s := &sparseSegments{limit: data.Dim(0), width: int(data.Shape()[1:].NumElements())}
+	var err error
+	if s.list, err = rows.Numbers(indices); err != nil {
+		return s, nil, err
+	}
+	if s.ids, err = rows.Numbers(ids); err != nil {
+		return s, nil, err
+	}
 	count := int64(0)
-	if n := len(s.ids); n > 0 {
-		count = s.ids[n-1] + 1
+	if n := len(s.ids.Rows); n > 0 {
+		count = s.ids.Rows[n-1] + 1
 	}
 	if given >= 0 {
 		if given < count {
-			return nil, nil, status.InvalidArgumentf("segment ids must be < num_segments")
+			return s, nil, status.InvalidArgumentf("segment ids must be < num_segments")
 		}
 		count = given
 	}
-	if count < 0 || count == 0 && len(s.ids) > 0 {
-		return nil, nil, status.InvalidArgumentf("segment ids must be >= 0")
+	if count < 0 || count == 0 && len(s.ids.Rows) > 0 {
+		return s, nil, status.InvalidArgumentf("segment ids must be >= 0")
 	}
 	s.count = int(count)
 	out, err := ctx.AllocateZeros(0, append(tensor.Shape{count}, data.Shape()[1:]...))
-	return s, out, err
+	if err != nil {
+		return s, nil, err
+	}
+	return s, out, s.check()
 }
 
 func checkLists(indices, ids *tensor.Tensor) error {
@@ -216,26 +259,42 @@ func checkLists(indices, ids *tensor.Tensor) error {
 	return nil
 }
 
-// each calls f for every segment that has rows, after checking them.
-func (s *sparseSegments) each(f func(segment int, rows []int64)) error {
-	for lo := 0; lo < len(s.ids); {
-		id, hi := s.ids[lo], lo+1
-		for hi < len(s.ids) && s.ids[hi] == id {
-			hi++
-		}
-		if hi < len(s.ids) && s.ids[hi] < id {
+// check checks ids and rows, segment by segment.
+func (s *sparseSegments) check() error {
+	ids := s.ids.Rows
+	for lo := 0; lo < len(ids); {
+		id, hi := ids[lo], s.end(lo)
+		if hi < len(ids) && ids[hi] < id {
 			return status.InvalidArgumentf("segment ids are not increasing")
 		}
 		if id < 0 || id >= int64(s.count) {
 			return status.InvalidArgumentf("Segment id %d out of range [0, %d), possibly because 'segment_ids' input is not sorted.", id, s.count)
 		}
-		for i, row := range s.rows[lo:hi] {
+		for i, row := range s.list.Rows[lo:hi] {
 			if row < 0 || row >= int64(s.limit) {
 				return status.InvalidArgumentf("Bad: indices[%d] == %d out of range [0, %d)", lo+i, row, s.limit)
 			}
 		}
-		f(int(id), s.rows[lo:hi])
 		lo = hi
 	}
 	return nil
+}
+
+// end returns the end of the segment that starts at a place of the list.
+func (s *sparseSegments) end(lo int) int {
+	ids := s.ids.Rows
+	hi := lo + 1
+	for hi < len(ids) && ids[hi] == ids[lo] {
+		hi++
+	}
+	return hi
+}
+
+// each calls f for every segment that has rows.
+func (s *sparseSegments) each(f func(segment int, listed []int64)) {
+	for lo := 0; lo < len(s.ids.Rows); {
+		hi := s.end(lo)
+		f(int(s.ids.Rows[lo]), s.list.Rows[lo:hi])
+		lo = hi
+	}
 }
