@@ -69,17 +69,21 @@ func buckets(hash func(*kernel.Construction) (func(string) uint64, error)) kerne
 			}
 			dst := tensor.Values[int64](out)
 			for i, s := range tensor.Values[string](in) {
-				v := sum(s)
-				q, _ := bits.Mul64(v, share) // v/n or one less, without a division
-				r := v - q*n
-				if r >= n {
-					r -= n
-				}
-				dst[i] = int64(r)
+				dst[i] = int64(remainder(sum(s), n, share))
 			}
 			return nil
 		}), nil
 	}
+}
+
+// remainder returns v modulo n without a division; share is the largest integer divided by n.
+func remainder(v, n, share uint64) uint64 {
+	q, _ := bits.Mul64(v, share) // v/n, or one less
+	r := v - q*n
+	if r >= n {
+		r -= n
+	}
+	return r
 }
 
 func keyed(c *kernel.Construction) (func(string) uint64, error) {

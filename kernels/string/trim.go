@@ -103,8 +103,9 @@ func mapBytes(f func(byte) byte) kernel.Kernel {
 		for _, s := range tensor.Values[string](in) {
 			from := len(b.buf)
 			b.buf = append(b.buf, s...)
-			for i, c := range b.buf[from:] {
-				b.buf[from+i] = table[c]
+			added := b.buf[from:]
+			for i, c := range added {
+				added[i] = table[c]
 			}
 			b.next()
 		}
