@@ -134,6 +134,7 @@ func dense(rank int, begin, end, strides *tensor.Tensor, m Masks) (entries []ent
 	if m.Ellipsis&(1<<n-1) == 0 {
 		m.Ellipsis, n = 1<<n, n+1
 	}
+	entries, from = make([]entry, 0, max(rank, 0)), make([]int, 0, max(rank, 0)+n)
 	for i := range n {
 		bit := 1 << i
 		switch {
