@@ -13,6 +13,8 @@ const (
 	// its part; each has at least partWork multiply-adds.
 	partWork       = 8 << 20
 	partsPerThread = 3
+	// With a smaller k the time goes to storing C, which another core has to hand over again.
+	storedDepth = 32
 )
 
 var products tile.Pool
@@ -34,7 +36,7 @@ func mulBlocks[T simd.Float](kern *tile.Kernel[T], c, a, b Matrix[T], o Options[
 	}
 	p.c, p.a, p.b, p.o, p.kern = c, a, b, o, kern
 	p.partM, p.partN, p.stepN = 1, 1, c.Cols
-	if work, threads := c.Rows*c.Cols*a.Cols, parallel.Threads(); threads > 1 && work >= parallelWork {
+	if work, threads := c.Rows*c.Cols*a.Cols, parallel.Threads(); threads > 1 && work >= parallelWork*max(1, storedDepth/a.Cols) {
 		p.split(threads, min(max(1, work/partWork/threads), partsPerThread)*threads)
 	}
 	parallel.Run(p.partM*p.partN, 1, p)
