@@ -203,12 +203,13 @@ func TestSavedPlaces(t *testing.T) {
 			for n := range most + 1 {
 				b := newBench(t)
 				d := s.make(b)
-				it, other := b.iterator("it", d), b.iterator("other", d)
+				it := b.iterator("it", d)
 				head := b.take(it, n)
 				saved, err := b.run("save", "SerializeIterator", nil, it)
 				if err != nil {
 					t.Fatal(err)
 				}
+				other := b.iterator("other", d)
 				b.take(other, min(n, 1))
 				if _, err := b.run("restore", "DeserializeIterator", nil, other, saved[0]); err != nil {
 					t.Fatal(err)
@@ -295,6 +296,33 @@ func TestRepetitionsByIndex(t *testing.T) {
 		out, err := b.run("element", "GetElementAtIndex", b.attrs(), d, num(i))
 		if err != nil || tensor.Value[int64](&out[0]) != i%3 {
 			t.Errorf("element %d: %v, %v", i, out, err)
+		}
+	}
+}
+
+// TestShufflesByIndex asks for elements in the order that TensorFlow 2.21 has.
+func TestShufflesByIndex(t *testing.T) {
+	b := newBench(t)
+	d := b.make("ShuffleDataset", b.count(1, 8), num(10), num(87654321), num(2))
+	for i, want := range []int64{5, 2, 4, 7, 1, 3, 6} {
+		out, err := b.run("element", "GetElementAtIndex", b.attrs(), d, num(int64(i)))
+		if err != nil || tensor.Value[int64](&out[0]) != want {
+			t.Errorf("element %d: %v, %v; want %d", i, out, err, want)
+		}
+	}
+}
+
+// TestRowsByIndex asks for rows of batches whose size is known.
+func TestRowsByIndex(t *testing.T) {
+	for size, code := range map[int64]status.Code{4: status.OK, -1: status.FailedPrecondition} {
+		b := newBench(t)
+		b.shape = tensor.MakePartial(size)
+		batches := b.make("BatchDatasetV2", b.count(0, 10), num(4), tensor.Scalar(size > 0))
+		b.shape = tensor.PartialShape{}
+		d := b.make("UnbatchDataset", batches)
+		out, err := b.run("element", "GetElementAtIndex", b.attrs(), d, num(6))
+		if status.CodeOf(err) != code || err == nil && tensor.Value[int64](&out[0]) != 6 {
+			t.Errorf("%v, %v", out, err)
 		}
 	}
 }

@@ -43,8 +43,12 @@ func kindOf(d dataset) string {
 
 // anyOrder returns why the elements of a dataset can't be had in any order, if so.
 func anyOrder(d dataset) error {
-	_, shuffled := d.(*shuffleDataset)
-	if _, ok := d.(indexed); !ok || shuffled { // a shuffle has an order of its own
+	_, ok := d.(indexed)
+	switch d.(type) {
+	case *shuffleDataset, *unbatchDataset: // can give an element, but are not built for all
+		ok = false
+	}
+	if !ok {
 		return status.FailedPreconditionf("%s does not support random access.", kindOf(d))
 	}
 	switch d := d.(type) {

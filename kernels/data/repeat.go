@@ -34,18 +34,25 @@ func (d *repeatDataset) cardinality() int64 {
 	return d.n * n
 }
 
-func (d *repeatDataset) iterate(*run) (iterator, error) { return &repeatIterator{d: d}, nil }
+func (d *repeatDataset) iterate(r *run) (iterator, error) {
+	it := &repeatIterator{d: d}
+	var err error
+	if d.n != 0 { // the place is saved with that of the first round, which may have drawn seeds, even before its first element
+		it.input, err = d.input.iterate(r)
+	}
+	return it, err
+}
 
 type repeatIterator struct {
 	d     *repeatDataset
 	i     int64
-	input iterator // nil before the first element of a round
+	input iterator // nil between rounds
+	some  bool     // the round has given an element
 }
 
 func (it *repeatIterator) next(r *run) (element, error) {
 	for it.d.n < 0 || it.i < it.d.n {
-		first := it.input == nil
-		if first {
+		if it.input == nil {
 			var err error
 			if it.input, err = it.d.input.iterate(r); err != nil {
 				return nil, err
@@ -53,12 +60,13 @@ func (it *repeatIterator) next(r *run) (element, error) {
 		}
 		e, err := it.input.next(r)
 		if !errors.Is(err, errEnd) {
+			it.some = true
 			return e, err
 		}
-		it.input = nil
-		if first && it.d.n < 0 { // otherwise this would never end
+		if !it.some && it.d.n < 0 { // otherwise this would never end
 			return nil, errEnd
 		}
+		it.input, it.some = nil, false
 		it.i++
 	}
 	return nil, errEnd
@@ -66,5 +74,6 @@ func (it *repeatIterator) next(r *run) (element, error) {
 
 func (it *repeatIterator) state(a *archive) {
 	a.int(&it.i)
+	a.bool(&it.some)
 	a.iterator(&it.input, func() (iterator, error) { return it.d.input.iterate(a.run) })
 }

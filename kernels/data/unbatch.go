@@ -23,6 +23,31 @@ func (d *unbatchDataset) cardinality() int64 {
 	return unknown
 }
 
+// at returns an element where it is known how many rows each element of the input has.
+func (d *unbatchDataset) at(r *run, i int64) (element, error) {
+	n := int64(unknown)
+	for _, shape := range d.input.elementSpec().shapes {
+		if n = shape.Dim(0); n > 0 {
+			break
+		}
+	}
+	if n <= 0 || d.cardinality() < 0 {
+		return nil, status.FailedPreconditionf("Random access for the `unbatch` dataset requires a known batch size. Got %d.", n)
+	}
+	e, err := atIndex(r, d.input, i/n)
+	if err != nil {
+		return nil, err
+	}
+	defer e.release()
+	if err := checkRows(e); err != nil {
+		return nil, err
+	}
+	if rows := int64(e[0].Dim(0)); rows != n {
+		return nil, status.InvalidArgumentf("Element %d of the `unbatch` dataset has %d rows, want %d", i/n, rows, n)
+	}
+	return rowOf(e, int(i%n))
+}
+
 func (d *unbatchDataset) iterate(r *run) (iterator, error) {
 	src, err := d.begin(r)
 	return &unbatchIterator{source: src}, err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 func init() {
@@ -68,8 +69,14 @@ func (d *windowDataset) iterate(r *run) (iterator, error) {
 type windowIterator struct {
 	source
 	d      *windowDataset
-	buffer []element
+	buffer []slot
 	over   bool
+}
+
+// slot is an element of a window, or the error that there was instead: it matters only to windows that have the element.
+type slot struct {
+	element element
+	err     error
 }
 
 func (it *windowIterator) next(r *run) (element, error) {
@@ -93,8 +100,12 @@ func (it *windowIterator) rows(r *run) ([]element, error) {
 		return nil, errEnd
 	}
 	var rows []element
+	var err error
 	for i := int64(0); i < n; i += it.d.stride {
-		rows = append(rows, it.buffer[i])
+		if err == nil {
+			err = it.buffer[i].err
+		}
+		rows = append(rows, it.buffer[i].element)
 	}
 	for i := n; !it.over && i < it.d.shift; i++ {
 		if err := it.read(r, false); err != nil {
@@ -102,7 +113,7 @@ func (it *windowIterator) rows(r *run) ([]element, error) {
 		}
 	}
 	it.buffer = it.buffer[min(n, it.d.shift):]
-	return rows, nil
+	return rows, err
 }
 
 // read takes one element from the input and keeps it if asked to.
@@ -111,11 +122,14 @@ func (it *windowIterator) read(r *run, keep bool) error {
 	switch {
 	case errors.Is(err, errEnd):
 		it.over = true
-		return nil
-	case err == nil && keep:
-		it.buffer = append(it.buffer, e)
+	case r.cancelled() != nil:
+		return r.cancelled()
+	case keep:
+		it.buffer = append(it.buffer, slot{e, err})
+	default:
+		e.release()
 	}
-	return err
+	return nil
 }
 
 // windows returns a dataset for each component.
@@ -134,8 +148,32 @@ func (it *windowIterator) windows(rows []element) element {
 
 func (it *windowIterator) state(a *archive) {
 	a.bool(&it.over)
-	a.elements(&it.buffer)
+	n := a.count(len(it.buffer))
+	if a.loading {
+		it.buffer = make([]slot, n)
+	}
+	for i := range it.buffer {
+		it.buffer[i].state(a)
+	}
 	it.source.state(a)
+}
+
+func (s *slot) state(a *archive) {
+	code := int64(status.CodeOf(s.err))
+	a.int(&code)
+	if code == int64(status.OK) {
+		a.element(&s.element)
+		return
+	}
+	text := element{tensor.Scalar(status.From(s.err).Message)}
+	a.element(&text)
+	if a.loading && a.err == nil {
+		if len(text) != 1 || text[0].DType() != tensor.String || text[0].NumElements() != 1 {
+			a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+			return
+		}
+		s.err = status.Errorf(status.Code(code), "%s", tensor.Values[string](&text[0])[0])
+	}
 }
 
 // slidingDataset has windows put together.

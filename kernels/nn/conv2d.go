@@ -46,7 +46,10 @@ func conv2D[T tensor.Elem](e convEngine[T]) kernel.New {
 			if err != nil || out.NumElements() == 0 {
 				return err
 			}
-			if in.NumElements() == 0 || filter.NumElements() == 0 {
+			if filter.NumElements() == 0 {
+				return status.InvalidArgumentf("filter must not have zero elements (i.e. all dimensions must be non-zero)")
+			}
+			if in.NumElements() == 0 {
 				clear(out.Bytes())
 				return nil
 			}
