@@ -10,7 +10,7 @@ import (
 // A task makes little garbage in a step, and holds few objects: tensors come back to their pools. With the usual goal of twice
 // what is in use, a small heap would be collected several times a second all the same. collectSeldom lets the heap grow by
 // garbageRoom at least between collections, unless GOGC says how it should be. A task at rest gives the room back.
-const garbageRoom = 32 << 20
+const garbageRoom = 48 << 20
 
 func collectSeldom() {
 	if os.Getenv("GOGC") == "" {
@@ -41,6 +41,6 @@ func (c *collector) adjust() {
 
 // growth returns by how many percent a heap may grow of which so many bytes are in use.
 func growth(live uint64) int {
-	const least, most = 100, 1600
+	const least, most = 100, 1200 // the runtime's least heap is of 4 MiB for each 100%, which with the most is the room
 	return int(min(max(100*garbageRoom/max(live, 1), least), most))
 }

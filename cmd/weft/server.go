@@ -25,6 +25,7 @@ type serverFlags struct {
 	serverDef   string
 	cpuDevices  int
 	portFile    string
+	metrics     string
 	insecure    bool
 	grace       time.Duration
 	sessionTTL  time.Duration
@@ -57,6 +58,7 @@ func newServer() *cobra.Command {
 	flags.StringVar(&f.serverDef, "server-def", "", "file with a tensorflow.ServerDef in text form, in place of the three flags above")
 	flags.IntVar(&f.cpuDevices, "cpu-devices", 1, "number of CPU devices that the task offers")
 	flags.StringVar(&f.portFile, "port-file", "", "file to write the port to that the task listens on")
+	flags.StringVar(&f.metrics, "metrics-address", "", "address on which to serve figures of the task at /metrics, for Prometheus: memory, garbage collection")
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address beyond loopback, where anyone who can reach it can run graphs")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
 	flags.DurationVar(&f.sessionTTL, "session-ttl", 0, "close sessions that nobody has used for so long; 0 for never")
@@ -123,6 +125,15 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	s, err := server.New(def, opts...)
 	if err != nil {
 		return f.advise(err)
+	}
+	if f.metrics != "" {
+		l, err := listenForMetrics(f.metrics, f.insecure)
+		if err != nil {
+			_ = s.Stop(ctx) // it has not begun
+			return err
+		}
+		defer l.Close()
+		go serveMetrics(l)
 	}
 	if err := s.Start(); err != nil {
 		return err
