@@ -26,7 +26,7 @@ func init() {
 			tensor.BFloat16: newConv(bfloatEngine(), shortVolume[tensor.BFloat]().forward),
 			tensor.Float32:  newConv(floatEngine[float32](), volumeForward[float32]),
 			tensor.Float64:  newConv(floatEngine[float64](), volumeForward[float64]),
-			tensor.Int32:    newConv(plainEngine[int32](), nil),
+			tensor.Int32:    newConv(plainEngine[int32](), volumePlain[int32]),
 		}),
 	})
 }
@@ -165,16 +165,13 @@ func newConv[T tensor.Elem](e convEngine[T], volumes func(v *volume, out, a, b [
 				return err
 			}
 			return w.write(&flatOut, func(y *tensor.Tensor) error {
-				switch {
-				case w.spatial == 2:
+				if w.spatial == 2 {
 					s := convShape(v.batch, v.inC, v.outC, spans[0], spans[1])
 					e.forward(&s, tensor.Values[T](y), tensor.Values[T](&x), tensor.Values[T](filter))
-				case volumes == nil:
-					return status.Unimplementedf("Convolution of volumes of %v is not supported", in.DType())
-				default:
-					v.spans = [3]span(spans)
-					volumes(&v, tensor.Values[T](y), tensor.Values[T](&x), tensor.Values[T](filter))
+					return nil
 				}
+				v.spans = [3]span(spans)
+				volumes(&v, tensor.Values[T](y), tensor.Values[T](&x), tensor.Values[T](filter))
 				return nil
 			})
 		}), nil

@@ -81,17 +81,7 @@ func plainEngine[T elementwise.Integer]() convEngine[T] {
 	return convEngine[T]{
 		forward: func(s *conv.Shape, y, x, f []T) {
 			clear(y)
-			in, out := s.InC/s.Groups, s.OutC/s.Groups
-			parallel.For(s.Batch, 1, func(lo, hi int) {
-				eachTap(s, lo, hi, func(px, pf, py int) {
-					for c, v := range x[px*s.InC:][:s.InC] {
-						row := f[(pf*in+c%in)*s.OutC:][c/in*out:][:out]
-						for o, sums := 0, y[py*s.OutC:][c/in*out:][:out]; o < len(sums); o++ {
-							sums[o] += v * row[o]
-						}
-					}
-				})
-			})
+			parallel.For(s.Batch, 1, func(lo, hi int) { addPlain(s, lo, hi, y, x, f) })
 		},
 		inputGrad: func(s *conv.Shape, x, y, f []T) {
 			clear(x)
@@ -109,6 +99,19 @@ func plainEngine[T elementwise.Integer]() convEngine[T] {
 			})
 		},
 	}
+}
+
+// addPlain adds the convolution of images lo to hi to y.
+func addPlain[T elementwise.Integer](s *conv.Shape, lo, hi int, y, x, f []T) {
+	in, out := s.InC/s.Groups, s.OutC/s.Groups
+	eachTap(s, lo, hi, func(px, pf, py int) {
+		for c, v := range x[px*s.InC:][:s.InC] {
+			row := f[(pf*in+c%in)*s.OutC:][c/in*out:][:out]
+			for o, sums := 0, y[py*s.OutC:][c/in*out:][:out]; o < len(sums); o++ {
+				sums[o] += v * row[o]
+			}
+		}
+	})
 }
 
 // eachTap calls visit for each pair of a pixel of images lo to hi of the output and an element of the filter that meets a

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"github.com/weft-ml/weft/internal/conv"
+	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/simd"
 )
 
@@ -71,6 +72,16 @@ func volumeForward[T simd.Float](v *volume, y, x, f []T) {
 			conv.Forward(s, y[out*v.outPlane():], x[in*v.inPlane():], f[tap*v.tap():], conv.Epilogue[T]{Add: add})
 		})
 	})
+}
+
+// volumePlain is volumeForward for integers.
+func volumePlain[T elementwise.Integer](v *volume, y, x, f []T) {
+	clear(y)
+	for tap := range v.spans[0].filter {
+		v.eachRun(tap, func(s *conv.Shape, in, out int) {
+			addPlain(s, 0, s.Batch, y[out*v.outPlane():], x[in*v.inPlane():], f[tap*v.tap():])
+		})
+	}
 }
 
 // volumeInputGrad computes the gradient x of the input from y, that of the output, and the filter.
