@@ -60,8 +60,16 @@ func (g *ngrams) Compute(ctx *kernel.Context) error {
 		return err
 	}
 	ends := make([]int64, len(splits))
+	if len(data) == 0 || len(splits) == 0 { // without rows there are empty strings in the shape of the data
+		out, err := ctx.AllocateLike(0, ctx.Input(0))
+		if err != nil {
+			return err
+		}
+		clear(tensor.Values[string](out))
+		return setEnds(ctx, ends)
+	}
 	var out []string
-	for i := 1; i < len(splits) && len(data) > 0; i++ {
+	for i := 1; i < len(splits); i++ {
 		var err error
 		if out, err = g.row(out, data[splits[i-1]:splits[i]]); err != nil {
 			return err
@@ -69,6 +77,11 @@ func (g *ngrams) Compute(ctx *kernel.Context) error {
 		ends[i] = int64(len(out))
 	}
 	ctx.SetOutput(0, tensor.Vector(out...))
+	return setEnds(ctx, ends)
+}
+
+// setEnds sets the output of splits.
+func setEnds(ctx *kernel.Context, ends []int64) error {
 	t, err := ctx.AllocateLike(1, ctx.Input(1))
 	if err == nil {
 		ints.Set(t, ends)
