@@ -85,7 +85,7 @@ func advance(ctx *kernel.Context, tag int, n uint64) (g philox.Generator, err er
 // shapeInput returns the shape that input i gives.
 func shapeInput(ctx *kernel.Context, i int) (tensor.Shape, error) {
 	in := ctx.Input(i)
-	if in.Rank() != 1 {
+	if in.Rank() != 1 || in.DType() != tensor.Int32 && in.DType() != tensor.Int64 {
 		return nil, status.InvalidArgumentf("shape must be a vector of {int32,int64}, got shape %v", in.Shape())
 	}
 	return ints.Shape(ints.Values(in))
