@@ -43,7 +43,7 @@ func InputGradBFloat16[H ~uint16](s *Shape, dx []float32, dy, f []H) bool {
 	return true
 }
 
-// FilterGradBFloat16 is FilterGrad for bfloat16, with neighbouring columns of the output in pairs.
+// FilterGradBFloat16 is FilterGrad for bfloat16, with neighbouring columns of the output, whose number is even, in pairs.
 func FilterGradBFloat16[H ~uint16](s *Shape, df []float32, x, dy []H) bool {
 	kern := tile.Pairs()
 	if kern == nil || s.OutW%2 != 0 || s.pixels() < fewPixels || s.filter() == 0 || s.outputs() == 0 {
