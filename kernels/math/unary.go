@@ -76,7 +76,7 @@ func init() {
 	unary("Log", "The natural logarithm of every element.", floatsComplex, vectorLoops(medium, simd.Log[float32], simd.Log[float64]),
 		elementwise.Complexes(3*costly, cmplx.Log))
 	unary("Tanh", "The hyperbolic tangent of every element.", floatsComplex, vectorLoops(medium, simd.Tanh[float32], simd.Tanh[float64]),
-		elementwise.Complexes(3*costly, cmplx.Tanh))
+		elementwise.Complexes(3*costly, complexTanh))
 	unary("Sigmoid", "1/(1+exp(-x)) for every element.", floatsComplex,
 		vectorLoops(medium, simd.Sigmoid[float32], simd.Sigmoid[float64]),
 		elementwise.Complexes(3*costly, func(x complex128) complex128 { return 1 / (1 + cmplx.Exp(-x)) }))
@@ -92,15 +92,15 @@ func init() {
 		elementwise.Complexes(3*costly, cmplx.Cos))
 	unary("Sinh", "The hyperbolic sine of every element.", floatsComplex, function(math.Sinh, cmplx.Sinh))
 	unary("Cosh", "The hyperbolic cosine of every element.", floatsComplex, function(math.Cosh, cmplx.Cosh))
-	unary("Asinh", "The inverse hyperbolic sine of every element.", floatsComplex, function(math.Asinh, cmplx.Asinh))
-	unary("Acosh", "The inverse hyperbolic cosine of every element.", floatsComplex, function(math.Acosh, cmplx.Acosh))
-	unary("Atanh", "The inverse hyperbolic tangent of every element.", floatsComplex, function(math.Atanh, cmplx.Atanh))
+	unary("Asinh", "The inverse hyperbolic sine of every element.", floatsComplex, function(math.Asinh, complexAsinh))
+	unary("Acosh", "The inverse hyperbolic cosine of every element.", floatsComplex, function(math.Acosh, complexAcosh))
+	unary("Atanh", "The inverse hyperbolic tangent of every element.", floatsComplex, function(math.Atanh, complexAtanh))
 }
 
 func init() {
-	unary("Tan", "The tangent of every element, in radians.", floatsComplex, function(math.Tan, cmplx.Tan))
-	unary("Asin", "The inverse sine of every element.", floatsComplex, function(math.Asin, cmplx.Asin))
-	unary("Acos", "The inverse cosine of every element.", floatsComplex, function(math.Acos, cmplx.Acos))
+	unary("Tan", "The tangent of every element, in radians.", floatsComplex, function(math.Tan, complexTan))
+	unary("Asin", "The inverse sine of every element.", floatsComplex, function(math.Asin, complexAsin))
+	unary("Acos", "The inverse cosine of every element.", floatsComplex, function(math.Acos, complexAcos))
 	unary("Atan", "The inverse tangent of every element.", floatsComplex, function(math.Atan, complexAtan))
 	unary("Floor", "The largest integer not above every element.", floats, vectorLoops(cheap, simd.Floor[float32], simd.Floor[float64]))
 	unary("Ceil", "The smallest integer not below every element.", floats, vectorLoops(cheap, simd.Ceil[float32], simd.Ceil[float64]))
@@ -184,13 +184,4 @@ func invert[T elementwise.Signed](x T) T {
 		return 0
 	}
 	return 1 / x
-}
-
-// complexAtan is the inverse tangent, which on the branch cut has the sign of the real part.
-func complexAtan(x complex128) complex128 {
-	y := cmplx.Atan(x)
-	if real(x) == 0 && math.Abs(imag(x)) > 1 {
-		y = complex(math.Copysign(math.Pi/2, real(x)), imag(y))
-	}
-	return y
 }
