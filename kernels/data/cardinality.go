@@ -115,12 +115,12 @@ func (it *assertedIterator) next(r *run) (element, error) {
 	switch {
 	case err == nil:
 		it.i++
-		if it.d.n != infinite && it.d.n != unknown && it.i > it.d.n {
+		if it.d.n != infinite && it.i > it.d.n {
 			e.release()
 			return nil, status.FailedPreconditionf("Input dataset was expected to contain %s but contained at least %s.",
 				elementString(it.d.n), elementString(it.i))
 		}
-	case errors.Is(err, errEnd) && it.d.n != unknown && it.i != it.d.n:
+	case errors.Is(err, errEnd) && it.i != it.d.n:
 		return nil, status.FailedPreconditionf("Input dataset was expected to contain %s but contained only %s.", elementString(it.d.n), elementString(it.i))
 	}
 	return e, err

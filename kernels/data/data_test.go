@@ -278,10 +278,10 @@ func TestOptionsAreMerged(t *testing.T) {
 		}
 		return out[0]
 	}
-	d := with(b.make("TakeDataset", b.make("ConcatenateDataset", with(b.count(0, 2), "a"), with(b.count(2, 4), "b")), num(3)), "c")
+	d := with(b.make("TakeDataset", b.make("ConcatenateDataset", with(b.count(0, 2), "\x08\x01"), with(b.count(2, 4), "\x10\x02")), num(3)), "\x18\x03")
 	out, err := b.run("get", "GetOptions", nil, d)
-	if err != nil || tensor.Value[string](&out[0]) != "abc" {
-		t.Errorf("options are %v, %v, want abc", out, err)
+	if err != nil || tensor.Value[string](&out[0]) != "\x08\x01\x10\x02\x18\x03" {
+		t.Errorf("options are %v, %v", out, err)
 	}
 	if got := b.take(b.iterator("it", d), -1); !slices.Equal(got, []int64{0, 1, 2}) {
 		t.Errorf("elements are %v", got)

@@ -30,7 +30,7 @@ func newDirected(n *node, ctx *kernel.Context) (dataset, error) {
 		return nil, err
 	}
 	if s := d.selector.elementSpec(); len(s.types) != 1 || s.types[0] != tensor.Int64 || !s.shapes[0].Compatible(tensor.MakePartial()) {
-		return nil, status.InvalidArgumentf("The selector input must be a dataset of scalar int64 elements.")
+		return nil, errSelector()
 	}
 	for i := 1; i < ctx.NumInputs(); i++ {
 		in, err := datasetOf(ctx.Input(i))
@@ -108,6 +108,10 @@ func (it *directedIterator) next(r *run) (element, error) {
 	return nil, errEnd
 }
 
+func errSelector() error {
+	return status.InvalidArgumentf("The selector input must be a dataset of scalar int64 elements.")
+}
+
 // choose returns which input is next.
 func (it *directedIterator) choose(r *run) (int64, error) {
 	e, err := it.selector.next(r)
@@ -118,6 +122,9 @@ func (it *directedIterator) choose(r *run) (int64, error) {
 		return 0, err
 	}
 	defer e.release()
+	if e[0].NumElements() != 1 { // of a dataset that did not say so
+		return 0, errSelector()
+	}
 	i := tensor.Value[int64](&e[0])
 	if i < 0 || i >= int64(len(it.inputs)) {
 		return 0, status.InvalidArgumentf("Selector index out of range: %d >= %d", i, len(it.inputs))

@@ -1,8 +1,11 @@
 package data
 
 import (
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -10,7 +13,11 @@ func init() {
 	registerStage("OptionsDataset", "Gives a dataset with options for how it is iterated over.", nil,
 		append([]string{"serialized_options: string"}, described()...),
 		func(n *node, _ *kernel.Context, s stage) (dataset, error) {
-			return &optionsDataset{passDataset{s}, n.Attrs.String("serialized_options")}, nil
+			options := n.Attrs.String("serialized_options")
+			if !wellFormed([]byte(options)) {
+				return nil, status.InvalidArgumentf("Could not parse serialized_options as valid Options.")
+			}
+			return &optionsDataset{passDataset{s}, options}, nil
 		})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -32,6 +39,18 @@ func init() {
 type optionsDataset struct {
 	passDataset
 	options string
+}
+
+// wellFormed reports whether bytes have the form of a serialized message.
+func wellFormed(message []byte) bool {
+	for len(message) > 0 {
+		_, _, n := protowire.ConsumeField(message)
+		if n < 0 {
+			return false
+		}
+		message = message[n:]
+	}
+	return true
 }
 
 // options returns the merged options of a dataset. Serialized messages merge by being put one after the other.

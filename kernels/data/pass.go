@@ -1,6 +1,12 @@
 package data
 
-import "github.com/weft-ml/weft/kernel"
+import (
+	"strings"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
 
 func init() {
 	const configs = "optimization_configs: list(string) = []"
@@ -20,7 +26,26 @@ func init() {
 		{"BytesProducedStatsDataset", "Gives a dataset whose sizes may be recorded.", []string{"tag: string"}, typed()},
 		{"NonSerializableDataset", "Gives a dataset whose iterators need not be saved.", nil, typed()},
 	} {
-		registerStage(p.name, p.doc, p.in, p.attrs, func(_ *node, _ *kernel.Context, s stage) (dataset, error) {
+		rank, kind := 0, "scalar"
+		if strings.HasPrefix(p.name, "Optimize") {
+			rank, kind = 1, "vector"
+		}
+		registerStage(p.name, p.doc, p.in, p.attrs, func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+			for _, budget := range []string{"cpu_budget", "ram_budget"} {
+				if p.name == "ModelDataset" && n.Attrs.Int(budget) < 0 {
+					return nil, status.InvalidArgumentf("%s budget must be positive but is %d.", strings.ToUpper(budget[:3]), n.Attrs.Int(budget))
+				}
+			}
+			for i, arg := range p.in {
+				name, _, _ := strings.Cut(arg, ":")
+				t := ctx.Input(1 + i)
+				if t.Rank() != rank {
+					return nil, status.InvalidArgumentf("%s must be a %s", name, kind)
+				}
+				if t.DType() == tensor.Int64 && tensor.Value[int64](t) < 0 {
+					return nil, status.InvalidArgumentf("`%s` must be >= 0", name)
+				}
+			}
 			return &passDataset{s}, nil
 		})
 	}

@@ -77,6 +77,9 @@ func registerAs(def opdef.Def, build maker) {
 func newNode(c *kernel.Construction) (*node, error) {
 	n := &node{Construction: c, functions: map[string]kernel.Function{}}
 	for _, attr := range c.Op.Attrs {
+		if attr.Name == "metadata" && !wellFormed([]byte(c.Attrs.String("metadata"))) {
+			return nil, status.InvalidArgumentf("Could not parse the 'metadata' attribute.")
+		}
 		if attr.Kind != "func" {
 			continue
 		}

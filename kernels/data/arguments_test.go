@@ -1,0 +1,63 @@
+package data
+
+import (
+	"testing"
+
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func TestArgumentsOfDatasetsThatPassElementsOn(t *testing.T) {
+	for _, c := range []struct {
+		op   string
+		in   []tensor.Tensor
+		set  map[string]any
+		text string
+	}{
+		{"MaxIntraOpParallelismDataset", []tensor.Tensor{tensor.Vector[int64](1)}, nil, "max_intra_op_parallelism must be a scalar"},
+		{"MaxIntraOpParallelismDataset", []tensor.Tensor{num(-1)}, nil, "`max_intra_op_parallelism` must be >= 0"},
+		{"ExperimentalPrivateThreadPoolDataset", []tensor.Tensor{num(-1)}, nil, "`num_threads` must be >= 0"},
+		{"LatencyStatsDataset", []tensor.Tensor{tensor.Vector("a")}, nil, "tag must be a scalar"},
+		{"OptimizeDataset", []tensor.Tensor{tensor.Scalar("a")}, nil, "optimizations must be a vector"},
+		{"ModelDataset", nil, map[string]any{"ram_budget": int64(-1)}, "RAM budget must be positive but is -1."},
+		{"OptionsDataset", nil, map[string]any{"serialized_options": "\xff"}, "Could not parse serialized_options as valid Options."},
+	} {
+		b := newBench(t)
+		attrs := b.attrs()
+		for name, v := range c.set {
+			attrs[name] = v
+		}
+		_, err := b.run("d", c.op, attrs, append([]tensor.Tensor{b.count(0, 3)}, c.in...)...)
+		if status.CodeOf(err) != status.InvalidArgument || err.Error() != c.text {
+			t.Errorf("%s: %v", c.op, err)
+		}
+	}
+}
+
+func TestMetadataOfDatasets(t *testing.T) {
+	b := newBench(t)
+	attrs := b.attrs()
+	attrs["metadata"] = "\xff"
+	if _, err := b.env.MakeNode("d", "TakeDataset", attrs); status.CodeOf(err) != status.InvalidArgument {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAssertedSizeThatIsNotKnown(t *testing.T) {
+	b := newBench(t)
+	it := b.iterator("it", b.make("AssertCardinalityDataset", b.count(0, 3), num(unknown)))
+	_, err := b.run("next", "IteratorGetNext", b.attrs(), it)
+	if status.CodeOf(err) != status.FailedPrecondition {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSelectorsThatAreNoNumbers(t *testing.T) {
+	b := newBench(t)
+	pairs := b.make("BatchDatasetV2", b.count(0, 2), num(2), tensor.Scalar(true))
+	it := b.iterator("it", b.make("DirectedInterleaveDataset", pairs, b.count(0, 3)))
+	_, err := b.run("next", "IteratorGetNext", b.attrs(), it)
+	if status.CodeOf(err) != status.InvalidArgument {
+		t.Errorf("%v", err)
+	}
+}
