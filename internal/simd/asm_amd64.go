@@ -25,6 +25,7 @@ func initIntegers() {
 			LessEqual: {lessEqualInts32AVX2, lessEqualInts32AVX512},
 		},
 	}
+	firstEqualInt.asm = levels[func(at *int64, x, values *int32, rows, cols int)]{firstEqualInt32AVX2, firstEqualInt32AVX512}
 	lerps.slices = levels[func(dst, a, b *float32, n int, share float32)]{lerp32AVX2, lerp32AVX512}
 	lerps.pixels = levels[func(dst, src *float32, places *byte, n, channels int)]{lerpPixels32AVX2, lerpPixels32AVX512}
 	divisions.quotients = levels[func(dst, a, b *int32, n int)]{quotients32AVX2, quotients32AVX512}
@@ -163,6 +164,7 @@ func init32() {
 	product.f32.asm = levels[func(dst, a *float32, rows, cols int)]{prodRows32AVX2, prodRows32AVX512}
 	largest.f32.asm = levels[func(dst, a *float32, rows, cols int)]{maxRows32AVX2, maxRows32AVX512}
 	least.f32.asm = levels[func(dst, a *float32, rows, cols int)]{minRows32AVX2, minRows32AVX512}
+	firstEqual.f32.asm = levels[func(at *int64, x, values *float32, rows, cols int)]{firstEqual32AVX2, firstEqual32AVX512}
 	dot.f32.asm = levels[func(a, b *float32, n int) float32]{dot32AVX2, dot32AVX512}
 	matvecs.f32 = matvec[float32]{
 		addRows: levels[func(y, x *float32, stride int, coef *float32, fours, n int)]{addRows32AVX2, addRows32AVX512},
@@ -270,6 +272,7 @@ func init64() {
 	product.f64.asm = levels[func(dst, a *float64, rows, cols int)]{prodRows64AVX2, prodRows64AVX512}
 	largest.f64.asm = levels[func(dst, a *float64, rows, cols int)]{maxRows64AVX2, maxRows64AVX512}
 	least.f64.asm = levels[func(dst, a *float64, rows, cols int)]{minRows64AVX2, minRows64AVX512}
+	firstEqual.f64.asm = levels[func(at *int64, x, values *float64, rows, cols int)]{firstEqual64AVX2, firstEqual64AVX512}
 	dot.f64.asm = levels[func(a, b *float64, n int) float64]{dot64AVX2, dot64AVX512}
 	matvecs.f64 = matvec[float64]{
 		addRows: levels[func(y, x *float64, stride int, coef *float64, fours, n int)]{addRows64AVX2, addRows64AVX512},

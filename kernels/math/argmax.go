@@ -68,7 +68,7 @@ func positions(largest bool) kernel.Table {
 	floatPosition[float64](t, largest, math.MaxFloat64)
 	realPosition[int8](t, largest, math.MinInt8, math.MaxInt8)
 	realPosition[int16](t, largest, math.MinInt16, math.MaxInt16)
-	realPosition[int32](t, largest, math.MinInt32, math.MaxInt32)
+	intPosition(t, largest)
 	realPosition[int64](t, largest, math.MinInt64, math.MaxInt64)
 	realPosition[uint8](t, largest, 0, math.MaxUint8)
 	realPosition[uint16](t, largest, 0, math.MaxUint16)
@@ -160,20 +160,36 @@ func floatPosition[T simd.Float](t kernel.Table, largest bool, limit T) {
 	if largest {
 		find, each, extremes = largestOf(-limit), largestOfEach(-limit), simd.MaxRows[T]
 	}
-	t[tensor.DTypeOf[T]()] = newRowPosition(func(at []int64, x []T, n int) {
-		var block [64]T
-		for ; len(at) > 0; at = at[min(len(block), len(at)):] {
-			most := block[:min(len(block), len(at))]
-			extremes(most, x, n)
-			for i, v := range most {
-				row := x[:n]
-				if at[i] = int64(slices.Index(row, v)); at[i] < 0 { // an element is not a number
-					at[i] = int64(find(row, n, 1))
-				}
-				x = x[n:]
+	t[tensor.DTypeOf[T]()] = newRowPosition(inBlocks(extremes, func(at []int64, x, most []T, n int) {
+		simd.FirstEqual(at, x, most, n)
+		for i, v := range at {
+			if v < 0 { // an element is not a number
+				at[i] = int64(find(x[i*n:], n, 1))
 			}
 		}
-	}, each)
+	}), each)
+}
+
+// intPosition finds the extremes of rows in vector code.
+func intPosition(t kernel.Table, largest bool) {
+	each, extremes := smallestOfEach[int32](math.MaxInt32), simd.MinIntRows[int32]
+	if largest {
+		each, extremes = largestOfEach[int32](math.MinInt32), simd.MaxIntRows[int32]
+	}
+	t[tensor.Int32] = newRowPosition(inBlocks(extremes, simd.FirstEqualInt), each)
+}
+
+// inBlocks searches some rows at a time for what extremes makes of them.
+func inBlocks[T tensor.Elem](extremes func(most, x []T, n int), find func(at []int64, x, most []T, n int)) func(at []int64, x []T, n int) {
+	return func(at []int64, x []T, n int) {
+		most := make([]T, min(len(at), 64))
+		for len(at) > 0 {
+			rows := min(len(most), len(at))
+			extremes(most[:rows], x, n)
+			find(at[:rows], x[:rows*n], most[:rows], n)
+			at, x = at[rows:], x[rows*n:]
+		}
+	}
 }
 
 func shortPosition[T elementwise.Short](t kernel.Table, largest bool, lowest, highest T, value func(T) float32) {
@@ -233,7 +249,12 @@ func newRowPosition[T tensor.Elem](rows func(at []int64, x []T, n int), each col
 			return err
 		}
 		inner := int(in.Shape()[axis+1:].NumElements())
-		x, at := tensor.Values[T](in), make([]int64, out.NumElements())
+		x, at := tensor.Values[T](in), []int64(nil)
+		if out.DType() == tensor.Int64 {
+			at = tensor.Values[int64](out)
+		} else {
+			at = make([]int64, out.NumElements())
+		}
 		parallel.For(len(at), max(1, elementwise.Grain(medium)/n), func(lo, hi int) {
 			if inner == 1 {
 				rows(at[lo:hi], x[lo*n:hi*n], n)
@@ -245,7 +266,9 @@ func newRowPosition[T tensor.Elem](rows func(at []int64, x []T, n int), each col
 				lo = end
 			}
 		})
-		ints.Set(out, at)
+		if out.DType() != tensor.Int64 {
+			ints.Set(out, at)
+		}
 		return nil
 	})
 }

@@ -40,6 +40,7 @@ func sources() []source {
 			source{"simd", "convert_" + isa.String(), isa, conversions, single},
 			source{"simd", "compare_" + isa.String(), isa, comparisons, both},
 			source{"simd", "integers_" + isa.String(), isa, integers, both},
+			source{"simd", "positions_" + isa.String(), isa, positions, both},
 			source{"simd", "gather_" + isa.String(), isa, gathers, single},
 			source{"simd", "scatter_" + isa.String(), isa, scatters, both},
 			source{"simd", "copies_" + isa.String(), isa, copies, single},
