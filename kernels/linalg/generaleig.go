@@ -29,7 +29,7 @@ func init() {
 func newEig[T, C tensor.Elem, S scalar](in element[T, S], out element[C, complex128]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		if want := tensor.DTypeOf[C](); c.Attrs.Type("Tout") != want {
-			return nil, status.InvalidArgumentf("Eig of %v gives %v, not %v", tensor.DTypeOf[T](), want, c.Attrs.Type("Tout"))
+			return nil, status.InvalidArgumentf("Invalid output dtype %v vs %v", c.Attrs.Type("Tout"), want)
 		}
 		withVectors := c.Attrs.Bool("compute_v")
 		return kernel.Func(func(ctx *kernel.Context) error {
