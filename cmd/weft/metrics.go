@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"runtime/metrics"
+	"slices"
 	"strings"
 	"time"
 )
@@ -114,7 +115,7 @@ var pageMetrics = []metric{
 func appendMetrics(b []byte) []byte {
 	samples := []metrics.Sample{{Name: gcPauses}}
 	for _, m := range pageMetrics {
-		for _, name := range append(m.plus[:len(m.plus):len(m.plus)], m.minus...) {
+		for _, name := range slices.Concat(m.plus, m.minus) {
 			samples = append(samples, metrics.Sample{Name: name})
 		}
 	}
