@@ -3,7 +3,7 @@ package simd
 import "unsafe"
 
 var (
-	scatterRows levels[func(dst, src *float32, list *int64, rows, words int)]
+	scatterRows  levels[func(dst, src *float32, list *int64, rows, words int)]
 	scatterAdd32 levels[func(dst, src *float32, to, from *int64, rows, cols int)]
 	scatterAdd64 levels[func(dst, src *float64, to, from *int64, rows, cols int)]
 )

@@ -151,7 +151,7 @@ func counterOf[T elementwise.Real](t kernel.Table, run func(*counter) kernel.Fun
 			if len(w) > 0 {
 				w = w[lo:hi]
 			}
-			bad := -1
+			var bad int
 			if values.DType() == tensor.Int32 {
 				bad = count(z, tensor.Values[int32](values)[lo:hi], w, k.binary)
 			} else {
