@@ -31,7 +31,7 @@ func (d *unbatchDataset) at(r *run, i int64) (element, error) {
 			break
 		}
 	}
-	if n <= 0 || d.cardinality() < 0 {
+	if n <= 0 {
 		return nil, status.FailedPreconditionf("Random access for the `unbatch` dataset requires a known batch size. Got %d.", n)
 	}
 	e, err := atIndex(r, d.input, i/n)
