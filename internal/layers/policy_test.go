@@ -149,7 +149,7 @@ var policy = []rule{
 	{pkg: "internal/protogen"},
 	{pkg: "internal/metamorphic", may: with(graphs, "kernel")},
 	{pkg: "bench/floor"},
-	{pkg: "bench/goclient", may: with(clients, ".")},
+	{pkg: "bench/goclient", may: with(clients, ".", "local")},
 	{pkg: "interop/twin", may: with(clients, ".", "train")},
 	{pkg: "interop/*", may: with(graphs, "internal/metamorphic", "internal/pb", "internal/pbconv", "kernels/all")},
 	{pkg: "internal/simcluster", may: []string{"*", "internal/*"}},
