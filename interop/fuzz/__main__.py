@@ -6,9 +6,11 @@
 Of several jobs the first has the seed, the others those that follow it.
 """
 import argparse
+import collections
 import concurrent.futures
 import multiprocessing
 import os
+import re
 import sys
 import time
 
@@ -23,11 +25,11 @@ def main():
     parser.add_argument("--ops", help="operations to try, with commas between; all by default")
     parser.add_argument("--server", help="command line of a server in place of bin/weft")
     parser.add_argument("--shown", type=int, default=3, help="differences to show for each operation and kind")
-    parser.add_argument("--allowed", action="store_true", help="show also differences that are allowed")
+    parser.add_argument("--allowed", action="store_true", help="show also differences that are allowed, and how often each reason was needed")
     parser.add_argument("--cases", action="store_true", help="print differences also as testdata of kernels has cases")
     args = parser.parse_args()
 
-    from interop.fuzz import run  # not before the environment is set, which TensorFlow reads
+    from interop.fuzz import allowed, run  # not before the environment is set, which TensorFlow reads
     started = time.monotonic()
     if args.jobs == 1:
         found = [run.job(args, 0)]
@@ -35,11 +37,24 @@ def main():
         with concurrent.futures.ProcessPoolExecutor(args.jobs, multiprocessing.get_context("spawn")) as pool:
             found = list(pool.map(run.job, [args] * args.jobs, range(args.jobs)))
     ops, worked = found[0].ops, set().union(*(f.worked for f in found))
-    print("never with a result:", " ".join(op for op in ops if op not in worked), file=sys.stderr)
+    if args.allowed:
+        reasons = sum((f.reasons for f in found), start=collections.Counter())
+        for i, (pattern, kind, why, _) in enumerate(allowed.DIFFERENCES):
+            if any(re.search(pattern, op) for op in ops):
+                print(f"needed {reasons[i]} times: {pattern}, {kind}: {why}", file=sys.stderr)
+    errors = collections.ChainMap(*(f.errors for f in found))
+    failed = set(errors) - worked
+    for op in sorted(failed):
+        print(f"never with a result: {op}: {' '.join(errors[op].split())[:150]}", file=sys.stderr)
+    left_out = found[0].left_out
+    for why in sorted(set(left_out.values())):
+        print(f"left out: {why}: {' '.join(op for op in left_out if left_out[op] == why)}", file=sys.stderr)
 
     def total(field):
         return sum(getattr(f, field) for f in found)
-    print(f"{total('tries')} tries of {len(ops)} operations, of which {len(worked)} gave results: {total('succeeded')} with the same result, "
+    print(f"{len(worked)} of {len(ops) + len(left_out)} operations gave results, {len(failed)} only errors, {len(ops) - len(worked) - len(failed)} "
+          f"ended TensorFlow or had no turn, {len(left_out)} are left out")
+    print(f"{total('tries')} tries: {total('succeeded')} with the same result, "
           f"{total('failed')} with the same error, {total('allowed')} that may differ, {total('died')} that ended TensorFlow's process, "
           f"{total('different')} differences, {time.monotonic() - started:.0f} s")
     sys.exit(1 if total("different") else 0)

@@ -2,18 +2,20 @@
 import collections
 import dataclasses
 import functools
+import re
 import warnings
 import zlib
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework import attr_value_pb2, graph_pb2, node_def_pb2, types_pb2
+from tensorflow.core.framework import attr_value_pb2, types_pb2
 from tensorflow.python.framework import kernels, op_def_registry
 
-from interop.fuzz import allowed, compare, corpus, values
+from interop.fuzz import allowed, compare, corpus, made, values
 
 TYPES = [types_pb2.DataType.Value("DT_" + name) for name in
          "FLOAT DOUBLE INT32 INT64 UINT8 INT8 INT16 UINT16 UINT32 UINT64 HALF BFLOAT16 BOOL COMPLEX64 COMPLEX128 STRING".split()]
+PLAIN = [*TYPES, *made.QUANTIZED]
 MAX_INPUTS = 12
 
 
@@ -22,44 +24,67 @@ class Case:
     """One node and what it is given."""
     op: str
     attrs: dict     # of AttrValue messages
-    names: list     # of the input arguments, one for each tensor
+    names: list     # of the input arguments, one for each array
     inputs: list    # of arrays
     constant: bool  # inputs are Const nodes: shapes are inferred from values, and the node may be folded
-    outputs: int
 
     def given(self, name):
         """The input of a name."""
         return self.inputs[self.names.index(name)]
 
-    def nodes(self, name):
-        """The node under a name, with nodes for its inputs."""
-        graph = graph_pb2.GraphDef()
-        graph.versions.producer = allowed.PRODUCER
-        node = node_def_pb2.NodeDef(name=name, op=self.op)
-        for key, value in self.attrs.items():
-            node.attr[key].CopyFrom(value)
-        for i, array in enumerate(self.inputs):
-            source = graph.node.add(name=f"{name}_in{i}", op="Const" if self.constant else "Placeholder")
-            proto = tensor(array)
-            source.attr["dtype"].type = proto.dtype
-            if self.constant:
-                source.attr["value"].tensor.CopyFrom(proto)
-            else:
-                source.attr["shape"].shape.unknown_rank = True
-            node.input.append(source.name)
-        graph.node.add().CopyFrom(node)
-        return graph
+    @functools.cached_property
+    def graph(self):
+        """The graph with the node, and the names of what is fetched from it."""
+        definition = op_def_registry.get(self.op)
+        arrays, sources, again = iter(self.inputs), [], []
+        g = made.Graph(self.constant)
+        for arg in slots(definition, self.attrs):
+            own = [next(arrays) for _ in arg.types]
+            if arg.kind is None:
+                sources.append(g.array(own[0]))
+                continue
+            kind = made.KINDS[arg.kind]
+            sources.append(kind.make(g, own, self.attrs))
+            if kind.after:
+                again.append((kind, sources[-1], [made.type_of(a) for a in own]))
+        node = g.add(self.op, sources + ["^" + n for n in g.before], "n", **self.attrs)
+        fetches, at = [], 0
+        for arg in definition.output_arg:
+            for dtype in dtypes(arg, self.attrs):
+                fetches += self.read(g, arg, dtype, f"{node}:{at}")
+                at += 1
+        if again or not fetches:
+            fetches += [f"{g.add('Identity', [g.const(0, types_pb2.DT_INT32), '^' + node], T=types_pb2.DT_INT32)}:0"]
+        for kind, source, types in again:
+            first = len(g.proto.node)
+            fetches += kind.after(g, source, types)
+            g.proto.node[first].input.append("^" + node)
+        return g, fetches
 
-    def feeds(self, name):
-        """Bytes of TensorProtos by name."""
-        return {} if self.constant else {f"{name}_in{i}:0": tensor(a).SerializeToString() for i, a in enumerate(self.inputs)}
+    def read(self, g, arg, dtype, output):
+        """What to fetch of an output."""
+        if arg.is_ref:
+            return [output]
+        try:
+            kind = made.kind_of(self.op, arg, dtype)
+        except KeyError:
+            return []  # that it is made has to do
+        if kind is None:
+            return [output]
+        if made.KINDS[kind].read is None:
+            return []
+        types = made.KINDS[kind].types(self.attrs)
+        return made.KINDS[kind].read(g, output, types)
 
-    def arrays(self, name):
-        """The arrays of feeds by name."""
-        return {} if self.constant else {f"{name}_in{i}:0": a for i, a in enumerate(self.inputs)}
+    def nodes(self):
+        return self.graph[0].proto
 
-    def fetches(self, name):
-        return [f"{name}:{i}" for i in range(self.outputs)]
+    def feeds(self):
+        """The arrays that are fed, by name."""
+        return self.graph[0].feeds
+
+    def fetches(self):
+        return self.graph[1]
 
     def __str__(self):
         attrs = " ".join(f"{k}={' '.join(str(v).split())}" for k, v in sorted(self.attrs.items()))
@@ -73,13 +98,20 @@ def tensor(array):
 
 @functools.cache
 def cpu_kernels(op):
-    return [k for k in kernels.get_registered_kernels_for_op(op).kernel if k.device_type == "CPU"]
+    return [k for k in kernels.get_registered_kernels_for_op(op).kernel if k.device_type in ("CPU", "DEFAULT")]
 
 
 class Unsuitable(Exception):
     """An operation, or a draw of attributes, that is not for this."""
 
 
+# Operations with many inputs that are one number.
+SCALARS = r"Dataset|Quantize|Requant|Dequant|TensorList|^Stateful|^Rng|^TensorArray|^GetElement|Summary|Seed|^Resource|^Apply|^SparseApply|CSR"
+WORDS = {  # what attributes usually are
+    "metadata": [b""], "container": [b""], "shared_name": [b""], "deterministic": [b"default", b"true", b"false"], "padding": [b"SAME", b"VALID"],
+    "mode": [b"MIN_COMBINED", b"MIN_FIRST", b"SCALED"], "type": [b"LU"],
+}
+KEYED = {name: [types_pb2.DT_INT64, types_pb2.DT_STRING] for name in ("Tin", "Tkeys", "key_dtype")}  # keys and values of tables, mostly
 POSITIVE = ("epsilon", "variance_epsilon")  # without it, next to nothing is divided by next to nothing
 KEPT = 24  # cases for each operation that others are made from
 
@@ -105,8 +137,6 @@ class Generator:
         self.rng = np.random.default_rng([self.start, zlib.crc32(op.encode()), self.made[op]])
         self.made[op] += 1
         definition = op_def_registry.get(op)
-        if any(arg.is_ref for arg in [*definition.input_arg, *definition.output_arg]):
-            raise Unsuitable
         if op not in self.worked:
             self.worked[op] = self.known(definition)
         kept = self.worked[op]
@@ -115,16 +145,26 @@ class Generator:
         attrs = self.attributes(definition)
         base = values.base(self.rng)
         names, inputs = [], []
-        for arg in definition.input_arg:
-            for dtype in arg_types(arg, attrs):
-                names.append(arg.name)
-                inputs.append(values.of(self.rng, arg.name, tf.as_dtype(dtype), base, not allowed.ordinary(op)))
+        for arg in slots(definition, attrs):
+            if arg.kind is None:
+                inputs.append(self.plain(op, arg, base))
+            else:
+                inputs += made.KINDS[arg.kind].draw(self.rng, arg.types, base)
+            names += [arg.name] * len(arg.types)
         if len(inputs) > MAX_INPUTS:
             raise Unsuitable
-        outputs = sum(len(arg_types(arg, attrs)) for arg in definition.output_arg)
-        if not outputs:
-            raise Unsuitable
-        return Case(op, attrs, names, inputs, self.rng.random() < .3, outputs)
+        out = Case(op, attrs, names, inputs, self.rng.random() < .3)
+        out.graph  # Unsuitable if there is none
+        return out
+
+    def plain(self, op, arg, base):
+        """The value of an input that is a tensor."""
+        dtype = tf.as_dtype(arg.types[0])
+        if self.rng.random() < .85 and re.search(SCALARS, op):
+            value = values.scalar(self.rng, arg.name, dtype)
+            if value is not None:
+                return value
+        return values.of(self.rng, arg.name, dtype, () if "Dataset" in op else base, not allowed.ordinary(op))
 
     def known(self, definition):
         """Recorded cases of an operation."""
@@ -132,13 +172,15 @@ class Generator:
         for i in self.rng.permutation(len(texts))[:KEPT]:
             try:
                 attrs, inputs = corpus.parse(texts[i])
-                names = [arg.name for arg in definition.input_arg for _ in arg_types(arg, attrs)]
-                outputs = sum(len(arg_types(arg, attrs)) for arg in definition.output_arg)
+                names = [arg.name for arg in slots(definition, attrs) for _ in arg.types]
+                if len(names) != len(inputs):
+                    continue
+                self.seed(attrs)
+                case = Case(definition.name, attrs, names, inputs, False)
+                case.graph
             except (ValueError, TypeError, Unsuitable):  # a type that is not for this
                 continue
-            if len(names) == len(inputs) and outputs:
-                self.seed(attrs)
-                out.append(Case(definition.name, attrs, names, inputs, False, outputs))
+            out.append(case)
         return out
 
     def seed(self, attrs):
@@ -178,7 +220,7 @@ class Generator:
             kinds = [t for t in constraint.allowed_values.list.type if t in TYPES and t != types_pb2.DT_STRING]
             if constraint.name in single and kinds:
                 attrs[constraint.name] = attr_value_pb2.AttrValue(type=int(self.rng.choice(kinds)))
-        types = [t for arg in definition.input_arg for t in arg_types(arg, attrs)]
+        types = [t for arg in slots(definition, attrs) for t in arg.types]
         if len(types) != len(case.inputs):
             raise Unsuitable
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -191,12 +233,13 @@ class Generator:
         for attr in definition.attr:
             attrs[attr.name] = self.attribute(attr)
         self.seed(attrs)
+        matched(attrs)
         usable = cpu_kernels(definition.name)
         if not usable:
             raise Unsuitable
         kernel = usable[int(self.rng.integers(len(usable)))]
         for constraint in kernel.constraint:
-            kinds = [t for t in constraint.allowed_values.list.type if t in TYPES]
+            kinds = [t for t in constraint.allowed_values.list.type if t in PLAIN]
             if not kinds or constraint.name not in attrs:
                 raise Unsuitable
             value = attrs[constraint.name]
@@ -214,13 +257,19 @@ class Generator:
         allowed = attr.allowed_values.list
         chance = rng.random()
         if attr.type == "type":
-            kinds = [t for t in allowed.type if t in TYPES] or TYPES
-            if allowed.type and not any(t in TYPES for t in allowed.type):
+            kinds = [t for t in allowed.type if t in PLAIN] or TYPES
+            if allowed.type and not any(t in PLAIN for t in allowed.type):
                 raise Unsuitable
+            if attr.name in KEYED:
+                kinds = KEYED[attr.name]
             value.type = int(rng.choice(kinds))
+        elif attr.type == "list(shape)":  # as many as there are types: see matched
+            value.list.SetInParent()
         elif attr.type == "list(type)":
             kinds = [t for t in allowed.type if t in TYPES] or TYPES
-            count = int(rng.integers(attr.minimum, attr.minimum + 3))
+            count = attr.minimum + int(rng.choice(3, p=[.5, .25, .25]))
+            if not allowed.type and rng.random() < .3:
+                kinds = [types_pb2.DT_INT64]
             value.list.type.extend(int(t) for t in rng.choice(kinds, count))
             value.list.SetInParent()
         elif attr.HasField("default_value") and chance < .5:
@@ -234,7 +283,8 @@ class Generator:
         elif attr.type == "bool":
             value.b = bool(rng.random() < .5)
         elif attr.type == "string":
-            value.s = bytes(allowed.s[int(rng.integers(len(allowed.s)))]) if allowed.s else values.WORDS[int(rng.integers(len(values.WORDS)))]
+            usual = WORDS.get(attr.name) if rng.random() < .95 else None
+            value.s = usual[int(rng.integers(len(usual)))] if usual and not allowed.s else bytes(allowed.s[int(rng.integers(len(allowed.s)))]) if allowed.s else values.WORDS[int(rng.integers(len(values.WORDS)))]
         elif attr.type == "list(int)":
             kind = rng.random()
             if kind < .5:  # as windows and strides are
@@ -257,20 +307,48 @@ class Generator:
         return value
 
 
+def matched(attrs):
+    """Gives every element of a dataset, whose types are there, a shape that is not known."""
+    if "output_shapes" in attrs:
+        del attrs["output_shapes"].list.shape[:]
+        for _ in made.list_types(attrs):
+            attrs["output_shapes"].list.shape.add(unknown_rank=True)
+
+
 def is_number(definition, name):
     """Whether an attribute says how many tensors an argument has."""
     return any(arg.number_attr == name for arg in [*definition.input_arg, *definition.output_arg])
 
 
-def arg_types(arg, attrs):
+@dataclasses.dataclass
+class Slot:
+    """One input of a node."""
+    name: str    # of the argument
+    kind: object  # in made.KINDS, or None for a tensor
+    types: list  # of the arrays it is made of
+
+
+def slots(definition, attrs):
+    """The inputs of a node."""
+    out = []
+    for arg in definition.input_arg:
+        for dtype in dtypes(arg, attrs):
+            try:
+                kind = made.kind_of(definition.name, arg, dtype)
+            except KeyError:
+                raise Unsuitable from None
+            types = [dtype] if kind is None else made.KINDS[kind].types(attrs)
+            if any(t not in TYPES for t in types):
+                raise Unsuitable
+            out.append(Slot(arg.name, kind, types))
+    return out
+
+
+def dtypes(arg, attrs):
     """The types of the tensors of an argument."""
     if arg.type_list_attr:
-        types = list(attrs[arg.type_list_attr].list.type)
-    else:
-        count = attrs[arg.number_attr].i if arg.number_attr else 1
-        if count > MAX_INPUTS:
-            raise Unsuitable
-        types = [attrs[arg.type_attr].type if arg.type_attr else arg.type] * max(count, 0)
-    if any(t not in TYPES for t in types):
+        return list(attrs[arg.type_list_attr].list.type)
+    count = attrs[arg.number_attr].i if arg.number_attr else 1
+    if count > MAX_INPUTS:
         raise Unsuitable
-    return types
+    return [attrs[arg.type_attr].type if arg.type_attr else arg.type] * max(count, 0)

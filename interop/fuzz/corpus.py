@@ -21,7 +21,7 @@ def read():
     out = collections.defaultdict(list)
     for file in sorted(cluster.ROOT.glob("kernels/*/testdata/*.txt")):
         for block in re.split(r"\n(?=case |shapes |gradient )", file.read_text()):
-            if block.startswith("case ") and len(block) < LONGEST and not re.search(r"^(error|var) ", block, re.M):
+            if block.startswith("case ") and len(block) < LONGEST and not re.search(r"^error ", block, re.M):
                 out[block.split(None, 2)[1]].append(block)
     return out
 
@@ -41,7 +41,7 @@ def parse(block):
         else:
             raise ValueError(f"no {attr.name}")
         attrs[attr.name] = value
-    return attrs, [array(line[3:]) for line in lines if line.startswith("in ")]
+    return attrs, [array(line.split(None, 1)[1]) for line in lines if line.startswith(("var ", "in "))]  # variables come first
 
 
 def fill(value, kind, text):

@@ -17,7 +17,6 @@ BATCH = 64    # cases that are on their way together
 
 OK, DIED, HANGS = "ok", "died", "hangs"
 CODES = {code.value[0]: code.name for code in grpc.StatusCode}
-NODE = "n"
 JOB = "localhost"  # as in names of devices of sessions without a cluster
 
 
@@ -50,16 +49,16 @@ class Weft:
 
     def together(self, some):
         out, handles, steps = [None] * len(some), {}, {}
-        creations = [self.master.create(case.nodes(NODE).SerializeToString()) for case in some]
+        creations = [self.master.create(case.nodes().SerializeToString()) for case in some]
         for i, creation in enumerate(creations):
             try:
                 handles[i] = wire.result(creation).session_handle
-                steps[i] = self.master.run(handles[i], some[i].feeds(NODE), some[i].fetches(NODE))
+                steps[i] = self.master.run(handles[i], {n: cases.tensor(a).SerializeToString() for n, a in some[i].feeds().items()}, some[i].fetches())
             except wire.Failure as e:
                 out[i] = CODES[e.code], e.text
         for i, step in steps.items():
             try:
-                out[i] = OK, [compare.array(t) for t in wire.fetched(wire.result(step), some[i].fetches(NODE))]
+                out[i] = OK, [compare.array(t) for t in wire.fetched(wire.result(step), some[i].fetches())]
             except wire.Failure as e:
                 out[i] = CODES[e.code], e.text
             self.master.close(handles[i])
@@ -97,7 +96,7 @@ class TensorFlow:
         """Starts on cases, whose outcomes are to be asked for."""
         def write():
             for case in some:
-                request = case.nodes(NODE).SerializeToString(), case.arrays(NODE), case.fetches(NODE)
+                request = case.nodes().SerializeToString(), case.feeds(), case.fetches()
                 phoenix.write(self.process.stdin.fileno(), request)
         self.writer = threading.Thread(target=write, daemon=True)
         self.writer.start()
@@ -117,18 +116,28 @@ class Findings:
     allowed: int = 0
     died: int = 0
     different: int = 0
+    left_out: dict = dataclasses.field(default_factory=dict)  # why, by operation
     worked: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # by operation
+    reasons: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # by line of allowed.DIFFERENCES
+    errors: dict = dataclasses.field(default_factory=dict)  # the last one, by operation
     shown: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
 
-def operations(known):
-    """The operations to try: those that both have, with a kernel for CPUs, and that are not left out."""
-    out = []
+def operations(known, generator):
+    """The operations to try: those that both have, with a kernel for CPUs, and of which a case can be made. Of the others, why not."""
+    out, left_out = [], {}
     for op in sorted(known):
-        definition = op_def_registry.get(op)
-        if definition and not allowed.skipped(op) and cases.cpu_kernels(op):
+        if op_def_registry.get(op) is None:
+            left_out[op] = "TensorFlow on CPUs has none"
+        elif why := allowed.skipped(op):
+            left_out[op] = why
+        elif not cases.cpu_kernels(op):
+            left_out[op] = "TensorFlow on CPUs has none"
+        elif not usable(generator, op):
+            left_out[op] = "inputs or attributes of which none are made"
+        else:
             out.append(op)
-    return out
+    return out, left_out
 
 
 def ours():
@@ -139,7 +148,8 @@ def ours():
 
 def run(tries, seed, ops, server, shown, show_allowed=False, show_cases=False):
     generator = cases.Generator(seed)
-    found = Findings(ops or usable(generator, operations(ours())))
+    ops, left_out = (ops, {}) if ops else operations(ours(), generator)
+    found = Findings(ops, left_out=left_out)
     theirs, weft = TensorFlow(), Weft(server or cluster.WEFT)
     try:
         at = 0
@@ -171,17 +181,15 @@ def job(args, number):
     return run(tries, args.seed + number, args.ops.split(",") if args.ops else None, args.server, args.shown, args.allowed, args.cases)
 
 
-def usable(generator, ops):
-    """Leaves out operations of which no case can be made."""
-    def can(op):
-        for _ in range(30):
-            try:
-                generator.case(op)
-                return True
-            except cases.Unsuitable:
-                pass
-        return False
-    return [op for op in ops if can(op)]
+def usable(generator, op):
+    """Whether a case of an operation can be made."""
+    for _ in range(30):
+        try:
+            generator.case(op)
+            return True
+        except cases.Unsuitable:
+            pass
+    return False
 
 
 def one(case, expected, results, mine, answer, generator, found, shown, show_allowed, show_cases):
@@ -202,13 +210,15 @@ def one(case, expected, results, mine, answer, generator, found, shown, show_all
         kind = "ok / other"
     elif expected == mine != DIED:
         found.failed += 1
+        found.errors[case.op] = results
         return
-    why = allowed.reason(case, kind, results, answer)
-    if why:
+    line = allowed.reason(case, kind, results, answer)
+    if line is not None:
         found.allowed += 1
+        found.reasons[line] += 1
         if not show_allowed:
             return
-        kind += f" ({why})"
+        kind += f" ({allowed.DIFFERENCES[line][2]})"
     else:
         found.different += 1
     found.shown[case.op, kind] += 1

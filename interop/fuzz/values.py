@@ -1,4 +1,5 @@
 """Random shapes and values, chosen so that an operation has a fair chance to accept them."""
+import re
 import warnings
 
 import numpy as np
@@ -11,6 +12,12 @@ EXTREMES = [np.nan, np.inf, -np.inf, -0.0, 1e30, -1e-30, 1e-40, 1.5, -0.5]
 AXES = ("axis", "axes", "dim", "dimension", "reduction_indices", "perm", "concat_dim", "split_dim", "dims")
 SIZES = ("shape", "size", "sizes", "multiples", "output_shape", "input_sizes", "filter_sizes", "out_backprop_sizes", "dense_shape",
          "new_shape", "num", "k", "depth", "num_segments", "ksize", "strides", "block_shape", "out_shape", "output_size", "lengths")
+
+# Names of inputs that are one number, and of the ends of the range that quantized numbers are from.
+SCALARS = r"^(count|index|buffer_size|batch_size|drop_remainder|num_(workers|shards|replicas|threads|elements|parallel_.*|quantized_bins)|max_num_elements" \
+    r"|size|shift|stride|start|stop|step|seed2?|seed_generator|algorithm|alg|delta|tag|cardinality|rate|sample_rate|n|minval|maxval|threshold|timeout_ms" \
+    r"|max_intra_op_parallelism|reshuffle|lr|alpha|beta[12]?(_power)?|epsilon|rho|momentum|l1|l2|l2_shrinkage|lr_power|.*power.*|limit)$"
+LOWEST, HIGHEST = r"(^|_)(min|mins|minimum)($|_)", r"(^|_)(max|maxes|maximum)($|_)"
 
 
 def shape(rng, rank):
@@ -92,8 +99,27 @@ def integers(rng, name, dtype, base):
 
 
 def of(rng, name, dtype, base, extremes):
+    if name == "filename":
+        return np.array(b"", object)  # in memory
+    if name in ("seed", "seed2") and dtype.is_integer and rng.random() < .8:
+        return np.asarray(rng.integers(1, 99), dtype.as_numpy_dtype)
+    if name in ("algorithm", "alg") and rng.random() < .9:
+        return np.asarray(rng.integers(1, 3), dtype.as_numpy_dtype)
+    if name == "element_shape" and rng.random() < .8:
+        return np.asarray(-1 if rng.random() < .6 else [-1] * len(base[1:]), dtype.as_numpy_dtype)
     if dtype in (tf.int32, tf.int64) and rng.random() < .9:
         found = integers(rng, name, dtype, base)
         if found is not None:
             return found
     return numbers(rng, dtype, near(rng, base), extremes)
+
+
+def scalar(rng, name, dtype):
+    """The value of an input that is one number by its name, or None if the name does not say so."""
+    if dtype == tf.float32 and re.search(LOWEST, name):
+        return np.float32(-rng.random() * 4)
+    if dtype == tf.float32 and re.search(HIGHEST, name):
+        return np.float32(rng.random() * 4)
+    if re.search(SCALARS, name):
+        return np.asarray(rng.integers(0, 5), dtype.as_numpy_dtype) if dtype.is_integer and rng.random() < .8 else numbers(rng, dtype, ())
+    return None

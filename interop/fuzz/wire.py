@@ -66,7 +66,7 @@ class Master:
 
     def create(self, graph_def):
         """Starts a session that runs a graph as it is: optimizers drop nodes before these could fail."""
-        config = config_pb2.ConfigProto()
+        config = config_pb2.ConfigProto(isolate_session_state=True)
         config.graph_options.rewrite_options.disable_meta_optimizer = True
         config.graph_options.optimizer_options.opt_level = config_pb2.OptimizerOptions.L0
         return self.begin("CreateSession", graph_def=graph_def, config=config.SerializeToString())
