@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func momentum32AVX2(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·momentum32AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -23,21 +23,15 @@ TEXT ·momentum32AVX2(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PS  Y2, Y5, Y1
 	VFNMADD231PS Y4, Y1, Y0
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      Y1, (SI)(R8*1)
 	VMOVUPS      32(DI)(R8*1), Y0
-	PREFETCHT0   544(DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
-	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
-	PREFETCHT0   544(DX)(R8*1)
 	VFMADD213PS  Y2, Y5, Y1
 	VFNMADD231PS Y4, Y1, Y0
 	VMOVUPS      Y0, 32(DI)(R8*1)
@@ -54,11 +48,8 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PS  Y2, Y5, Y1
 	VFNMADD231PS Y4, Y1, Y0
 	VMOVUPS      Y0, (DI)(R8*1)
@@ -90,7 +81,7 @@ done:
 	RET
 
 // func adam32AVX2(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adam32AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -113,13 +104,9 @@ TEXT ·adam32AVX2(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
-	PREFETCHT0  512(BX)(R8*1)
 	VSUBPS      Y1, Y3, Y4
 	VFMADD231PS Y8, Y4, Y1
 	VMULPS      Y3, Y3, Y4
@@ -134,13 +121,9 @@ block:
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     Y2, (DX)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
-	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
-	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
-	PREFETCHT0  544(DX)(R8*1)
 	VMOVUPS     32(BX)(R8*1), Y3
-	PREFETCHT0  544(BX)(R8*1)
 	VSUBPS      Y1, Y3, Y4
 	VFMADD231PS Y8, Y4, Y1
 	VMULPS      Y3, Y3, Y4
@@ -166,13 +149,9 @@ rest:
 
 single:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
-	PREFETCHT0  512(BX)(R8*1)
 	VSUBPS      Y1, Y3, Y4
 	VFMADD231PS Y8, Y4, Y1
 	VMULPS      Y3, Y3, Y4
@@ -223,7 +202,7 @@ done:
 	RET
 
 // func momentumNesterov32AVX2(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·momentumNesterov32AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -243,11 +222,8 @@ TEXT ·momentumNesterov32AVX2(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PS  Y2, Y5, Y1
 	VMULPS       Y5, Y1, Y3
 	VADDPS       Y2, Y3, Y3
@@ -255,11 +231,8 @@ block:
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      Y1, (SI)(R8*1)
 	VMOVUPS      32(DI)(R8*1), Y0
-	PREFETCHT0   544(DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
-	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
-	PREFETCHT0   544(DX)(R8*1)
 	VFMADD213PS  Y2, Y5, Y1
 	VMULPS       Y5, Y1, Y3
 	VADDPS       Y2, Y3, Y3
@@ -278,11 +251,8 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PS  Y2, Y5, Y1
 	VMULPS       Y5, Y1, Y3
 	VADDPS       Y2, Y3, Y3
@@ -318,7 +288,7 @@ done:
 	RET
 
 // func adamNesterov32AVX2(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adamNesterov32AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -341,13 +311,9 @@ TEXT ·adamNesterov32AVX2(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
-	PREFETCHT0  512(BX)(R8*1)
 	VSUBPS      Y1, Y3, Y4
 	VFMADD231PS Y8, Y4, Y1
 	VMULPS      Y3, Y3, Y4
@@ -364,13 +330,9 @@ block:
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     Y2, (DX)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
-	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
-	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
-	PREFETCHT0  544(DX)(R8*1)
 	VMOVUPS     32(BX)(R8*1), Y3
-	PREFETCHT0  544(BX)(R8*1)
 	VSUBPS      Y1, Y3, Y4
 	VFMADD231PS Y8, Y4, Y1
 	VMULPS      Y3, Y3, Y4
@@ -398,13 +360,9 @@ rest:
 
 single:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
-	PREFETCHT0  512(BX)(R8*1)
 	VSUBPS      Y1, Y3, Y4
 	VFMADD231PS Y8, Y4, Y1
 	VMULPS      Y3, Y3, Y4
@@ -459,7 +417,7 @@ done:
 	RET
 
 // func rmsProp32AVX2(w *float32, ms *float32, mom *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·rmsProp32AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -484,13 +442,9 @@ TEXT ·rmsProp32AVX2(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
-	PREFETCHT0  512(BX)(R8*1)
 	VMULPS      Y3, Y3, Y4
 	VSUBPS      Y1, Y4, Y4
 	VFMADD231PS Y9, Y4, Y1
@@ -505,13 +459,9 @@ block:
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     Y2, (DX)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
-	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
-	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
-	PREFETCHT0  544(DX)(R8*1)
 	VMOVUPS     32(BX)(R8*1), Y3
-	PREFETCHT0  544(BX)(R8*1)
 	VMULPS      Y3, Y3, Y4
 	VSUBPS      Y1, Y4, Y4
 	VFMADD231PS Y9, Y4, Y1
@@ -537,13 +487,9 @@ rest:
 
 single:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
-	PREFETCHT0  512(BX)(R8*1)
 	VMULPS      Y3, Y3, Y4
 	VSUBPS      Y1, Y4, Y4
 	VFMADD231PS Y9, Y4, Y1
@@ -594,7 +540,7 @@ done:
 	RET
 
 // func rmsPropCentered32AVX2(w *float32, ms *float32, mom *float32, mg *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·rmsPropCentered32AVX2(SB), NOSPLIT, $8-56
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -620,15 +566,10 @@ TEXT ·rmsPropCentered32AVX2(SB), NOSPLIT, $8-56
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Y3
-	PREFETCHT0   512(BX)(R8*1)
 	VMOVUPS      (R9)(R8*1), Y4
-	PREFETCHT0   512(R9)(R8*1)
 	VMULPS       Y4, Y4, Y5
 	VSUBPS       Y1, Y5, Y5
 	VFMADD231PS  Y10, Y5, Y1
@@ -647,15 +588,10 @@ block:
 	VMOVUPS      Y2, (DX)(R8*1)
 	VMOVUPS      Y3, (BX)(R8*1)
 	VMOVUPS      32(DI)(R8*1), Y0
-	PREFETCHT0   544(DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
-	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
-	PREFETCHT0   544(DX)(R8*1)
 	VMOVUPS      32(BX)(R8*1), Y3
-	PREFETCHT0   544(BX)(R8*1)
 	VMOVUPS      32(R9)(R8*1), Y4
-	PREFETCHT0   544(R9)(R8*1)
 	VMULPS       Y4, Y4, Y5
 	VSUBPS       Y1, Y5, Y5
 	VFMADD231PS  Y10, Y5, Y1
@@ -685,15 +621,10 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Y3
-	PREFETCHT0   512(BX)(R8*1)
 	VMOVUPS      (R9)(R8*1), Y4
-	PREFETCHT0   512(R9)(R8*1)
 	VMULPS       Y4, Y4, Y5
 	VSUBPS       Y1, Y5, Y5
 	VFMADD231PS  Y10, Y5, Y1
@@ -753,7 +684,7 @@ done:
 	RET
 
 // func ftrl32AVX2(w *float32, acc *float32, linear *float32, grad *float32, n int, p *[5]float32)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·ftrl32AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -779,13 +710,9 @@ TEXT ·ftrl32AVX2(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Y3
-	PREFETCHT0   512(BX)(R8*1)
 	VSQRTPS      Y1, Y5
 	VFMADD231PS  Y3, Y3, Y1
 	VSQRTPS      Y1, Y4
@@ -854,7 +781,7 @@ done:
 	RET
 
 // func adagrad32AVX2(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adagrad32AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -877,11 +804,8 @@ TEXT ·adagrad32AVX2(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMULPS      Y8, Y2, Y3
 	VFMADD231PS Y2, Y3, Y1
 	VMULPS      Y6, Y2, Y2
@@ -892,11 +816,8 @@ block:
 	VMOVUPS     Y0, (DI)(R8*1)
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
-	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
-	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
-	PREFETCHT0  544(DX)(R8*1)
 	VMULPS      Y8, Y2, Y3
 	VFMADD231PS Y2, Y3, Y1
 	VMULPS      Y6, Y2, Y2
@@ -918,11 +839,8 @@ rest:
 
 single:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMULPS      Y8, Y2, Y3
 	VFMADD231PS Y2, Y3, Y1
 	VMULPS      Y6, Y2, Y2
@@ -964,7 +882,7 @@ done:
 	RET
 
 // func adagradRoot32AVX2(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adagradRoot32AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -987,11 +905,8 @@ TEXT ·adagradRoot32AVX2(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VMULPS       Y8, Y2, Y3
 	VFMADD231PS  Y2, Y3, Y1
 	VMULPS       Y6, Y2, Y2
@@ -1001,11 +916,8 @@ block:
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      Y1, (SI)(R8*1)
 	VMOVUPS      32(DI)(R8*1), Y0
-	PREFETCHT0   544(DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
-	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
-	PREFETCHT0   544(DX)(R8*1)
 	VMULPS       Y8, Y2, Y3
 	VFMADD231PS  Y2, Y3, Y1
 	VMULPS       Y6, Y2, Y2
@@ -1026,11 +938,8 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VMULPS       Y8, Y2, Y3
 	VFMADD231PS  Y2, Y3, Y1
 	VMULPS       Y6, Y2, Y2
@@ -1092,7 +1001,7 @@ DATA vectors32<>+152(SB)/8, $0x8000000080000000
 GLOBL vectors32<>(SB), RODATA|NOPTR, $160
 
 // func momentum64AVX2(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·momentum64AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1112,21 +1021,15 @@ TEXT ·momentum64AVX2(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PD  Y2, Y5, Y1
 	VFNMADD231PD Y4, Y1, Y0
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      Y1, (SI)(R8*1)
 	VMOVUPS      32(DI)(R8*1), Y0
-	PREFETCHT0   544(DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
-	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
-	PREFETCHT0   544(DX)(R8*1)
 	VFMADD213PD  Y2, Y5, Y1
 	VFNMADD231PD Y4, Y1, Y0
 	VMOVUPS      Y0, 32(DI)(R8*1)
@@ -1143,11 +1046,8 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PD  Y2, Y5, Y1
 	VFNMADD231PD Y4, Y1, Y0
 	VMOVUPS      Y0, (DI)(R8*1)
@@ -1179,7 +1079,7 @@ done:
 	RET
 
 // func adam64AVX2(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adam64AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1202,13 +1102,9 @@ TEXT ·adam64AVX2(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
-	PREFETCHT0  512(BX)(R8*1)
 	VSUBPD      Y1, Y3, Y4
 	VFMADD231PD Y8, Y4, Y1
 	VMULPD      Y3, Y3, Y4
@@ -1223,13 +1119,9 @@ block:
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     Y2, (DX)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
-	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
-	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
-	PREFETCHT0  544(DX)(R8*1)
 	VMOVUPS     32(BX)(R8*1), Y3
-	PREFETCHT0  544(BX)(R8*1)
 	VSUBPD      Y1, Y3, Y4
 	VFMADD231PD Y8, Y4, Y1
 	VMULPD      Y3, Y3, Y4
@@ -1255,13 +1147,9 @@ rest:
 
 single:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
-	PREFETCHT0  512(BX)(R8*1)
 	VSUBPD      Y1, Y3, Y4
 	VFMADD231PD Y8, Y4, Y1
 	VMULPD      Y3, Y3, Y4
@@ -1312,7 +1200,7 @@ done:
 	RET
 
 // func momentumNesterov64AVX2(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·momentumNesterov64AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1332,11 +1220,8 @@ TEXT ·momentumNesterov64AVX2(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PD  Y2, Y5, Y1
 	VMULPD       Y5, Y1, Y3
 	VADDPD       Y2, Y3, Y3
@@ -1344,11 +1229,8 @@ block:
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      Y1, (SI)(R8*1)
 	VMOVUPS      32(DI)(R8*1), Y0
-	PREFETCHT0   544(DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
-	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
-	PREFETCHT0   544(DX)(R8*1)
 	VFMADD213PD  Y2, Y5, Y1
 	VMULPD       Y5, Y1, Y3
 	VADDPD       Y2, Y3, Y3
@@ -1367,11 +1249,8 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PD  Y2, Y5, Y1
 	VMULPD       Y5, Y1, Y3
 	VADDPD       Y2, Y3, Y3
@@ -1407,7 +1286,7 @@ done:
 	RET
 
 // func adamNesterov64AVX2(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adamNesterov64AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1430,13 +1309,9 @@ TEXT ·adamNesterov64AVX2(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
-	PREFETCHT0  512(BX)(R8*1)
 	VSUBPD      Y1, Y3, Y4
 	VFMADD231PD Y8, Y4, Y1
 	VMULPD      Y3, Y3, Y4
@@ -1453,13 +1328,9 @@ block:
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     Y2, (DX)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
-	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
-	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
-	PREFETCHT0  544(DX)(R8*1)
 	VMOVUPS     32(BX)(R8*1), Y3
-	PREFETCHT0  544(BX)(R8*1)
 	VSUBPD      Y1, Y3, Y4
 	VFMADD231PD Y8, Y4, Y1
 	VMULPD      Y3, Y3, Y4
@@ -1487,13 +1358,9 @@ rest:
 
 single:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
-	PREFETCHT0  512(BX)(R8*1)
 	VSUBPD      Y1, Y3, Y4
 	VFMADD231PD Y8, Y4, Y1
 	VMULPD      Y3, Y3, Y4
@@ -1548,7 +1415,7 @@ done:
 	RET
 
 // func rmsProp64AVX2(w *float64, ms *float64, mom *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·rmsProp64AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1573,13 +1440,9 @@ TEXT ·rmsProp64AVX2(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
-	PREFETCHT0  512(BX)(R8*1)
 	VMULPD      Y3, Y3, Y4
 	VSUBPD      Y1, Y4, Y4
 	VFMADD231PD Y9, Y4, Y1
@@ -1594,13 +1457,9 @@ block:
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     Y2, (DX)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
-	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
-	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
-	PREFETCHT0  544(DX)(R8*1)
 	VMOVUPS     32(BX)(R8*1), Y3
-	PREFETCHT0  544(BX)(R8*1)
 	VMULPD      Y3, Y3, Y4
 	VSUBPD      Y1, Y4, Y4
 	VFMADD231PD Y9, Y4, Y1
@@ -1626,13 +1485,9 @@ rest:
 
 single:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Y3
-	PREFETCHT0  512(BX)(R8*1)
 	VMULPD      Y3, Y3, Y4
 	VSUBPD      Y1, Y4, Y4
 	VFMADD231PD Y9, Y4, Y1
@@ -1683,7 +1538,7 @@ done:
 	RET
 
 // func rmsPropCentered64AVX2(w *float64, ms *float64, mom *float64, mg *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·rmsPropCentered64AVX2(SB), NOSPLIT, $8-56
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1709,15 +1564,10 @@ TEXT ·rmsPropCentered64AVX2(SB), NOSPLIT, $8-56
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Y3
-	PREFETCHT0   512(BX)(R8*1)
 	VMOVUPS      (R9)(R8*1), Y4
-	PREFETCHT0   512(R9)(R8*1)
 	VMULPD       Y4, Y4, Y5
 	VSUBPD       Y1, Y5, Y5
 	VFMADD231PD  Y10, Y5, Y1
@@ -1736,15 +1586,10 @@ block:
 	VMOVUPS      Y2, (DX)(R8*1)
 	VMOVUPS      Y3, (BX)(R8*1)
 	VMOVUPS      32(DI)(R8*1), Y0
-	PREFETCHT0   544(DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
-	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
-	PREFETCHT0   544(DX)(R8*1)
 	VMOVUPS      32(BX)(R8*1), Y3
-	PREFETCHT0   544(BX)(R8*1)
 	VMOVUPS      32(R9)(R8*1), Y4
-	PREFETCHT0   544(R9)(R8*1)
 	VMULPD       Y4, Y4, Y5
 	VSUBPD       Y1, Y5, Y5
 	VFMADD231PD  Y10, Y5, Y1
@@ -1774,15 +1619,10 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Y3
-	PREFETCHT0   512(BX)(R8*1)
 	VMOVUPS      (R9)(R8*1), Y4
-	PREFETCHT0   512(R9)(R8*1)
 	VMULPD       Y4, Y4, Y5
 	VSUBPD       Y1, Y5, Y5
 	VFMADD231PD  Y10, Y5, Y1
@@ -1842,7 +1682,7 @@ done:
 	RET
 
 // func ftrl64AVX2(w *float64, acc *float64, linear *float64, grad *float64, n int, p *[5]float64)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·ftrl64AVX2(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1868,13 +1708,9 @@ TEXT ·ftrl64AVX2(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Y3
-	PREFETCHT0   512(BX)(R8*1)
 	VSQRTPD      Y1, Y5
 	VFMADD231PD  Y3, Y3, Y1
 	VSQRTPD      Y1, Y4
@@ -1943,7 +1779,7 @@ done:
 	RET
 
 // func adagrad64AVX2(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adagrad64AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1966,11 +1802,8 @@ TEXT ·adagrad64AVX2(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMULPD      Y8, Y2, Y3
 	VFMADD231PD Y2, Y3, Y1
 	VMULPD      Y6, Y2, Y2
@@ -1981,11 +1814,8 @@ block:
 	VMOVUPS     Y0, (DI)(R8*1)
 	VMOVUPS     Y1, (SI)(R8*1)
 	VMOVUPS     32(DI)(R8*1), Y0
-	PREFETCHT0  544(DI)(R8*1)
 	VMOVUPS     32(SI)(R8*1), Y1
-	PREFETCHT0  544(SI)(R8*1)
 	VMOVUPS     32(DX)(R8*1), Y2
-	PREFETCHT0  544(DX)(R8*1)
 	VMULPD      Y8, Y2, Y3
 	VFMADD231PD Y2, Y3, Y1
 	VMULPD      Y6, Y2, Y2
@@ -2007,11 +1837,8 @@ rest:
 
 single:
 	VMOVUPS     (DI)(R8*1), Y0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Y1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Y2
-	PREFETCHT0  512(DX)(R8*1)
 	VMULPD      Y8, Y2, Y3
 	VFMADD231PD Y2, Y3, Y1
 	VMULPD      Y6, Y2, Y2
@@ -2053,7 +1880,7 @@ done:
 	RET
 
 // func adagradRoot64AVX2(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
+// Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adagradRoot64AVX2(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2076,11 +1903,8 @@ TEXT ·adagradRoot64AVX2(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VMULPD       Y8, Y2, Y3
 	VFMADD231PD  Y2, Y3, Y1
 	VMULPD       Y6, Y2, Y2
@@ -2090,11 +1914,8 @@ block:
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      Y1, (SI)(R8*1)
 	VMOVUPS      32(DI)(R8*1), Y0
-	PREFETCHT0   544(DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
-	PREFETCHT0   544(SI)(R8*1)
 	VMOVUPS      32(DX)(R8*1), Y2
-	PREFETCHT0   544(DX)(R8*1)
 	VMULPD       Y8, Y2, Y3
 	VFMADD231PD  Y2, Y3, Y1
 	VMULPD       Y6, Y2, Y2
@@ -2115,11 +1936,8 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Y0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Y1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Y2
-	PREFETCHT0   512(DX)(R8*1)
 	VMULPD       Y8, Y2, Y3
 	VFMADD231PD  Y2, Y3, Y1
 	VMULPD       Y6, Y2, Y2

@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func momentum32AVX512(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·momentum32AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -23,21 +23,15 @@ TEXT ·momentum32AVX512(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PS  Z2, Z5, Z1
 	VFNMADD231PS Z4, Z1, Z0
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
-	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
-	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
-	PREFETCHT0   576(DX)(R8*1)
 	VFMADD213PS  Z2, Z5, Z1
 	VFNMADD231PS Z4, Z1, Z0
 	VMOVUPS      Z0, 64(DI)(R8*1)
@@ -54,11 +48,8 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PS  Z2, Z5, Z1
 	VFNMADD231PS Z4, Z1, Z0
 	VMOVUPS      Z0, (DI)(R8*1)
@@ -90,7 +81,7 @@ done:
 	RET
 
 // func adam32AVX512(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adam32AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -113,13 +104,9 @@ TEXT ·adam32AVX512(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
-	PREFETCHT0   512(BX)(R8*1)
 	VSUBPS       Z1, Z3, Z4
 	VFMADD231PS  Z8, Z4, Z1
 	VMULPS       Z3, Z3, Z4
@@ -139,13 +126,9 @@ block:
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      Z2, (DX)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
-	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
-	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
-	PREFETCHT0   576(DX)(R8*1)
 	VMOVUPS      64(BX)(R8*1), Z3
-	PREFETCHT0   576(BX)(R8*1)
 	VSUBPS       Z1, Z3, Z4
 	VFMADD231PS  Z8, Z4, Z1
 	VMULPS       Z3, Z3, Z4
@@ -176,13 +159,9 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
-	PREFETCHT0   512(BX)(R8*1)
 	VSUBPS       Z1, Z3, Z4
 	VFMADD231PS  Z8, Z4, Z1
 	VMULPS       Z3, Z3, Z4
@@ -243,7 +222,7 @@ done:
 	RET
 
 // func momentumNesterov32AVX512(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·momentumNesterov32AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -263,11 +242,8 @@ TEXT ·momentumNesterov32AVX512(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PS  Z2, Z5, Z1
 	VMULPS       Z5, Z1, Z3
 	VADDPS       Z2, Z3, Z3
@@ -275,11 +251,8 @@ block:
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
-	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
-	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
-	PREFETCHT0   576(DX)(R8*1)
 	VFMADD213PS  Z2, Z5, Z1
 	VMULPS       Z5, Z1, Z3
 	VADDPS       Z2, Z3, Z3
@@ -298,11 +271,8 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PS  Z2, Z5, Z1
 	VMULPS       Z5, Z1, Z3
 	VADDPS       Z2, Z3, Z3
@@ -338,7 +308,7 @@ done:
 	RET
 
 // func adamNesterov32AVX512(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adamNesterov32AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -361,13 +331,9 @@ TEXT ·adamNesterov32AVX512(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
-	PREFETCHT0   512(BX)(R8*1)
 	VSUBPS       Z1, Z3, Z4
 	VFMADD231PS  Z8, Z4, Z1
 	VMULPS       Z3, Z3, Z4
@@ -389,13 +355,9 @@ block:
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      Z2, (DX)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
-	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
-	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
-	PREFETCHT0   576(DX)(R8*1)
 	VMOVUPS      64(BX)(R8*1), Z3
-	PREFETCHT0   576(BX)(R8*1)
 	VSUBPS       Z1, Z3, Z4
 	VFMADD231PS  Z8, Z4, Z1
 	VMULPS       Z3, Z3, Z4
@@ -428,13 +390,9 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
-	PREFETCHT0   512(BX)(R8*1)
 	VSUBPS       Z1, Z3, Z4
 	VFMADD231PS  Z8, Z4, Z1
 	VMULPS       Z3, Z3, Z4
@@ -499,7 +457,7 @@ done:
 	RET
 
 // func rmsProp32AVX512(w *float32, ms *float32, mom *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rmsProp32AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -524,13 +482,9 @@ TEXT ·rmsProp32AVX512(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
-	PREFETCHT0   512(BX)(R8*1)
 	VMULPS       Z3, Z3, Z4
 	VSUBPS       Z1, Z4, Z4
 	VFMADD231PS  Z9, Z4, Z1
@@ -552,13 +506,9 @@ block:
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      Z2, (DX)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
-	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
-	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
-	PREFETCHT0   576(DX)(R8*1)
 	VMOVUPS      64(BX)(R8*1), Z3
-	PREFETCHT0   576(BX)(R8*1)
 	VMULPS       Z3, Z3, Z4
 	VSUBPS       Z1, Z4, Z4
 	VFMADD231PS  Z9, Z4, Z1
@@ -591,13 +541,9 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
-	PREFETCHT0   512(BX)(R8*1)
 	VMULPS       Z3, Z3, Z4
 	VSUBPS       Z1, Z4, Z4
 	VFMADD231PS  Z9, Z4, Z1
@@ -662,7 +608,7 @@ done:
 	RET
 
 // func rmsPropCentered32AVX512(w *float32, ms *float32, mom *float32, mg *float32, grad *float32, n int, p *[4]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rmsPropCentered32AVX512(SB), NOSPLIT, $8-56
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -688,15 +634,10 @@ TEXT ·rmsPropCentered32AVX512(SB), NOSPLIT, $8-56
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
-	PREFETCHT0   512(BX)(R8*1)
 	VMOVUPS      (R9)(R8*1), Z4
-	PREFETCHT0   512(R9)(R8*1)
 	VMULPS       Z4, Z4, Z5
 	VSUBPS       Z1, Z5, Z5
 	VFMADD231PS  Z10, Z5, Z1
@@ -722,15 +663,10 @@ block:
 	VMOVUPS      Z2, (DX)(R8*1)
 	VMOVUPS      Z3, (BX)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
-	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
-	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
-	PREFETCHT0   576(DX)(R8*1)
 	VMOVUPS      64(BX)(R8*1), Z3
-	PREFETCHT0   576(BX)(R8*1)
 	VMOVUPS      64(R9)(R8*1), Z4
-	PREFETCHT0   576(R9)(R8*1)
 	VMULPS       Z4, Z4, Z5
 	VSUBPS       Z1, Z5, Z5
 	VFMADD231PS  Z10, Z5, Z1
@@ -767,15 +703,10 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
-	PREFETCHT0   512(BX)(R8*1)
 	VMOVUPS      (R9)(R8*1), Z4
-	PREFETCHT0   512(R9)(R8*1)
 	VMULPS       Z4, Z4, Z5
 	VSUBPS       Z1, Z5, Z5
 	VFMADD231PS  Z10, Z5, Z1
@@ -849,7 +780,7 @@ done:
 	RET
 
 // func ftrl32AVX512(w *float32, acc *float32, linear *float32, grad *float32, n int, p *[5]float32)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·ftrl32AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -875,13 +806,9 @@ TEXT ·ftrl32AVX512(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
-	PREFETCHT0   512(BX)(R8*1)
 	VSQRTPS      Z1, Z5
 	VFMADD231PS  Z3, Z3, Z1
 	VSQRTPS      Z1, Z4
@@ -960,7 +887,7 @@ done:
 	RET
 
 // func adagrad32AVX512(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagrad32AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -983,11 +910,8 @@ TEXT ·adagrad32AVX512(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMULPS       Z8, Z2, Z3
 	VFMADD231PS  Z2, Z3, Z1
 	VMULPS       Z6, Z2, Z2
@@ -1003,11 +927,8 @@ block:
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
-	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
-	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
-	PREFETCHT0   576(DX)(R8*1)
 	VMULPS       Z8, Z2, Z3
 	VFMADD231PS  Z2, Z3, Z1
 	VMULPS       Z6, Z2, Z2
@@ -1034,11 +955,8 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMULPS       Z8, Z2, Z3
 	VFMADD231PS  Z2, Z3, Z1
 	VMULPS       Z6, Z2, Z2
@@ -1090,7 +1008,7 @@ done:
 	RET
 
 // func adagradRoot32AVX512(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagradRoot32AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1113,11 +1031,8 @@ TEXT ·adagradRoot32AVX512(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMULPS       Z8, Z2, Z3
 	VFMADD231PS  Z2, Z3, Z1
 	VMULPS       Z6, Z2, Z2
@@ -1134,11 +1049,8 @@ block:
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
-	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
-	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
-	PREFETCHT0   576(DX)(R8*1)
 	VMULPS       Z8, Z2, Z3
 	VFMADD231PS  Z2, Z3, Z1
 	VMULPS       Z6, Z2, Z2
@@ -1166,11 +1078,8 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMULPS       Z8, Z2, Z3
 	VFMADD231PS  Z2, Z3, Z1
 	VMULPS       Z6, Z2, Z2
@@ -1246,7 +1155,7 @@ DATA vectors32<>+152(SB)/8, $0x8000000080000000
 GLOBL vectors32<>(SB), RODATA|NOPTR, $160
 
 // func momentum64AVX512(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·momentum64AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1266,21 +1175,15 @@ TEXT ·momentum64AVX512(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PD  Z2, Z5, Z1
 	VFNMADD231PD Z4, Z1, Z0
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
-	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
-	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
-	PREFETCHT0   576(DX)(R8*1)
 	VFMADD213PD  Z2, Z5, Z1
 	VFNMADD231PD Z4, Z1, Z0
 	VMOVUPS      Z0, 64(DI)(R8*1)
@@ -1297,11 +1200,8 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PD  Z2, Z5, Z1
 	VFNMADD231PD Z4, Z1, Z0
 	VMOVUPS      Z0, (DI)(R8*1)
@@ -1333,7 +1233,7 @@ done:
 	RET
 
 // func adam64AVX512(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adam64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1356,13 +1256,9 @@ TEXT ·adam64AVX512(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS     (DI)(R8*1), Z0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Z1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Z2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Z3
-	PREFETCHT0  512(BX)(R8*1)
 	VSUBPD      Z1, Z3, Z4
 	VFMADD231PD Z8, Z4, Z1
 	VMULPD      Z3, Z3, Z4
@@ -1377,13 +1273,9 @@ block:
 	VMOVUPS     Z1, (SI)(R8*1)
 	VMOVUPS     Z2, (DX)(R8*1)
 	VMOVUPS     64(DI)(R8*1), Z0
-	PREFETCHT0  576(DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
-	PREFETCHT0  576(SI)(R8*1)
 	VMOVUPS     64(DX)(R8*1), Z2
-	PREFETCHT0  576(DX)(R8*1)
 	VMOVUPS     64(BX)(R8*1), Z3
-	PREFETCHT0  576(BX)(R8*1)
 	VSUBPD      Z1, Z3, Z4
 	VFMADD231PD Z8, Z4, Z1
 	VMULPD      Z3, Z3, Z4
@@ -1409,13 +1301,9 @@ rest:
 
 single:
 	VMOVUPS     (DI)(R8*1), Z0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Z1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Z2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Z3
-	PREFETCHT0  512(BX)(R8*1)
 	VSUBPD      Z1, Z3, Z4
 	VFMADD231PD Z8, Z4, Z1
 	VMULPD      Z3, Z3, Z4
@@ -1466,7 +1354,7 @@ done:
 	RET
 
 // func momentumNesterov64AVX512(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·momentumNesterov64AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1486,11 +1374,8 @@ TEXT ·momentumNesterov64AVX512(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PD  Z2, Z5, Z1
 	VMULPD       Z5, Z1, Z3
 	VADDPD       Z2, Z3, Z3
@@ -1498,11 +1383,8 @@ block:
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
-	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
-	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
-	PREFETCHT0   576(DX)(R8*1)
 	VFMADD213PD  Z2, Z5, Z1
 	VMULPD       Z5, Z1, Z3
 	VADDPD       Z2, Z3, Z3
@@ -1521,11 +1403,8 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VFMADD213PD  Z2, Z5, Z1
 	VMULPD       Z5, Z1, Z3
 	VADDPD       Z2, Z3, Z3
@@ -1561,7 +1440,7 @@ done:
 	RET
 
 // func adamNesterov64AVX512(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adamNesterov64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1584,13 +1463,9 @@ TEXT ·adamNesterov64AVX512(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS     (DI)(R8*1), Z0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Z1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Z2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Z3
-	PREFETCHT0  512(BX)(R8*1)
 	VSUBPD      Z1, Z3, Z4
 	VFMADD231PD Z8, Z4, Z1
 	VMULPD      Z3, Z3, Z4
@@ -1607,13 +1482,9 @@ block:
 	VMOVUPS     Z1, (SI)(R8*1)
 	VMOVUPS     Z2, (DX)(R8*1)
 	VMOVUPS     64(DI)(R8*1), Z0
-	PREFETCHT0  576(DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
-	PREFETCHT0  576(SI)(R8*1)
 	VMOVUPS     64(DX)(R8*1), Z2
-	PREFETCHT0  576(DX)(R8*1)
 	VMOVUPS     64(BX)(R8*1), Z3
-	PREFETCHT0  576(BX)(R8*1)
 	VSUBPD      Z1, Z3, Z4
 	VFMADD231PD Z8, Z4, Z1
 	VMULPD      Z3, Z3, Z4
@@ -1641,13 +1512,9 @@ rest:
 
 single:
 	VMOVUPS     (DI)(R8*1), Z0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Z1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Z2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Z3
-	PREFETCHT0  512(BX)(R8*1)
 	VSUBPD      Z1, Z3, Z4
 	VFMADD231PD Z8, Z4, Z1
 	VMULPD      Z3, Z3, Z4
@@ -1702,7 +1569,7 @@ done:
 	RET
 
 // func rmsProp64AVX512(w *float64, ms *float64, mom *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rmsProp64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1727,13 +1594,9 @@ TEXT ·rmsProp64AVX512(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS     (DI)(R8*1), Z0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Z1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Z2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Z3
-	PREFETCHT0  512(BX)(R8*1)
 	VMULPD      Z3, Z3, Z4
 	VSUBPD      Z1, Z4, Z4
 	VFMADD231PD Z9, Z4, Z1
@@ -1748,13 +1611,9 @@ block:
 	VMOVUPS     Z1, (SI)(R8*1)
 	VMOVUPS     Z2, (DX)(R8*1)
 	VMOVUPS     64(DI)(R8*1), Z0
-	PREFETCHT0  576(DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
-	PREFETCHT0  576(SI)(R8*1)
 	VMOVUPS     64(DX)(R8*1), Z2
-	PREFETCHT0  576(DX)(R8*1)
 	VMOVUPS     64(BX)(R8*1), Z3
-	PREFETCHT0  576(BX)(R8*1)
 	VMULPD      Z3, Z3, Z4
 	VSUBPD      Z1, Z4, Z4
 	VFMADD231PD Z9, Z4, Z1
@@ -1780,13 +1639,9 @@ rest:
 
 single:
 	VMOVUPS     (DI)(R8*1), Z0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Z1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Z2
-	PREFETCHT0  512(DX)(R8*1)
 	VMOVUPS     (BX)(R8*1), Z3
-	PREFETCHT0  512(BX)(R8*1)
 	VMULPD      Z3, Z3, Z4
 	VSUBPD      Z1, Z4, Z4
 	VFMADD231PD Z9, Z4, Z1
@@ -1837,7 +1692,7 @@ done:
 	RET
 
 // func rmsPropCentered64AVX512(w *float64, ms *float64, mom *float64, mg *float64, grad *float64, n int, p *[4]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rmsPropCentered64AVX512(SB), NOSPLIT, $8-56
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1863,15 +1718,10 @@ TEXT ·rmsPropCentered64AVX512(SB), NOSPLIT, $8-56
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
-	PREFETCHT0   512(BX)(R8*1)
 	VMOVUPS      (R9)(R8*1), Z4
-	PREFETCHT0   512(R9)(R8*1)
 	VMULPD       Z4, Z4, Z5
 	VSUBPD       Z1, Z5, Z5
 	VFMADD231PD  Z10, Z5, Z1
@@ -1890,15 +1740,10 @@ block:
 	VMOVUPS      Z2, (DX)(R8*1)
 	VMOVUPS      Z3, (BX)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
-	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
-	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
-	PREFETCHT0   576(DX)(R8*1)
 	VMOVUPS      64(BX)(R8*1), Z3
-	PREFETCHT0   576(BX)(R8*1)
 	VMOVUPS      64(R9)(R8*1), Z4
-	PREFETCHT0   576(R9)(R8*1)
 	VMULPD       Z4, Z4, Z5
 	VSUBPD       Z1, Z5, Z5
 	VFMADD231PD  Z10, Z5, Z1
@@ -1928,15 +1773,10 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
-	PREFETCHT0   512(BX)(R8*1)
 	VMOVUPS      (R9)(R8*1), Z4
-	PREFETCHT0   512(R9)(R8*1)
 	VMULPD       Z4, Z4, Z5
 	VSUBPD       Z1, Z5, Z5
 	VFMADD231PD  Z10, Z5, Z1
@@ -1996,7 +1836,7 @@ done:
 	RET
 
 // func ftrl64AVX512(w *float64, acc *float64, linear *float64, grad *float64, n int, p *[5]float64)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·ftrl64AVX512(SB), NOSPLIT, $8-48
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2022,13 +1862,9 @@ TEXT ·ftrl64AVX512(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMOVUPS      (BX)(R8*1), Z3
-	PREFETCHT0   512(BX)(R8*1)
 	VSQRTPD      Z1, Z5
 	VFMADD231PD  Z3, Z3, Z1
 	VSQRTPD      Z1, Z4
@@ -2097,7 +1933,7 @@ done:
 	RET
 
 // func adagrad64AVX512(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagrad64AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2120,11 +1956,8 @@ TEXT ·adagrad64AVX512(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS     (DI)(R8*1), Z0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Z1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Z2
-	PREFETCHT0  512(DX)(R8*1)
 	VMULPD      Z8, Z2, Z3
 	VFMADD231PD Z2, Z3, Z1
 	VMULPD      Z6, Z2, Z2
@@ -2135,11 +1968,8 @@ block:
 	VMOVUPS     Z0, (DI)(R8*1)
 	VMOVUPS     Z1, (SI)(R8*1)
 	VMOVUPS     64(DI)(R8*1), Z0
-	PREFETCHT0  576(DI)(R8*1)
 	VMOVUPS     64(SI)(R8*1), Z1
-	PREFETCHT0  576(SI)(R8*1)
 	VMOVUPS     64(DX)(R8*1), Z2
-	PREFETCHT0  576(DX)(R8*1)
 	VMULPD      Z8, Z2, Z3
 	VFMADD231PD Z2, Z3, Z1
 	VMULPD      Z6, Z2, Z2
@@ -2161,11 +1991,8 @@ rest:
 
 single:
 	VMOVUPS     (DI)(R8*1), Z0
-	PREFETCHT0  512(DI)(R8*1)
 	VMOVUPS     (SI)(R8*1), Z1
-	PREFETCHT0  512(SI)(R8*1)
 	VMOVUPS     (DX)(R8*1), Z2
-	PREFETCHT0  512(DX)(R8*1)
 	VMULPD      Z8, Z2, Z3
 	VFMADD231PD Z2, Z3, Z1
 	VMULPD      Z6, Z2, Z2
@@ -2207,7 +2034,7 @@ done:
 	RET
 
 // func adagradRoot64AVX512(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
+// Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagradRoot64AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2230,11 +2057,8 @@ TEXT ·adagradRoot64AVX512(SB), NOSPLIT, $8-40
 
 block:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMULPD       Z8, Z2, Z3
 	VFMADD231PD  Z2, Z3, Z1
 	VMULPD       Z6, Z2, Z2
@@ -2244,11 +2068,8 @@ block:
 	VMOVUPS      Z0, (DI)(R8*1)
 	VMOVUPS      Z1, (SI)(R8*1)
 	VMOVUPS      64(DI)(R8*1), Z0
-	PREFETCHT0   576(DI)(R8*1)
 	VMOVUPS      64(SI)(R8*1), Z1
-	PREFETCHT0   576(SI)(R8*1)
 	VMOVUPS      64(DX)(R8*1), Z2
-	PREFETCHT0   576(DX)(R8*1)
 	VMULPD       Z8, Z2, Z3
 	VFMADD231PD  Z2, Z3, Z1
 	VMULPD       Z6, Z2, Z2
@@ -2269,11 +2090,8 @@ rest:
 
 single:
 	VMOVUPS      (DI)(R8*1), Z0
-	PREFETCHT0   512(DI)(R8*1)
 	VMOVUPS      (SI)(R8*1), Z1
-	PREFETCHT0   512(SI)(R8*1)
 	VMOVUPS      (DX)(R8*1), Z2
-	PREFETCHT0   512(DX)(R8*1)
 	VMULPD       Z8, Z2, Z3
 	VFMADD231PD  Z2, Z3, Z1
 	VMULPD       Z6, Z2, Z2

@@ -1,37 +1,34 @@
 package main
 
-// prefetch is how many bytes before they are needed the elements of simple maps are fetched: a twentieth less time.
-const prefetch = 512
-
 // arithmetic emits the maps of one, two and three slices that take a few instructions an element.
 func arithmetic(t *target) {
 	for _, u := range unaries {
 		t.stream(stream{
-			name: u.name, doc: u.doc, in: []string{"src"}, out: []string{"dst"}, consts: u.consts(t), temps: 2, unroll: 4, ahead: prefetch,
+			name: u.name, doc: u.doc, in: []string{"src"}, out: []string{"dst"}, consts: u.consts(t), temps: 2, unroll: 4,
 			body: func(t *target, x vars) { u.body(t, x.v["dst"], x.v["src"], x.temp) },
 		})
 	}
 	for _, b := range binaries {
 		t.stream(stream{
 			name: b.name, doc: "dst = " + b.doc, in: []string{"a", "b"}, out: []string{"dst"}, consts: b.consts(t),
-			temps: 2, unroll: 4, ahead: prefetch,
+			temps: 2, unroll: 4,
 			body: func(t *target, x vars) { b.body(t, x.v["dst"], x.v["a"], x.v["b"], x.temp) },
 		})
 	}
 	for _, b := range scalars {
 		t.stream(stream{
 			name: b.name, doc: "dst = " + b.doc, in: []string{"a"}, out: []string{"dst"}, scalars: []string{"b"},
-			consts: b.consts(t), temps: 2, unroll: 4, ahead: prefetch,
+			consts: b.consts(t), temps: 2, unroll: 4,
 			body: func(t *target, x vars) { b.body(t, x.v["dst"], x.v["a"], x.v["b"], x.temp) },
 		})
 	}
 	t.stream(stream{
-		name: "fill", doc: "dst = v", out: []string{"dst"}, scalars: []string{"v"}, unroll: 4, ahead: prefetch,
+		name: "fill", doc: "dst = v", out: []string{"dst"}, scalars: []string{"v"}, unroll: 4,
 		body: func(t *target, x vars) { t.mov(x.v["dst"], x.v["v"]) },
 	})
 	t.stream(stream{
 		name: "clamp", doc: "dst = src, at most high and then at least low; a bound that is no number bounds nothing",
-		in: []string{"src"}, out: []string{"dst"}, scalars: []string{"low", "high"}, unroll: 4, ahead: prefetch,
+		in: []string{"src"}, out: []string{"dst"}, scalars: []string{"low", "high"}, unroll: 4,
 		body: func(t *target, x vars) {
 			t.min(x.v["dst"], x.v["high"], x.v["src"])
 			t.max(x.v["dst"], x.v["low"], x.v["dst"])
@@ -39,7 +36,7 @@ func arithmetic(t *target) {
 	})
 	t.stream(stream{
 		name: "leaky", doc: "dst = x where by > 0, else alpha*x", in: []string{"x", "by"}, out: []string{"dst"},
-		scalars: []string{"alpha"}, consts: []uint64{0}, temps: 2, unroll: 4, ahead: prefetch,
+		scalars: []string{"alpha"}, consts: []uint64{0}, temps: 2, unroll: 4,
 		body: func(t *target, x vars) {
 			t.mul(x.v["dst"], x.v["x"], x.v["alpha"])
 			t.choose(x.v["dst"], greater, x.v["by"], t.krf(0, x.temp[0]), x.v["x"], x.temp[1])
@@ -51,7 +48,7 @@ func arithmetic(t *target) {
 	}{{"selectLess", "<", less}, {"selectGreater", ">", greater}} {
 		t.stream(stream{
 			name: p.name, doc: "dst = a where x " + p.doc + " bound, else b", in: []string{"x", "a", "b"}, out: []string{"dst"},
-			scalars: []string{"bound"}, temps: 1, unroll: 2, ahead: prefetch,
+			scalars: []string{"bound"}, temps: 1, unroll: 2,
 			body: func(t *target, x vars) {
 				t.mov(x.v["dst"], x.v["b"])
 				t.choose(x.v["dst"], p.pred, x.v["x"], x.v["bound"], x.v["a"], x.temp[0])
@@ -59,7 +56,7 @@ func arithmetic(t *target) {
 		})
 	}
 	t.stream(stream{
-		name: "add4", doc: "dst = a + b + c + d", in: []string{"a", "b", "c", "d"}, out: []string{"dst"}, unroll: 2, ahead: prefetch,
+		name: "add4", doc: "dst = a + b + c + d", in: []string{"a", "b", "c", "d"}, out: []string{"dst"}, unroll: 2,
 		body: func(t *target, x vars) {
 			t.add(x.v["a"], x.v["a"], x.v["b"])
 			t.add(x.v["a"], x.v["a"], x.v["c"])
@@ -67,12 +64,12 @@ func arithmetic(t *target) {
 		},
 	})
 	t.stream(stream{
-		name: "axpy", doc: "y += a*x", in: []string{"y", "x"}, out: []string{"y"}, scalars: []string{"a"}, unroll: 4, ahead: prefetch,
+		name: "axpy", doc: "y += a*x", in: []string{"y", "x"}, out: []string{"y"}, scalars: []string{"a"}, unroll: 4,
 		body: func(t *target, x vars) { t.fma(x.v["y"], x.v["a"], x.v["x"]) },
 	})
 	t.stream(stream{
 		name: "axpby", doc: "dst = a*x + b*y", in: []string{"x", "y"}, out: []string{"dst"}, scalars: []string{"a", "b"},
-		unroll: 4, ahead: prefetch,
+		unroll: 4,
 		body: func(t *target, x vars) {
 			t.mul(x.v["dst"], x.v["a"], x.v["x"])
 			t.fma(x.v["dst"], x.v["b"], x.v["y"])

@@ -68,9 +68,7 @@ func (t *target) rows(name, elem, doc string, start uint64, findNaN bool, op fun
 	t.MOVQ(reg.RBX, reg.RCX)
 	t.loop(parts, mask, func(disp int, masked bool) {
 		t.load(x, operand.Mem{Base: reg.RSI, Index: reg.R8, Scale: 1, Disp: disp}, masked)
-		if !masked {
-			t.PREFETCHT0(operand.Mem{Base: reg.RSI, Index: reg.R8, Scale: 1, Disp: disp + prefetch})
-		} else if start != 0 {
+		if masked && start != 0 {
 			t.fillRest(x, first)
 		}
 		a := acc[disp/t.bytes()]

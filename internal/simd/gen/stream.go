@@ -19,7 +19,6 @@ type stream struct {
 	consts  []uint64
 	temps   int // registers that body may overwrite besides in and out
 	unroll  int
-	ahead   int // how many bytes further on the inputs are fetched, for those that wait for memory
 	body    func(t *target, x vars)
 }
 
@@ -86,9 +85,6 @@ func (t *target) stream(s stream) {
 	t.loop(s.unroll, mask, func(disp int, masked bool) {
 		for _, p := range s.in {
 			t.load(x.v[p], operand.Mem{Base: ptr[p], Index: R8, Scale: 1, Disp: disp}, masked)
-			if s.ahead > 0 && !masked {
-				t.PREFETCHT0(operand.Mem{Base: ptr[p], Index: R8, Scale: 1, Disp: disp + s.ahead})
-			}
 		}
 		s.body(t, x)
 		for _, p := range s.out {

@@ -18,7 +18,7 @@ func updates(t *target) {
 func adagrad(t *target, root bool) stream {
 	return stream{
 		name: pickName("adagrad", "Root", root), doc: "p: rate, epsilon (0 in the form Root), share of g^2 that acc takes up (1 or 0)",
-		in: []string{"w", "acc", "grad"}, out: []string{"w", "acc"}, array: 3, temps: 3, unroll: 2, ahead: prefetch, consts: rsqrtConsts(t),
+		in: []string{"w", "acc", "grad"}, out: []string{"w", "acc"}, array: 3, temps: 3, unroll: 2, consts: rsqrtConsts(t),
 		body: func(t *target, x vars) {
 			w, acc, g, s, d := x.v["w"], x.v["acc"], x.v["grad"], x.temp[0], x.temp[1]
 			t.mul(s, g, x.p[2])
@@ -58,7 +58,7 @@ func (t *target) quotient(dst, a, b, tmp, tmp2 vec) {
 func ftrl(t *target) stream {
 	return stream{
 		name: "ftrl", doc: "p: scale, 1/divisor, l1*scale, 2*l2*scale, 2*shrinkage",
-		in: []string{"w", "acc", "linear", "grad"}, out: []string{"w", "acc", "linear"}, array: 5, temps: 4, unroll: 1, ahead: prefetch,
+		in: []string{"w", "acc", "linear", "grad"}, out: []string{"w", "acc", "linear"}, array: 5, temps: 4, unroll: 1,
 		consts: []uint64{signBit(t), 0},
 		body: func(t *target, x vars) {
 			w, acc, linear, g := x.v["w"], x.v["acc"], x.v["linear"], x.v["grad"]
@@ -96,7 +96,7 @@ func pickName(base string, variant string, on bool) string {
 func momentum(nesterov bool) stream {
 	return stream{
 		name: pickName("momentum", "Nesterov", nesterov), doc: "p: rate, momentum",
-		in: []string{"w", "acc", "grad"}, out: []string{"w", "acc"}, array: 2, temps: 1, unroll: 2, ahead: prefetch,
+		in: []string{"w", "acc", "grad"}, out: []string{"w", "acc"}, array: 2, temps: 1, unroll: 2,
 		body: func(t *target, x vars) {
 			w, acc, g, tmp := x.v["w"], x.v["acc"], x.v["grad"], x.temp[0]
 			t.horner(acc, x.p[1], g)
@@ -114,7 +114,7 @@ func momentum(nesterov bool) stream {
 func adam(nesterov bool) stream {
 	return stream{
 		name: pickName("adam", "Nesterov", nesterov), doc: "p: corrected rate, 1-beta1, 1-beta2, epsilon",
-		in: []string{"w", "m", "v", "grad"}, out: []string{"w", "m", "v"}, array: 4, temps: 3, unroll: 2, ahead: prefetch,
+		in: []string{"w", "m", "v", "grad"}, out: []string{"w", "m", "v"}, array: 4, temps: 3, unroll: 2,
 		body: func(t *target, x vars) {
 			w, m, v, g, a, b := x.v["w"], x.v["m"], x.v["v"], x.v["grad"], x.temp[0], x.temp[1]
 			t.sub(a, g, m)
@@ -144,7 +144,7 @@ func rmsProp(t *target, centered bool) stream {
 	}
 	return stream{
 		name: pickName("rmsProp", "Centered", centered), doc: "p: rate, 1-rho, momentum, epsilon",
-		in: append(streams[:len(streams):len(streams)], "grad"), out: streams, array: 4, temps: 4, unroll: 2, ahead: prefetch, consts: rsqrtConsts(t),
+		in: append(streams[:len(streams):len(streams)], "grad"), out: streams, array: 4, temps: 4, unroll: 2, consts: rsqrtConsts(t),
 		body: func(t *target, x vars) {
 			w, ms, mom, g, a, b := x.v["w"], x.v["ms"], x.v["mom"], x.v["grad"], x.temp[0], x.temp[1]
 			t.mul(a, g, g)
