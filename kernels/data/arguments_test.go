@@ -1,6 +1,7 @@
 package data
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/weft-ml/weft/status"
@@ -24,9 +25,7 @@ func TestArgumentsOfDatasetsThatPassElementsOn(t *testing.T) {
 	} {
 		b := newBench(t)
 		attrs := b.attrs()
-		for name, v := range c.set {
-			attrs[name] = v
-		}
+		maps.Copy(attrs, c.set)
 		_, err := b.run("d", c.op, attrs, append([]tensor.Tensor{b.count(0, 3)}, c.in...)...)
 		if status.CodeOf(err) != status.InvalidArgument || err.Error() != c.text {
 			t.Errorf("%s: %v", c.op, err)
