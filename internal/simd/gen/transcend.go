@@ -19,7 +19,7 @@ func transcendental(t *target) {
 	} {
 		unroll := 2
 		if u.name == "tanh" {
-			unroll = 4 // a tenth less time
+			unroll = 4 // a twentieth less time
 		}
 		t.function1(u.name, u.doc, u.consts, by(t, 6, 8), unroll, u.body)
 	}
