@@ -231,6 +231,8 @@ DIFFERENCES = [
      lambda c, *_: not (np.isfinite(c.given("input_min")) & np.isfinite(c.given("input_max"))).all()),
     (r"ChooseFastestDataset$", r"(INVALID_ARGUMENT / ok|ok / INVALID_ARGUMENT)", "whichever is the fastest",
      lambda c, x, y: "Cannot batch tensors" in str(x) + str(y)),
+    (r"^RaggedCross$", r"ok / INVALID_ARGUMENT", "TensorFlow does not compare the indices and the values of sparse tensors",
+     lambda c, x, y: "Invalid SparseTensor" in y),
     (r"^DatasetFromGraph$", r"NOT_FOUND / INVALID_ARGUMENT", "a graph without nodes has no result of a name either", lambda c, *_: c.given("graph_def").item() == b""),
     (r"^QueueDequeue(Many|UpTo)V2$", r"(ok|OUT_OF_RANGE) / INVALID_ARGUMENT", "of a count that is no scalar TensorFlow takes the first element",
      lambda c, *_: c.given("n").ndim > 0),
