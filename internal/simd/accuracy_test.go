@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,6 +37,25 @@ var accurate = []struct {
 	{"expm1", Expm1[float32], Expm1[float64], math.Expm1, exactExpm1, 700},
 	{"sin", Sin[float32], Sin[float64], math.Sin, func(x *big.Float) *big.Float { return exactSin(x, 0) }, 1e6},
 	{"cos", Cos[float32], Cos[float64], math.Cos, func(x *big.Float) *big.Float { return exactSin(x, 1) }, 1e6},
+}
+
+// TestSpecialValues64 looks at what has no error to be measured. A number that is none may have any bits besides.
+func TestSpecialValues64(t *testing.T) {
+	special := []float64{math.NaN(), math.Float64frombits(0xfff8000000000000), math.Float64frombits(0x7fffffffffffffff),
+		math.Inf(1), math.Inf(-1), 0, 1}
+	atLevels(t, func(t *testing.T) {
+		for _, f := range accurate {
+			for _, pad := range []int{0, 200} { // in the masked rest, and in the unrolled part
+				dst, src := make([]float64, len(special)+pad), append(slices.Clone(special), make([]float64, pad)...)
+				f.f64(dst, src)
+				for i, x := range special {
+					if d := ulps(float32(dst[i]), f.near(x)); d > 1 {
+						t.Errorf("%s(%v) = %v, want %v", f.name, x, dst[i], f.near(x))
+					}
+				}
+			}
+		}
+	})
 }
 
 // documented returns the bounds that docs/accuracy.md gives, in ULP, by function: for float32 and for float64.

@@ -28,13 +28,36 @@ func SumColumns[T Float](acc, x []T) { SumPanel(acc, x, len(acc)) }
 // SumPanel: acc[j] += the sum over i of x[i*stride+j], as far as x has rows of len(acc) elements, which are stride apart.
 func SumPanel[T Float](acc, x []T, stride int) {
 	rows := panelRows(acc, x, stride)
-	if l := Current(); l == Generic || rows == 0 || len(acc) < wideRow {
+	switch l := Current(); {
+	case l == Generic:
+		sumPanelGo(acc, x, stride, rows)
+		return
+	case rows == 0 || len(acc) < wideRow:
 		foldPanel(acc, x, stride, columnsOf[T]().sum, Add)
 		return
 	}
 	// Down the rows of a wide matrix every step is on another page: go along them instead.
 	for i := 0; i < rows; i += len(ones32) {
 		AddRows(acc, onesOf[T]()[:min(len(ones32), rows-i)], x[i*stride:], stride)
+	}
+}
+
+// sumPanelGo adds up in float64, so that one sum after another costs no accuracy where there are no vectors of sums.
+func sumPanelGo[T Float](acc, x []T, stride, rows int) {
+	var sums [64]float64
+	for lo := 0; lo < len(acc); lo += len(sums) {
+		some := acc[lo:min(len(acc), lo+len(sums))]
+		for j, v := range some {
+			sums[j] = float64(v)
+		}
+		for i := range rows {
+			for j, v := range x[i*stride+lo:][:len(some)] {
+				sums[j] += float64(v)
+			}
+		}
+		for j := range some {
+			some[j] = T(sums[j])
+		}
 	}
 }
 

@@ -2730,6 +2730,8 @@ block:
 	VXORPS       Y3, Y3, Y3
 	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
 	VBLENDVPD    Y2, Y3, Y0, Y0
+	VCMPPD       $0x03, Y4, Y4, Y2
+	VBLENDVPD    Y2, Y4, Y0, Y0
 	VMOVUPS      Y0, (DI)(R8*1)
 	VMOVUPS      32(SI)(R8*1), Y1
 	VMOVUPS      Y1, Y0
@@ -2760,6 +2762,8 @@ block:
 	VXORPS       Y3, Y3, Y3
 	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
 	VBLENDVPD    Y2, Y3, Y0, Y0
+	VCMPPD       $0x03, Y4, Y4, Y2
+	VBLENDVPD    Y2, Y4, Y0, Y0
 	VMOVUPS      Y0, 32(DI)(R8*1)
 	ADDQ         $0x00000040, R8
 	SUBQ         $0x00000008, CX
@@ -2801,6 +2805,8 @@ single:
 	VXORPS       Y3, Y3, Y3
 	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
 	VBLENDVPD    Y2, Y3, Y0, Y0
+	VCMPPD       $0x03, Y4, Y4, Y2
+	VBLENDVPD    Y2, Y4, Y0, Y0
 	VMOVUPS      Y0, (DI)(R8*1)
 	ADDQ         $0x00000020, R8
 	SUBQ         $0x00000004, CX
@@ -2844,6 +2850,8 @@ last:
 	VXORPS       Y3, Y3, Y3
 	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
 	VBLENDVPD    Y2, Y3, Y0, Y0
+	VCMPPD       $0x03, Y4, Y4, Y2
+	VBLENDVPD    Y2, Y4, Y0, Y0
 	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
 
 done:
@@ -3352,6 +3360,8 @@ block:
 	VXORPS       Y3, Y3, Y3
 	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
 	VBLENDVPD    Y2, Y3, Y0, Y0
+	VCMPPD       $0x03, Y4, Y4, Y2
+	VBLENDVPD    Y2, Y4, Y0, Y0
 	VADDPD       vectors64<>+480(SB), Y0, Y0
 	VMOVUPS      vectors64<>+480(SB), Y2
 	VDIVPD       Y0, Y2, Y0
@@ -3386,6 +3396,8 @@ block:
 	VXORPS       Y3, Y3, Y3
 	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
 	VBLENDVPD    Y2, Y3, Y0, Y0
+	VCMPPD       $0x03, Y4, Y4, Y2
+	VBLENDVPD    Y2, Y4, Y0, Y0
 	VADDPD       vectors64<>+480(SB), Y0, Y0
 	VMOVUPS      vectors64<>+480(SB), Y2
 	VDIVPD       Y0, Y2, Y0
@@ -3431,6 +3443,8 @@ single:
 	VXORPS       Y3, Y3, Y3
 	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
 	VBLENDVPD    Y2, Y3, Y0, Y0
+	VCMPPD       $0x03, Y4, Y4, Y2
+	VBLENDVPD    Y2, Y4, Y0, Y0
 	VADDPD       vectors64<>+480(SB), Y0, Y0
 	VMOVUPS      vectors64<>+480(SB), Y2
 	VDIVPD       Y0, Y2, Y0
@@ -3478,6 +3492,8 @@ last:
 	VXORPS       Y3, Y3, Y3
 	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
 	VBLENDVPD    Y2, Y3, Y0, Y0
+	VCMPPD       $0x03, Y4, Y4, Y2
+	VBLENDVPD    Y2, Y4, Y0, Y0
 	VADDPD       vectors64<>+480(SB), Y0, Y0
 	VMOVUPS      vectors64<>+480(SB), Y2
 	VDIVPD       Y0, Y2, Y0
@@ -4382,6 +4398,8 @@ blockExp:
 	VXORPS       Y4, Y4, Y4
 	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
 	VBLENDVPD    Y3, Y4, Y2, Y2
+	VCMPPD       $0x03, Y5, Y5, Y3
+	VBLENDVPD    Y3, Y5, Y2, Y2
 	VMOVUPS      Y2, (DI)(R8*1)
 	VADDPD       Y2, Y0, Y0
 	VMOVUPS      32(SI)(R8*1), Y2
@@ -4413,6 +4431,8 @@ blockExp:
 	VXORPS       Y4, Y4, Y4
 	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
 	VBLENDVPD    Y3, Y4, Y2, Y2
+	VCMPPD       $0x03, Y5, Y5, Y3
+	VBLENDVPD    Y3, Y5, Y2, Y2
 	VMOVUPS      Y2, 32(DI)(R8*1)
 	VADDPD       Y2, Y0, Y0
 	ADDQ         $0x00000040, R8
@@ -4455,6 +4475,8 @@ singleExp:
 	VXORPS       Y4, Y4, Y4
 	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
 	VBLENDVPD    Y3, Y4, Y2, Y2
+	VCMPPD       $0x03, Y5, Y5, Y3
+	VBLENDVPD    Y3, Y5, Y2, Y2
 	VMOVUPS      Y2, (DI)(R8*1)
 	VADDPD       Y2, Y0, Y0
 	ADDQ         $0x00000020, R8
@@ -4499,6 +4521,8 @@ lastExp:
 	VXORPS       Y4, Y4, Y4
 	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
 	VBLENDVPD    Y3, Y4, Y2, Y2
+	VCMPPD       $0x03, Y5, Y5, Y3
+	VBLENDVPD    Y3, Y5, Y2, Y2
 	VMASKMOVPD   Y2, Y6, (DI)(R8*1)
 	VANDPS       Y2, Y6, Y2
 	VADDPD       Y2, Y0, Y0
@@ -4685,6 +4709,8 @@ blockExp:
 	VXORPS       Y4, Y4, Y4
 	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
 	VBLENDVPD    Y3, Y4, Y2, Y2
+	VCMPPD       $0x03, Y5, Y5, Y3
+	VBLENDVPD    Y3, Y5, Y2, Y2
 	VADDPD       Y2, Y0, Y0
 	VMOVUPS      32(SI)(R8*1), Y2
 	VSUBPD       Y1, Y2, Y2
@@ -4715,6 +4741,8 @@ blockExp:
 	VXORPS       Y4, Y4, Y4
 	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
 	VBLENDVPD    Y3, Y4, Y2, Y2
+	VCMPPD       $0x03, Y5, Y5, Y3
+	VBLENDVPD    Y3, Y5, Y2, Y2
 	VADDPD       Y2, Y0, Y0
 	ADDQ         $0x00000040, R8
 	SUBQ         $0x00000008, CX
@@ -4756,6 +4784,8 @@ singleExp:
 	VXORPS       Y4, Y4, Y4
 	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
 	VBLENDVPD    Y3, Y4, Y2, Y2
+	VCMPPD       $0x03, Y5, Y5, Y3
+	VBLENDVPD    Y3, Y5, Y2, Y2
 	VADDPD       Y2, Y0, Y0
 	ADDQ         $0x00000020, R8
 	SUBQ         $0x00000004, CX
@@ -4799,6 +4829,8 @@ lastExp:
 	VXORPS       Y4, Y4, Y4
 	VCMPPD       $0x11, vectors64<>+608(SB), Y5, Y3
 	VBLENDVPD    Y3, Y4, Y2, Y2
+	VCMPPD       $0x03, Y5, Y5, Y3
+	VBLENDVPD    Y3, Y5, Y2, Y2
 	VANDPS       Y2, Y6, Y2
 	VADDPD       Y2, Y0, Y0
 
@@ -4891,6 +4923,8 @@ block:
 	VXORPS       Y3, Y3, Y3
 	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
 	VBLENDVPD    Y2, Y3, Y7, Y7
+	VCMPPD       $0x03, Y4, Y4, Y2
+	VBLENDVPD    Y2, Y4, Y7, Y7
 	VADDPD       vectors64<>+2272(SB), Y5, Y8
 	VMOVUPS      vectors64<>+2304(SB), Y9
 	VDIVPD       Y8, Y9, Y9
@@ -4973,6 +5007,8 @@ near1:
 	VXORPS       Y3, Y3, Y3
 	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
 	VBLENDVPD    Y2, Y3, Y7, Y7
+	VCMPPD       $0x03, Y4, Y4, Y2
+	VBLENDVPD    Y2, Y4, Y7, Y7
 	VADDPD       vectors64<>+2272(SB), Y5, Y8
 	VMOVUPS      vectors64<>+2304(SB), Y9
 	VDIVPD       Y8, Y9, Y9
@@ -5066,6 +5102,8 @@ single:
 	VXORPS       Y3, Y3, Y3
 	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
 	VBLENDVPD    Y2, Y3, Y7, Y7
+	VCMPPD       $0x03, Y4, Y4, Y2
+	VBLENDVPD    Y2, Y4, Y7, Y7
 	VADDPD       vectors64<>+2272(SB), Y5, Y8
 	VMOVUPS      vectors64<>+2304(SB), Y9
 	VDIVPD       Y8, Y9, Y9
@@ -5161,6 +5199,8 @@ last:
 	VXORPS       Y3, Y3, Y3
 	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
 	VBLENDVPD    Y2, Y3, Y7, Y7
+	VCMPPD       $0x03, Y4, Y4, Y2
+	VBLENDVPD    Y2, Y4, Y7, Y7
 	VADDPD       vectors64<>+2272(SB), Y5, Y8
 	VMOVUPS      vectors64<>+2304(SB), Y9
 	VDIVPD       Y8, Y9, Y9

@@ -78,6 +78,9 @@ func expBody(t *target, x vec, temp []vec) {
 	t.choose(x, greater, src, t.kf(expMax(t)), t.krf(math.Inf(1), p), n)
 	t.zero(p)
 	t.choose(x, less, src, t.kf(expMin(t)), p, n)
+	if t.bits == 64 { // n has bits of what is not a number; as an integer of 32 bits it has none
+		t.choose(x, unordered, src, src, src, n)
+	}
 }
 
 // sigmoidBody: x = 1/(1 + e^-x).
