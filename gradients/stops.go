@@ -7,7 +7,7 @@ func init() {
 		"ScatterNdAdd", "ScatterNdSub", "ScatterNdUpdate", "LookupTableFind", "LookupTableFindV2", "LoadAndRemapMatrix", "StackPush",
 		"GetSessionHandle", "GetSessionHandleV2", "GetSessionTensor", "ReduceDataset", "EmptyTensorMap", "TensorListConcatLists",
 		"TensorListPushBackBatch", "SparseMatrixNNZ", "DecodeProtoV2", "EncodeProto", "SdcaFprint", "SdcaOptimizer", "SdcaOptimizerV2",
-		"SdcaShrinkL1")
+		"SdcaShrinkL1", "PyFunc", "PyFuncStateless")
 	NotDifferentiable("DrawBoundingBoxes", "ExtractGlimpse", "HSVToRGB", "SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2",
 		"NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionWithOverlaps", "ResizeBilinearGrad")
 	NotDifferentiable("CTCBeamSearchDecoder", "CTCGreedyDecoder", "RaggedRange", "SparseAddGrad", "SparseConcat", "DecodeRaw",

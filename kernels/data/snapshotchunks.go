@@ -41,7 +41,7 @@ func init() {
 	})
 	register(opdef.Def{
 		Name: "SnapshotChunkDataset", Doc: "Makes a dataset of the elements in a chunk of a snapshot.",
-		In: []string{"chunk_file: string"}, Attrs: typed("compression: string = ''"), Shape: oneName,
+		In: []string{"chunk_file: string"}, Attrs: append(typed(), "compression: string = ''"), Shape: oneName,
 	}, func(n *node, ctx *kernel.Context) (dataset, error) {
 		name, err := scalar[string](n, ctx, "chunk_file")
 		return &chunkDataset{n.spec(), name, n.Attrs.String("compression")}, err

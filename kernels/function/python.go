@@ -1,6 +1,7 @@
 package function
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/weft-ml/weft/kernel"
@@ -24,7 +25,7 @@ func init() {
 	register("PyFunc", "Calls a function of Python, which fails: servers have none.", types, true)
 	register("PyFuncStateless", "Calls a function of Python without effects, which fails: servers have none.", types, false)
 	register("EagerPyFunc", "Calls a function of Python on eager tensors, which fails: servers have none.",
-		append([]string{"is_async: bool = false"}, types...), true)
+		slices.Insert(slices.Clone(types), 1, "is_async: bool = false"), true)
 }
 
 func newPython(c *kernel.Construction) (kernel.Kernel, error) {
