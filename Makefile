@@ -59,6 +59,11 @@ race: ## Run the tests of concurrent packages under the race detector (needs a C
 invariants: ## Run the tests with internal checks compiled in
 	$(GO) test -tags invariants -timeout $(TIMEOUT) $(PKG)
 
+.PHONY: levels
+levels: ## Run the tests of kernels held to AVX2, and to no vector instructions
+	WEFT_SIMD=avx2 $(GO) test -count=1 -timeout $(TIMEOUT) ./kernels/... ./gradients/...
+	WEFT_SIMD=generic $(GO) test -count=1 -timeout $(TIMEOUT) ./kernels/... ./gradients/...
+
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Lint and check formatting
 	$(GOLANGCI_LINT) run $(PKG)
