@@ -23,7 +23,7 @@ func init() {
 		{drawn{"StatelessRandomBinomial", []string{"shape: S", "seed: Tseed", "counts: T", "probs: T"},
 			append([]string{"S: {int32, int64}", "Tseed: {int32, int64} = int64"}, attrs...), nil, false, bySeedShape}, bySeed},
 		{drawn{"StatefulRandomBinomial", []string{"resource: resource", "algorithm: int64", "shape: S", "counts: T", "probs: T"},
-			append([]string{"S: {int32, int64}"}, attrs...), nil, true, shapeOfInput(2)}, byVariable},
+			append([]string{"S: {int32, int64}"}, attrs...), nil, true, shapeOfInput(2)}, byPhiloxVariable},
 	} {
 		floats := []tensor.DType{tensor.Float16, tensor.Float32, tensor.Float64}
 		impl := func(dtype tensor.DType, n kernel.New) kernel.Impl {

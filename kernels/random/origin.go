@@ -64,6 +64,19 @@ func byVariable(*kernel.Construction) origin {
 	}}
 }
 
+// byPhiloxVariable is byVariable for what knows no other algorithm.
+func byPhiloxVariable(c *kernel.Construction) origin {
+	o := byVariable(c)
+	o.check = func(ctx *kernel.Context) error {
+		alg, err := scalarInput(ctx, 1)
+		if err == nil && alg != algPhilox {
+			err = status.InvalidArgumentf("Unsupported algorithm id: %d", alg)
+		}
+		return err
+	}
+	return o
+}
+
 // byTaggedVariable is byVariable for a variable whose first element is the algorithm: inputs begin with the variable and
 // the shape.
 func byTaggedVariable(*kernel.Construction) origin {

@@ -1,6 +1,7 @@
 package random
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -134,5 +135,17 @@ func TestStatefulBinomial(t *testing.T) {
 	defer state.Release()
 	if got, want := state.Go(), []int64{256005, 7, 123456789}; !reflect.DeepEqual(got, want) {
 		t.Errorf("the variable is %v, want %v", got, want)
+	}
+}
+
+// TestBinomialKnowsOneAlgorithm asks for others, even of no numbers.
+func TestBinomialKnowsOneAlgorithm(t *testing.T) {
+	attrs := opdef.Attrs{"S": tensor.Int32, "T": tensor.Float32, "dtype": tensor.Float32}
+	for _, alg := range []int64{algThreeFry, algAuto, 7} {
+		_, err := newStateful(tensor.Vector[int64](1, 2, 3)).run("StatefulRandomBinomial", attrs,
+			tensor.Scalar(alg), tensor.Vector[int32](0), tensor.Scalar[float32](1), tensor.Scalar[float32](.5))
+		if want := fmt.Sprintf("Unsupported algorithm id: %d", alg); status.CodeOf(err) != status.InvalidArgument || err.Error() != want {
+			t.Errorf("algorithm %d: %v, want %s", alg, err, want)
+		}
 	}
 }
