@@ -184,6 +184,15 @@ func combineRows[T any](loop func(z, x, y []T), dst, updates []T, list []int64, 
 	})
 }
 
+// Column returns indices of which each selects a slice: those of a vector, as index vectors of one element.
+func Column(indices *tensor.Tensor) (*tensor.Tensor, error) {
+	if indices.Rank() != 1 {
+		return indices, nil
+	}
+	column, err := indices.WithShape(tensor.Shape{int64(indices.NumElements()), 1})
+	return &column, err
+}
+
 // CheckUpdates checks the shapes of a scatter by index vectors into a tensor of the given shape.
 func CheckUpdates(indices, updates *tensor.Tensor, shape tensor.Shape) error {
 	switch {

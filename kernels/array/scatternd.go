@@ -178,12 +178,12 @@ func newScatter(op elementwise.Op, check func(indices, updates *tensor.Tensor, s
 		}
 		return kernel.Func(func(ctx *kernel.Context) error {
 			in, indices, updates := ctx.Input(0), ctx.Input(1), ctx.Input(2)
-			if listed && indices.Rank() == 1 {
-				column, err := indices.WithShape(tensor.Shape{int64(indices.NumElements()), 1})
+			if listed {
+				column, err := rows.Column(indices)
 				if err != nil {
 					return err
 				}
-				indices = &column
+				indices = column
 			}
 			if err := check(indices, updates, in.Shape()); err != nil {
 				return err

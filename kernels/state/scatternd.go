@@ -79,7 +79,11 @@ func newScatterNd(op elementwise.Op) kernel.New {
 			return nil, err
 		}
 		return kernel.Func(func(ctx *kernel.Context) error {
-			indices, updates := ctx.Input(1), ctx.Input(2)
+			updates := ctx.Input(2)
+			indices, err := rows.Column(ctx.Input(1))
+			if err != nil {
+				return err
+			}
 			return change(ctx, func(t *tensor.Tensor) error {
 				if t.DType() != updates.DType() {
 					return status.InvalidArgumentf("DType of scatter resource and updates does not match.")
