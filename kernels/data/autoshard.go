@@ -73,6 +73,12 @@ func autoShard(n *node, ctx *kernel.Context, r *run) error {
 	if p := policyOf(options(d)); p != shardAuto {
 		policy = p
 	}
+	if policy < shardOff || policy > shardHints {
+		return status.InvalidArgumentf("auto_shard_policy is invalid.")
+	}
+	if s.replicas < 0 {
+		return status.InvalidArgumentf("num_replicas should be >= 0")
+	}
 	out, err := s.by(policy, ctx.Input(0))
 	if err == nil {
 		ctx.SetOutput(0, out)

@@ -74,6 +74,9 @@ func TestShardsThatCannotBe(t *testing.T) {
 	}{
 		{b.count(0, 1), 0, 0, nil, status.InvalidArgument, "num_workers must be greater than zero."},
 		{b.count(0, 1), 2, 2, nil, status.InvalidArgument, "index must be between 0 and 1"},
+		{b.count(0, 1), 2, 0, opdef.Attrs{"auto_shard_policy": int64(4)}, status.InvalidArgument, "auto_shard_policy is invalid."},
+		{b.count(0, 1), 2, 0, opdef.Attrs{"auto_shard_policy": int64(shardFiles), "num_replicas": int64(-1)}, status.InvalidArgument,
+			"num_replicas should be >= 0"},
 		{b.count(0, 1), 2, 0, files, status.NotFound, "Found an unshardable source dataset: RangeDataset"},
 		{b.make("UniqueDataset", b.count(0, 1)), 2, 0, files, status.NotFound, "Did not find a shardable source"},
 		{b.make("RebatchDatasetV2", b.make("BatchDataset", b.count(0, 9), num(4)), tensor.Vector[int64](2), tensor.Scalar(false)), 2, 0, nil,

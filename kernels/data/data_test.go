@@ -131,6 +131,9 @@ var stages = []struct {
 	{"shuffle", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
 		return b.make("ShuffleDataset", b.count(0, 10), num(4), num(3), num(7))
 	}, []int64{2, 0, 3, 1, 6, 8, 4, 9, 7, 5}, 10},
+	{"shuffle without seeds", func(b *bench) tensor.Tensor { // one element at a time
+		return b.make("ShuffleDatasetV2", b.count(2, 6), num(1), b.noSeeds())
+	}, []int64{2, 3, 4, 5}, 4},
 	{"global shuffle", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
 		return b.make("GlobalShuffleDataset", b.count(0, 10), num(1), num(2), b.noSeeds())
 	}, []int64{3, 4, 5, 9, 0, 8, 1, 7, 2, 6}, 10},

@@ -29,7 +29,12 @@ type tensorsDataset struct {
 
 func newTensors(n *node, ctx *kernel.Context) (dataset, error) {
 	all, err := n.inputs(ctx, "components")
-	return &tensorsDataset{spec: n.spec(), tensors: all, n: 1}, err
+	if err != nil {
+		return nil, err
+	}
+	d := &tensorsDataset{spec: *specOf(all), tensors: all, n: 1}
+	asked := n.spec()
+	return d, d.check(&asked)
 }
 
 func newSlices(n *node, ctx *kernel.Context) (dataset, error) {
@@ -45,7 +50,12 @@ func newSlices(n *node, ctx *kernel.Context) (dataset, error) {
 			return nil, status.InvalidArgumentf("All components must have the same size in the 0th dimension")
 		}
 	}
-	return &tensorsDataset{n.spec(), all, true, int64(all[0].Dim(0))}, nil
+	d := &tensorsDataset{*specOf(all), all, true, int64(all[0].Dim(0))}
+	for i := range all {
+		d.shapes[i] = all[i].Shape()[1:].Partial()
+	}
+	asked := n.spec()
+	return d, d.check(&asked)
 }
 
 func (d *tensorsDataset) cardinality() int64 { return d.n }
