@@ -131,6 +131,9 @@ func newListConcat(c *kernel.Construction) (kernel.Kernel, error) {
 	if k.elem.Rank() == 0 {
 		return nil, status.InvalidArgumentf("element_shape must not be empty")
 	}
+	if k.elem.RankKnown() { // elements may be longer or shorter
+		k.elem = tensor.MakePartial(slices.Concat([]int64{tensor.UnknownDim}, k.elem.Dims()[1:])...)
+	}
 	return k, nil
 }
 
