@@ -95,9 +95,12 @@ func newChannelsRange(c *kernel.Construction) (kernel.Kernel, error) {
 	clip := c.Attrs.Float("clip_value_max")
 	return kernel.Func(func(ctx *kernel.Context) error {
 		in, depth := ctx.Input(0), ctx.Input(2).NumElements()
-		switch n := ctx.Input(1).NumElements(); {
-		case n != depth:
-			return status.InvalidArgumentf("input_min has incorrect size, expected %d was %d", depth, n)
+		for i, name := range []string{"input_min", "input_max"} {
+			if t := ctx.Input(1 + i); t.Rank() == 0 || t.Dim(0) != depth || t.NumElements() != depth {
+				return status.InvalidArgumentf("%s has incorrect size, expected %d was %d", name, depth, t.NumElements())
+			}
+		}
+		switch {
 		case in.NumElements() == 0:
 			return status.InvalidArgumentf("input must not be empty")
 		case in.Rank() != 4:
