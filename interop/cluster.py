@@ -21,6 +21,12 @@ TENSORFLOW = "tf"
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
 
 
+def environment(**more):
+    """The environment of processes, which find this package from any folder."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return dict(os.environ, **QUIET, PYTHONPATH=path, **more)
+
+
 def free_ports(count):
     """Ports that nobody listened on a moment ago, all different."""
     sockets = [socket.socket() for _ in range(count)]
@@ -49,12 +55,13 @@ class Cluster:
     jobs: the number of tasks per job, {"ps": 1, "worker": 2}
     server: what serves every task that others does not name
     others: what serves some, {("worker", 1): TENSORFLOW}
+    apart: run in a folder that is gone with the cluster, for files that steps write
     """
 
     running = set()  # for whoever must end this process without leaving theirs behind
 
-    def __init__(self, jobs, server=WEFT, cpu_devices=1, others=None):
-        self.server, self.cpu_devices, self.others = server, cpu_devices, others or {}
+    def __init__(self, jobs, server=WEFT, cpu_devices=1, others=None, apart=False):
+        self.server, self.cpu_devices, self.others, self.apart = server, cpu_devices, others or {}, apart
         self.spec = addresses(jobs)
         self.tasks = [(job, task) for job, n in jobs.items() for task in range(n)]
         self.log_dir = tempfile.TemporaryDirectory(prefix="weft-cluster-")
@@ -97,19 +104,23 @@ class Cluster:
 
     def start(self, job, task):
         """Starts one task without waiting for it."""
-        env = dict(os.environ, **QUIET)
+        env = environment()
         env.pop("TF_CONFIG", None)
+        folder = self.log_dir.name if self.apart else ROOT
         with open(self.log_path(job, task), "ab") as log:
             self.processes[job, task] = subprocess.Popen(
-                self.command(job, task), cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                self.command(job, task), cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def command(self, job, task):
         server = self.others.get((job, task), self.server)
         if server == TENSORFLOW:
             return [sys.executable, "-m", "interop.tfserver", json.dumps(self.spec), job, str(task), str(self.cpu_devices)]
         spec = ",".join(f"{name}|{';'.join(hosts)}" for name, hosts in self.spec.items())
-        return [word.format(cluster_spec=spec, job=job, task=task, cpu_devices=self.cpu_devices)
-                for word in shlex.split(server)]
+        words = [word.format(cluster_spec=spec, job=job, task=task, cpu_devices=self.cpu_devices)
+                 for word in shlex.split(server)]
+        if os.sep in words[0]:
+            words[0] = str(ROOT / words[0])
+        return words
 
     def wait(self, job, task, seconds=500):
         """Waits until a task accepts connections."""

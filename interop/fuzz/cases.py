@@ -113,6 +113,7 @@ WORDS = {  # what attributes usually are
 }
 KEYED = {name: [types_pb2.DT_INT64, types_pb2.DT_STRING] for name in ("Tin", "Tkeys", "key_dtype")}  # keys and values of tables, mostly
 POSITIVE = ("epsilon", "variance_epsilon")  # without it, next to nothing is divided by next to nothing
+MESSAGES = r"^Parse|Proto|Deserialize|^MergeSummary$|^TensorSummaryV2$|^DatasetFromGraph$"  # operations on encoded messages, which may be malformed
 KEPT = 24  # cases for each operation that others are made from
 
 
@@ -203,7 +204,9 @@ class Generator:
             old = out.inputs[i]
             dtype = tf.as_dtype(old.dtype) if old.dtype != object else tf.string
             extremes = not allowed.ordinary(case.op)
-            if self.rng.random() < .6:
+            if old.dtype == object and old.size and re.search(MESSAGES, case.op) and self.rng.random() < .7:
+                out.inputs[i] = np.array([values.damaged(self.rng, v) for v in old.ravel()], object).reshape(old.shape)
+            elif self.rng.random() < .6:
                 out.inputs[i] = values.numbers(self.rng, dtype, old.shape, extremes)
             else:
                 out.inputs[i] = values.of(self.rng, case.names[i], dtype, old.shape, extremes)

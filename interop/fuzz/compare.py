@@ -22,11 +22,9 @@ def difference(theirs, ours, undefined=(), tolerances=None):
 
 
 def apart(x, y, tolerances):
-    """Says where two arrays that are not the same differ most clearly."""
-    for at in np.ndindex(x.shape):
-        if not close(x[at], y[at], tolerances):
-            return f"{y[at]!r} for {x[at]!r} at {list(at)} of {list(x.shape)}"
-    return "no element by itself"
+    """Says where two arrays that are not the same differ first."""
+    at = tuple(map(int, np.argwhere(~np.asarray(same(x, y, tolerances), bool))[0]))
+    return f"{y[at]!r} for {x[at]!r} at {list(at)} of {list(x.shape)}"
 
 
 def array(proto):
@@ -55,27 +53,27 @@ def array(proto):
 
 
 def close(x, y, tolerances):
+    return bool(np.all(same(x, y, tolerances)))
+
+
+def same(x, y, tolerances):
+    """Which elements of two arrays are the same."""
     x, y = np.asarray(x), np.asarray(y)
-    if x.dtype == object or x.dtype.kind in "biu":
-        return bool(np.all(x == y))
     tolerance = tolerances.get(x.dtype.name)
     if tolerance is None:
-        return bool(np.all(x == y))
-    wide = np.complex128 if x.dtype.kind == "c" else np.float64
-    x, y = x.astype(wide), y.astype(wide)
-    if wide is np.complex128:
-        return close_to(x.real, y.real, tolerance, x) and close_to(x.imag, y.imag, tolerance, x)
-    return close_to(x, y, tolerance, x)
+        return x == y
+    if x.dtype.kind == "c":
+        x, y = x.astype(np.complex128), y.astype(np.complex128)
+        return near(x.real, y.real, tolerance, x) & near(x.imag, y.imag, tolerance, x)
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    return near(x, y, tolerance, x)
 
 
-def close_to(x, y, tolerance, whole):
+def near(x, y, tolerance, whole):
     with np.errstate(all="ignore"):
-        finite = np.isfinite(x)
-        if not np.array_equal(x[~finite], y[~finite], equal_nan=True):
-            return False
         sizes = np.abs(whole[np.isfinite(whole)])
         scale = max(sizes.max(initial=0), 1e-2)
-        return bool(np.all(np.abs(x[finite] - y[finite]) <= tolerance * (scale + np.abs(x[finite]))))
+        return np.where(np.isfinite(x), np.abs(x - y) <= tolerance * (scale + np.abs(x)), (x == y) | np.isnan(x) & np.isnan(y))
 
 
 def summary(array):

@@ -4,6 +4,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 
 import grpc
@@ -28,7 +29,7 @@ class Weft:
         self.start()
 
     def start(self):
-        self.cluster = cluster.Cluster({JOB: 1}, self.server).__enter__()
+        self.cluster = cluster.Cluster({JOB: 1}, self.server, apart=True).__enter__()
         self.master = wire.Master(self.cluster.spec[JOB][0], SECONDS)
 
     def stop(self):
@@ -80,8 +81,9 @@ class TensorFlow:
 
     def __init__(self):
         answers, theirs = os.pipe()
-        env = dict(os.environ, **cluster.QUIET, TF_ENABLE_ONEDNN_OPTS="0")
-        self.process = subprocess.Popen([sys.executable, "-m", "interop.fuzz.phoenix", str(theirs)], cwd=cluster.ROOT, env=env,
+        env = cluster.environment(TF_ENABLE_ONEDNN_OPTS="0")
+        self.folder = tempfile.TemporaryDirectory(prefix="weft-fuzz-", ignore_cleanup_errors=True)  # for files that cases write
+        self.process = subprocess.Popen([sys.executable, "-m", "interop.fuzz.phoenix", str(theirs)], cwd=self.folder.name, env=env,
                                         stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         pass_fds=[theirs], bufsize=0)
         os.close(theirs)
@@ -91,6 +93,7 @@ class TensorFlow:
         self.process.terminate()
         self.process.wait()
         os.close(self.answers)
+        self.folder.cleanup()
 
     def begin(self, some):
         """Starts on cases, whose outcomes are to be asked for."""

@@ -67,12 +67,27 @@ def numbers(rng, dtype, shape_, extremes=True):
         return np.asarray(out).astype(kind)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # not every type can hold them
-        out = rng.standard_normal(shape_) * rng.choice([.5, 1, 3])
-        if extremes and not dtype.is_complex and rng.random() < .08:  # what they make of a complex number depends on the formula
-            out = np.where(rng.random(shape_) < .3, rng.choice(EXTREMES, size=shape_), out)
-        if dtype.is_complex:
-            out = out + 1j * rng.standard_normal(shape_)
+        out = reals(rng, shape_, extremes)
+        if dtype.is_complex:  # not by a product, which makes more numbers that are none
+            out = np.asarray(out).astype(np.complex128)
+            out.imag = reals(rng, shape_, extremes)
         return np.asarray(out).astype(kind)
+
+
+def reals(rng, shape_, extremes):
+    out = rng.standard_normal(shape_) * rng.choice([.5, 1, 3])
+    if extremes and rng.random() < .08:
+        out = np.where(rng.random(shape_) < .3, rng.choice(EXTREMES, size=shape_), out)
+    return out
+
+
+def damaged(rng, value):
+    """Bytes that are nearly others: some are missing, or one is another or one more."""
+    at, kind = int(rng.integers(len(value) + 1)), rng.random()
+    byte = bytes([int(rng.integers(256))])
+    if kind < .3:
+        return value[:at]
+    return value[:at] + byte + value[at + (kind < .8):]
 
 
 def integers(rng, name, dtype, base):
