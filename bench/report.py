@@ -100,7 +100,7 @@ def conditions(alternations=None):
     out = {
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "processor": processor(),
-        "cores": os.cpu_count(),
+        "cores": len(os.sched_getaffinity(0)),
         "load at start": round(os.getloadavg()[0], 1),
         "tensorflow": importlib.metadata.version("tensorflow-cpu"),
     }
