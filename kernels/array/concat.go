@@ -135,9 +135,6 @@ func concat(ctx *kernel.Context, argument string, axisInput, lo, hi int) error {
 		return status.InvalidArgumentf("ConcatOp : Expected concatenating dimensions in the range [%d, %d), but got %d",
 			-len(first), len(first), given)
 	}
-	if len(first) == 0 {
-		return status.InvalidArgumentf("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
-	}
 	total, err := checkConcat(ins, axis)
 	if err != nil {
 		return err
@@ -158,6 +155,9 @@ func concat(ctx *kernel.Context, argument string, axisInput, lo, hi int) error {
 func checkConcat(ins []*tensor.Tensor, axis int) (total int64, err error) {
 	first := ins[0].Shape()
 	for i, in := range ins {
+		if in.Rank() == 0 {
+			return 0, status.InvalidArgumentf("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
+		}
 		if in.Rank() != len(first) {
 			return 0, status.InvalidArgumentf("ConcatOp : Ranks of all input tensors should match: shape[0] = %v vs. shape[%d] = %v",
 				first, i, in.Shape())
