@@ -60,7 +60,7 @@ func (r *reader) content(dtype tensor.DType, shape tensor.Shape, content []byte)
 // cleanBools returns content, or a copy of it if it has bytes other than 0 and 1, on which Go's compiler relies. Like
 // TensorFlow, it takes them for true.
 func cleanBools(content []byte) []byte {
-	if !slices.ContainsFunc(content, func(b byte) bool { return b > 1 }) {
+	if !slices.ContainsFunc(content, noBool) {
 		return content
 	}
 	clean := make([]byte, len(content))
@@ -69,6 +69,8 @@ func cleanBools(content []byte) []byte {
 	}
 	return clean
 }
+
+func noBool(b byte) bool { return b > 1 }
 
 // splitElements returns the bytes of every element, shared with content.
 func splitElements(shape tensor.Shape, content []byte) ([][]byte, error) {

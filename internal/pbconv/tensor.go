@@ -1,6 +1,8 @@
 package pbconv
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -24,6 +26,9 @@ func (r *reader) tensor(p *pb.TensorProto) (tensor.Tensor, error) {
 		return tensor.Tensor{}, err
 	}
 	if len(p.GetTensorContent()) > 0 {
+		if dtype == tensor.Bool && slices.ContainsFunc(p.GetTensorContent(), noBool) { // which TensorFlow only lets pass between its own
+			return tensor.Tensor{}, status.InvalidArgumentf("Cannot parse tensor from proto: a bool is neither 0 nor 1")
+		}
 		return r.content(dtype, shape, p.GetTensorContent())
 	}
 	return r.fields(dtype, shape, p)

@@ -2,6 +2,7 @@ package data
 
 import (
 	"maps"
+	"math"
 	"testing"
 
 	"github.com/weft-ml/weft/status"
@@ -56,6 +57,53 @@ func TestSelectorsThatAreNoNumbers(t *testing.T) {
 	pairs := b.make("BatchDatasetV2", b.count(0, 2), num(2), tensor.Scalar(true))
 	it := b.iterator("it", b.make("DirectedInterleaveDataset", pairs, b.count(0, 3)))
 	_, err := b.run("next", "IteratorGetNext", b.attrs(), it)
+	if status.CodeOf(err) != status.InvalidArgument {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestRangesOfOddTypes(t *testing.T) {
+	b := newBench(t)
+	for _, c := range []struct {
+		types []tensor.DType
+		code  status.Code
+	}{
+		{[]tensor.DType{tensor.Complex128}, status.OK},
+		{[]tensor.DType{tensor.String}, status.InvalidArgument},
+		{[]tensor.DType{tensor.Int64, tensor.Int64}, status.Internal},
+	} {
+		attrs := b.attrs()
+		attrs["output_types"], attrs["output_shapes"] = c.types, make([]tensor.PartialShape, len(c.types))
+		d, err := b.run("d", "RangeDataset", attrs, num(1), num(3), num(1)) // nothing is asked of the types yet
+		if err != nil {
+			t.Fatal(err)
+		}
+		attrs["container"], attrs["shared_name"] = "", c.types[0].String()
+		it, err := b.run("it", "IteratorV2", attrs)
+		if err == nil {
+			_, err = b.run("make", "MakeIterator", nil, d[0], it[0])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := b.run("next", "IteratorGetNext", attrs, it[0])
+		if status.CodeOf(err) != c.code || err == nil && tensor.Value[complex128](&out[0]) != 1 {
+			t.Errorf("%v: %v", c.types, err)
+		}
+	}
+}
+
+func TestRangesWithoutEnd(t *testing.T) {
+	b := newBench(t)
+	out, err := b.run("n", "DatasetCardinality", nil, b.count(0, math.MaxInt64))
+	if err != nil || tensor.Value[int64](&out[0]) != infinite {
+		t.Errorf("%v, %v", out, err)
+	}
+}
+
+func TestCallsOfParallelBatches(t *testing.T) {
+	b := newBench(t)
+	_, err := b.run("d", "ParallelBatchDataset", b.attrs(), b.count(0, 3), num(2), tensor.Vector[int64](), tensor.Scalar(false))
 	if status.CodeOf(err) != status.InvalidArgument {
 		t.Errorf("%v", err)
 	}

@@ -15,7 +15,7 @@ func init() {
 		[]string{"batch_size: int64", "drop_remainder: bool"}, append([]string{"parallel_copy: bool = false"}, described()...), newBatch)
 	registerStage("ParallelBatchDataset", "Makes a dataset of batches of elements.",
 		[]string{"batch_size: int64", "num_parallel_calls: int64", "drop_remainder: bool"},
-		append(typed("parallel_copy: bool = false"), "deterministic: string = 'default'", metadata), newBatch)
+		append(typed("parallel_copy: bool = false"), "deterministic: string = 'default'", metadata), newParallelBatch)
 }
 
 // batchDataset puts elements together; the last batch is smaller if there are not enough, or left out.
@@ -29,6 +29,14 @@ type batchDataset struct {
 func newBatch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	d := &batchDataset{stage: s, join: stack}
 	return d, d.parse(n, ctx)
+}
+
+// newParallelBatch makes one batch after the other, however many may be under way at once.
+func newParallelBatch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	if _, err := scalar[int64](n, ctx, "num_parallel_calls"); err != nil {
+		return nil, err
+	}
+	return newBatch(n, ctx, s)
 }
 
 // parse reads how large batches are.

@@ -122,6 +122,9 @@ func each(r *run, d dataset, f func(element) error) error {
 
 func (d *rangeDataset) at(_ *run, i int64) (element, error) {
 	t, err := integer(d.types[0], d.start+i*d.step)
+	if err == nil && len(d.types) != 1 {
+		err = status.Internalf("Expected %d components but got 1.", len(d.types))
+	}
 	return element{t}, err
 }
 

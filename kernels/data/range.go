@@ -1,6 +1,8 @@
 package data
 
 import (
+	"math"
+
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -28,14 +30,18 @@ func newRange(n *node, ctx *kernel.Context) (dataset, error) {
 	if v[2] == 0 {
 		return nil, status.InvalidArgumentf("step must be a non-zero integer.")
 	}
-	d := &rangeDataset{n.spec(), v[0], v[1], v[2]}
-	if dtype := d.types[0]; !dtype.IsInteger() && !dtype.IsFloating() {
-		return nil, status.InvalidArgumentf("Unsupported data type: %v", dtype)
-	}
-	return d, nil
+	return &rangeDataset{n.spec(), v[0], v[1], v[2]}, nil
 }
 
+// cardinality of what stops at the largest number is taken for infinite: numbers that others are counted with stop there.
 func (d *rangeDataset) cardinality() int64 {
+	if d.stop == math.MaxInt64 {
+		return infinite
+	}
+	return d.count()
+}
+
+func (d *rangeDataset) count() int64 {
 	switch {
 	case d.step > 0 && d.start < d.stop:
 		return int64((uint64(d.stop)-uint64(d.start)-1)/uint64(d.step) + 1)
@@ -46,7 +52,7 @@ func (d *rangeDataset) cardinality() int64 {
 }
 
 func (d *rangeDataset) iterate(*run) (iterator, error) {
-	return &rangeIterator{d: d, n: d.cardinality()}, nil
+	return &rangeIterator{d: d, n: d.count()}, nil
 }
 
 type rangeIterator struct {
@@ -54,13 +60,13 @@ type rangeIterator struct {
 	i, n int64
 }
 
-func (it *rangeIterator) next(*run) (element, error) {
+func (it *rangeIterator) next(r *run) (element, error) {
 	if it.i >= it.n {
 		return nil, errEnd
 	}
-	t, err := integer(it.d.types[0], it.d.start+it.i*it.d.step)
+	e, err := it.d.at(r, it.i)
 	it.i++
-	return element{t}, err
+	return e, err
 }
 
 func (it *rangeIterator) state(a *archive) { a.int(&it.i) }
@@ -70,5 +76,9 @@ func integer(dtype tensor.DType, v int64) (tensor.Tensor, error) {
 	if dtype == tensor.Int64 {
 		return tensor.Scalar(v), nil
 	}
-	return tensor.FromFloat(dtype, float64(v))
+	t, err := tensor.FromFloat(dtype, float64(v))
+	if err != nil {
+		err = status.InvalidArgumentf("Unsupported data type: %v", dtype)
+	}
+	return t, err
 }

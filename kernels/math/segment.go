@@ -98,7 +98,7 @@ func runs[T tensor.Elem](t kernel.Table, op elementwise.Op, gap float64, mean bo
 			row := z[int(ids[lo])*size : int(filled)*size]
 			copy(row, x[lo*size:hi*size])
 			for ; hi < len(ids) && ids[hi] == ids[lo]; hi++ {
-				combine(row, row, x[hi*size:(hi+1)*size])
+				combine(row, x[hi*size:(hi+1)*size], row) // of what cannot be compared, the later
 			}
 			if mean && hi-lo > 1 {
 				d.divide(row, hi-lo)

@@ -61,7 +61,12 @@ func newDimMap(c *kernel.Construction) (kernel.Kernel, error) {
 		n := int64(len(src))
 		dims := make([]int64, in.NumElements())
 		for i, d := range ints.Values(in) {
-			d = (d%n + n) % n
+			if d += n; in.DType() == tensor.Int32 {
+				d = int64(int32(d)) // goes on below, like sums of the type
+			}
+			if d %= n; d < 0 {
+				d = n - 1 // TensorFlow takes all that is so far below 0 for the last
+			}
 			dims[i] = int64(strings.IndexByte(dst, src[d]))
 		}
 		ints.Set(out, dims)

@@ -154,7 +154,9 @@ func amsgrad[T simd.Float](s [][]T, g, p []T) {
 	for i, d := range g {
 		m[i] += (d - m[i]) * (1 - beta1)
 		v[i] += (d*d - v[i]) * (1 - beta2)
-		vhat[i] = max(vhat[i], v[i])
+		if vhat[i] < v[i] { // not by max: what is no number is not the largest
+			vhat[i] = v[i]
+		}
 		w[i] -= m[i] * rate / (sqrt(vhat[i]) + epsilon)
 	}
 }
@@ -165,7 +167,10 @@ func adaMax[T simd.Float](s [][]T, g, p []T) {
 	rate := lr / (1 - beta1Power)
 	for i, d := range g {
 		m[i] += (d - m[i]) * (1 - beta1)
-		v[i] = max(beta2*v[i], max(d, -d))
+		v[i] *= beta2
+		if size := max(d, -d); v[i] < size { // not by max: what is no number is not the largest
+			v[i] = size
+		}
 		w[i] -= rate * (m[i] / (v[i] + epsilon))
 	}
 }
