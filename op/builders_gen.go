@@ -5601,7 +5601,7 @@ func DecodeImageExpandAnimations(value bool) DecodeImageAttr {
 	return func(a opdef.Attrs) { a["expand_animations"] = value }
 }
 
-// DecodeImage decodes an image of any of the formats BMP, GIF, JPEG and PNG.
+// DecodeImage decodes an image of any of the formats BMP, GIF, JPEG, PNG and WebP.
 //
 //	contents  string  []
 //	→
@@ -5819,6 +5819,36 @@ func DecodeWav(s *Scope, contents Output, optional ...DecodeWavAttr) (audio Outp
 	}
 	node := s.Add("DecodeWav", []Arg{One(contents)}, attrs)
 	return out(node, 0), out(node, 1)
+}
+
+// DecodeWebPAttr is an optional argument of [DecodeWebP].
+type DecodeWebPAttr func(opdef.Attrs)
+
+// DecodeWebPChannels sets the optional attribute channels; the default is 0.
+func DecodeWebPChannels(value int64) DecodeWebPAttr {
+	return func(a opdef.Attrs) { a["channels"] = value }
+}
+
+// DecodeWebPDtype sets the optional attribute dtype; the default is DT_UINT8.
+func DecodeWebPDtype(value tensor.DType) DecodeWebPAttr {
+	return func(a opdef.Attrs) { a["dtype"] = value }
+}
+
+// DecodeWebP decodes the frames of a WebP image; an animation must be asked for with 4 channels, or with 0 for those of the file.
+//
+//	contents  string  []
+//	→
+//	image     dtype   [?,?,?,?]
+//
+// where
+//
+//	dtype  uint8
+func DecodeWebP(s *Scope, contents Output, optional ...DecodeWebPAttr) Output {
+	attrs := opdef.Attrs{}
+	for _, set := range optional {
+		set(attrs)
+	}
+	return out(s.Add("DecodeWebP", []Arg{One(contents)}, attrs), 0)
 }
 
 // DeepCopy copies its input to memory of its own.

@@ -242,6 +242,7 @@ var Defs = opdef.NewTable([]opdef.Def{
 	{Name: "DecodeProtoV2", In: []string{"bytes: string"}, Out: []string{"sizes: int32", "values: output_types"}, Attrs: []string{"message_type: string", "field_names: list(string)", "output_types: list(type) >= 0", "descriptor_source: string = 'local://'", "message_format: string = 'binary'", "sanitize: bool = false"}},
 	{Name: "DecodeRaw", In: []string{"bytes: string"}, Out: []string{"output: out_type"}, Attrs: []string{"out_type: {float16, float32, float64, int32, uint16, uint8, int16, int8, int64, complex64, complex128, bool, bfloat16}", "little_endian: bool = true"}},
 	{Name: "DecodeWav", In: []string{"contents: string"}, Out: []string{"audio: float32", "sample_rate: int32"}, Attrs: []string{"desired_channels: int = -1", "desired_samples: int = -1"}},
+	{Name: "DecodeWebP", In: []string{"contents: string"}, Out: []string{"image: dtype"}, Attrs: []string{"channels: int = 0", "dtype: {uint8} = uint8"}},
 	{Name: "DeepCopy", In: []string{"x: T"}, Out: []string{"y: T"}, Attrs: []string{"T: type"}, Stateful: true},
 	{Name: "DeleteIterator", In: []string{"handle: resource", "deleter: variant"}, Stateful: true},
 	{Name: "DeleteMemoryCache", In: []string{"handle: resource", "deleter: variant"}, Stateful: true},

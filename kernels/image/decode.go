@@ -31,7 +31,7 @@ func init() {
 			Attrs: []string{"channels: int = 0"}, Shape: decodeShape,
 		},
 		{
-			Name: "DecodeImage", Doc: "Decodes an image of any of the formats BMP, GIF, JPEG and PNG.",
+			Name: "DecodeImage", Doc: "Decodes an image of any of the formats BMP, GIF, JPEG, PNG and WebP.",
 			In: contents, Out: []string{"image: dtype"},
 			Attrs: []string{"channels: int = 0", "dtype: {uint8, uint16, float32} = uint8", "expand_animations: bool = true"},
 			Shape: decodeShape,
@@ -149,6 +149,9 @@ func (d *decoder) compute(ctx *kernel.Context) error {
 		if strings.HasPrefix(data, f.magic) {
 			return f.decode(d, ctx, data)
 		}
+	}
+	if isWebP(data) {
+		return d.decodeWebP(ctx, data)
 	}
 	return status.InvalidArgumentf("Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP required.")
 }

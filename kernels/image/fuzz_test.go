@@ -11,13 +11,15 @@ import (
 
 // FuzzDecode feeds files to the decoder: whatever they hold, it answers with an image or with InvalidArgument.
 func FuzzDecode(f *testing.F) {
-	cases, err := kerneltest.ReadCases("testdata/decode.txt")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, c := range cases {
-		if c.Kind == "case" && c.In[0].Rank() == 0 {
-			f.Add(tensor.Value[string](&c.In[0]))
+	for _, file := range []string{"testdata/decode.txt", "testdata/webp.txt"} {
+		cases, err := kerneltest.ReadCases(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, c := range cases {
+			if c.Kind == "case" && c.In[0].Rank() == 0 {
+				f.Add(tensor.Value[string](&c.In[0]))
+			}
 		}
 	}
 	f.Fuzz(func(t *testing.T, data string) {

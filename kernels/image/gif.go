@@ -56,6 +56,9 @@ func (d *decoder) decodeGIF(ctx *kernel.Context, data string) error {
 	if err := d.refuse("GIF", "decode_gif"); err != nil {
 		return err
 	}
+	if d.op == "DecodeWebP" {
+		return status.InvalidArgumentf("Bad op type %s", d.op)
+	}
 	invalid := func(why string) error {
 		return status.InvalidArgumentf("Invalid GIF data (size %d), %s", len(data), why)
 	}

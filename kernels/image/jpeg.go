@@ -128,6 +128,11 @@ type picture struct {
 	pix                     []uint8
 }
 
+// row returns the pixels of row y from x on.
+func (p *picture) row(x, y int) []uint8 {
+	return p.pix[(y*p.width+x)*p.channels : (y+1)*p.width*p.channels]
+}
+
 // readJPEG decodes an image to 1 or 3 channels, or those that it has.
 func readJPEG(data string, channels int, options jpegOptions) (*picture, bool) {
 	h, ok := jpegHeader(data)
@@ -220,8 +225,7 @@ func (p *picture) crop(window []int32) (*picture, bool) {
 	}
 	out := &picture{height: height, width: width, channels: p.channels}
 	for i := range height {
-		at := ((y+i)*p.width + x) * p.channels
-		out.pix = append(out.pix, p.pix[at:at+width*p.channels]...)
+		out.pix = append(out.pix, p.row(x, y+i)[:width*p.channels]...)
 	}
 	return out, true
 }
