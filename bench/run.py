@@ -13,7 +13,7 @@ import time
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
-MODULES = ("start", "latency", "executor", "contention", "transfers", "training", "memory", "scale")
+MODULES = ("start", "latency", "executor", "contention", "transfers", "training", "garbage", "memory", "scale")
 
 
 def groups():

@@ -86,16 +86,13 @@ type metric struct {
 const (
 	gcCPU     = "/cpu/classes/gc/total:cpu-seconds"
 	gcIdleCPU = "/cpu/classes/gc/mark/idle:cpu-seconds"
-	allCPU    = "/cpu/classes/total:cpu-seconds"
-	idleCPU   = "/cpu/classes/idle:cpu-seconds"
 	gcPauses  = "/sched/pauses/total/gc:seconds"
 )
 
-// pageMetrics are the figures of the page but for the pauses.
+// pageMetrics are the figures of the page but for the processor time and the pauses.
 var pageMetrics = []metric{
-	{"weft_cpu_seconds_total", "counter", "Processor time, as of the last garbage collection.", []string{allCPU}, []string{idleCPU}},
 	{
-		"weft_gc_cpu_seconds_total", "counter", "Processor time of the garbage collector, without what nobody else wanted.",
+		"weft_gc_cpu_seconds_total", "counter", "Processor time of the garbage collector until its last end, without what nobody else wanted.",
 		[]string{gcCPU}, []string{gcIdleCPU},
 	},
 	{"weft_gc_idle_cpu_seconds_total", "counter", "Processor time of the collector on cores that had nothing else to do.", []string{gcIdleCPU}, nil},
@@ -120,6 +117,7 @@ func appendMetrics(b []byte) []byte {
 		}
 	}
 	metrics.Read(samples)
+	b = appendMetric(b, metric{name: "weft_cpu_seconds_total", kind: "counter", help: "Processor time."}, processorTime().Seconds())
 	rest := samples[1:]
 	for _, m := range pageMetrics {
 		v := 0.0
@@ -129,9 +127,13 @@ func appendMetrics(b []byte) []byte {
 		for range m.minus {
 			v, rest = v-figure(rest[0].Value), rest[1:]
 		}
-		b = fmt.Appendf(b, "# HELP %s %s\n# TYPE %[1]s %[3]s\n%[1]s %[4]v\n", m.name, m.help, m.kind, max(v, 0))
+		b = appendMetric(b, m, max(v, 0))
 	}
 	return appendPauses(b, samples[0].Value.Float64Histogram())
+}
+
+func appendMetric(b []byte, m metric, value float64) []byte {
+	return fmt.Appendf(b, "# HELP %s %s\n# TYPE %[1]s %[3]s\n%[1]s %[4]v\n", m.name, m.help, m.kind, value)
 }
 
 func figure(v metrics.Value) float64 {
@@ -145,8 +147,10 @@ func figure(v metrics.Value) float64 {
 func appendPauses(b []byte, h *metrics.Float64Histogram) []byte {
 	const name = "weft_gc_pause_seconds"
 	var total uint64
-	for _, n := range h.Counts {
+	sum := 0.0
+	for i, n := range h.Counts {
 		total += n
+		sum += float64(n) * upper(h, i)
 	}
 	b = fmt.Appendf(b, "# HELP %s Pauses of the garbage collector.\n# TYPE %[1]s summary\n", name)
 	for _, q := range []float64{0.5, 0.99, 1} {
@@ -154,7 +158,7 @@ func appendPauses(b []byte, h *metrics.Float64Histogram) []byte {
 		at := 0.0
 		for i, n := range h.Counts {
 			if seen += n; n > 0 {
-				at = min(h.Buckets[i+1], 2*h.Buckets[len(h.Buckets)-2]) // the last one has no end
+				at = upper(h, i)
 				if float64(seen) >= q*float64(total) {
 					break
 				}
@@ -162,5 +166,10 @@ func appendPauses(b []byte, h *metrics.Float64Histogram) []byte {
 		}
 		b = fmt.Appendf(b, "%s{quantile=\"%v\"} %v\n", name, q, at)
 	}
-	return fmt.Appendf(b, "%s_count %d\n", name, total)
+	return fmt.Appendf(b, "%s_sum %v\n%[1]s_count %[3]d\n", name, sum, total)
+}
+
+// upper returns the upper end of a bucket; the last one has none.
+func upper(h *metrics.Float64Histogram, i int) float64 {
+	return min(h.Buckets[i+1], 2*h.Buckets[len(h.Buckets)-2])
 }

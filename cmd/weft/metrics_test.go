@@ -72,7 +72,8 @@ func checkPage(t *testing.T, page string) {
 	}
 	for _, name := range []string{
 		"weft_cpu_seconds_total", "weft_gc_cpu_seconds_total", "weft_gc_cycles_total", "weft_heap_live_bytes", "weft_heap_goal_bytes",
-		"weft_memory_bytes", "weft_goroutines", `weft_gc_pause_seconds{quantile="0.99"}`, "weft_gc_pause_seconds_count",
+		"weft_memory_bytes", "weft_goroutines", `weft_gc_pause_seconds{quantile="0.99"}`, "weft_gc_pause_seconds_sum",
+		"weft_gc_pause_seconds_count",
 	} {
 		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` .*[1-9]`).MatchString(page) {
 			t.Errorf("there is no %s in\n%s", name, page)
