@@ -16,9 +16,9 @@ TEXT ·sumColumns32AVX2(SB), NOSPLIT, $8-40
 	MOVQ    rows+24(FP), BX
 	MOVQ    cols+32(FP), CX
 
-wide:
+wide4:
 	CMPQ         CX, $0x00000020
-	JL           narrow
+	JL           rest4
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+32(SB), Y8
@@ -31,9 +31,9 @@ wide:
 	VMOVUPS      Y8, Y6
 	VMOVUPS      Y8, Y7
 	SUBQ         $0x00000002, R11
-	JL           rest4
+	JL           restOf4
 
-rows4:
+rowsOf4:
 	VMOVUPS (R10), Y8
 	VADDPS  Y8, Y0, Y0
 	VMOVUPS 32(R10), Y8
@@ -53,13 +53,13 @@ rows4:
 	VADDPS  Y8, Y7, Y7
 	ADDQ    DX, R10
 	SUBQ    $0x00000002, R11
-	JGE     rows4
+	JGE     rowsOf4
 
-rest4:
+restOf4:
 	ADDQ $0x00000002, R11
-	JZ   end4
+	JZ   endOf4
 
-row4:
+rowOf4:
 	VMOVUPS (R10), Y8
 	VADDPS  Y8, Y0, Y0
 	VMOVUPS 32(R10), Y8
@@ -70,9 +70,9 @@ row4:
 	VADDPS  Y8, Y3, Y3
 	ADDQ    DX, R10
 	DECQ    R11
-	JNZ     row4
+	JNZ     rowOf4
 
-end4:
+endOf4:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -92,8 +92,82 @@ end4:
 	ADDQ    $0x00000080, DI
 	ADDQ    $0x00000080, SI
 	SUBQ    $0x00000020, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ         CX, $0x00000010
+	JL           rest2
+	MOVQ         SI, R10
+	MOVQ         BX, R11
+	VBROADCASTSS vectors32<>+32(SB), Y8
+	VMOVUPS      Y8, Y0
+	VMOVUPS      Y8, Y1
+	VMOVUPS      Y8, Y2
+	VMOVUPS      Y8, Y3
+	VMOVUPS      Y8, Y4
+	VMOVUPS      Y8, Y5
+	VMOVUPS      Y8, Y6
+	VMOVUPS      Y8, Y7
+	SUBQ         $0x00000004, R11
+	JL           restOf2
+
+rowsOf2:
+	VMOVUPS (R10), Y8
+	VADDPS  Y8, Y0, Y0
+	VMOVUPS 32(R10), Y8
+	VADDPS  Y8, Y1, Y1
+	ADDQ    DX, R10
+	VMOVUPS (R10), Y8
+	VADDPS  Y8, Y2, Y2
+	VMOVUPS 32(R10), Y8
+	VADDPS  Y8, Y3, Y3
+	ADDQ    DX, R10
+	VMOVUPS (R10), Y8
+	VADDPS  Y8, Y4, Y4
+	VMOVUPS 32(R10), Y8
+	VADDPS  Y8, Y5, Y5
+	ADDQ    DX, R10
+	VMOVUPS (R10), Y8
+	VADDPS  Y8, Y6, Y6
+	VMOVUPS 32(R10), Y8
+	VADDPS  Y8, Y7, Y7
+	ADDQ    DX, R10
+	SUBQ    $0x00000004, R11
+	JGE     rowsOf2
+
+restOf2:
+	ADDQ $0x00000004, R11
+	JZ   endOf2
+
+rowOf2:
+	VMOVUPS (R10), Y8
+	VADDPS  Y8, Y0, Y0
+	VMOVUPS 32(R10), Y8
+	VADDPS  Y8, Y1, Y1
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     rowOf2
+
+endOf2:
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS (DI), Y8
+	VADDPS  Y0, Y8, Y8
+	VMOVUPS Y8, (DI)
+	VMOVUPS 32(DI), Y8
+	VADDPS  Y1, Y8, Y8
+	VMOVUPS Y8, 32(DI)
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, SI
+	SUBQ    $0x00000010, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
@@ -115,9 +189,9 @@ narrow:
 	VMOVUPS      Y8, Y6
 	VMOVUPS      Y8, Y7
 	SUBQ         $0x00000008, R11
-	JL           rest1
+	JL           restOf1
 
-rows1:
+rowsOf1:
 	VMASKMOVPS (R10), Y15, Y8
 	VADDPS     Y8, Y0, Y0
 	ADDQ       DX, R10
@@ -143,20 +217,20 @@ rows1:
 	VADDPS     Y8, Y7, Y7
 	ADDQ       DX, R10
 	SUBQ       $0x00000008, R11
-	JGE        rows1
+	JGE        rowsOf1
 
-rest1:
+restOf1:
 	ADDQ $0x00000008, R11
-	JZ   end1
+	JZ   endOf1
 
-row1:
+rowOf1:
 	VMASKMOVPS (R10), Y15, Y8
 	VADDPS     Y8, Y0, Y0
 	ADDQ       DX, R10
 	DECQ       R11
-	JNZ        row1
+	JNZ        rowOf1
 
-end1:
+endOf1:
 	VADDPS     Y4, Y0, Y0
 	VADDPS     Y5, Y1, Y1
 	VADDPS     Y6, Y2, Y2
@@ -191,9 +265,9 @@ TEXT ·maxColumns32AVX2(SB), NOSPLIT, $8-40
 	MOVQ    rows+24(FP), BX
 	MOVQ    cols+32(FP), CX
 
-wide:
+wide4:
 	CMPQ         CX, $0x00000020
-	JL           narrow
+	JL           rest4
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+64(SB), Y8
@@ -206,9 +280,9 @@ wide:
 	VMOVUPS      Y8, Y6
 	VMOVUPS      Y8, Y7
 	SUBQ         $0x00000002, R11
-	JL           rest4
+	JL           restOf4
 
-rows4:
+rowsOf4:
 	VMOVUPS   (R10), Y8
 	VMAXPS    Y8, Y0, Y12
 	VCMPPS    $0x03, Y0, Y0, Y13
@@ -252,13 +326,13 @@ rows4:
 	VMOVUPS   Y12, Y7
 	ADDQ      DX, R10
 	SUBQ      $0x00000002, R11
-	JGE       rows4
+	JGE       rowsOf4
 
-rest4:
+restOf4:
 	ADDQ $0x00000002, R11
-	JZ   end4
+	JZ   endOf4
 
-row4:
+rowOf4:
 	VMOVUPS   (R10), Y8
 	VMAXPS    Y8, Y0, Y12
 	VCMPPS    $0x03, Y0, Y0, Y13
@@ -281,9 +355,9 @@ row4:
 	VMOVUPS   Y12, Y3
 	ADDQ      DX, R10
 	DECQ      R11
-	JNZ       row4
+	JNZ       rowOf4
 
-end4:
+endOf4:
 	VMAXPS    Y4, Y0, Y12
 	VCMPPS    $0x03, Y0, Y0, Y13
 	VBLENDVPS Y13, Y0, Y12, Y12
@@ -327,8 +401,136 @@ end4:
 	ADDQ      $0x00000080, DI
 	ADDQ      $0x00000080, SI
 	SUBQ      $0x00000020, CX
-	JMP       wide
+	JMP       wide4
 
+rest4:
+wide2:
+	CMPQ         CX, $0x00000010
+	JL           rest2
+	MOVQ         SI, R10
+	MOVQ         BX, R11
+	VBROADCASTSS vectors32<>+64(SB), Y8
+	VMOVUPS      Y8, Y0
+	VMOVUPS      Y8, Y1
+	VMOVUPS      Y8, Y2
+	VMOVUPS      Y8, Y3
+	VMOVUPS      Y8, Y4
+	VMOVUPS      Y8, Y5
+	VMOVUPS      Y8, Y6
+	VMOVUPS      Y8, Y7
+	SUBQ         $0x00000004, R11
+	JL           restOf2
+
+rowsOf2:
+	VMOVUPS   (R10), Y8
+	VMAXPS    Y8, Y0, Y12
+	VCMPPS    $0x03, Y0, Y0, Y13
+	VBLENDVPS Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMOVUPS   32(R10), Y8
+	VMAXPS    Y8, Y1, Y12
+	VCMPPS    $0x03, Y1, Y1, Y13
+	VBLENDVPS Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	ADDQ      DX, R10
+	VMOVUPS   (R10), Y8
+	VMAXPS    Y8, Y2, Y12
+	VCMPPS    $0x03, Y2, Y2, Y13
+	VBLENDVPS Y13, Y2, Y12, Y12
+	VMOVUPS   Y12, Y2
+	VMOVUPS   32(R10), Y8
+	VMAXPS    Y8, Y3, Y12
+	VCMPPS    $0x03, Y3, Y3, Y13
+	VBLENDVPS Y13, Y3, Y12, Y12
+	VMOVUPS   Y12, Y3
+	ADDQ      DX, R10
+	VMOVUPS   (R10), Y8
+	VMAXPS    Y8, Y4, Y12
+	VCMPPS    $0x03, Y4, Y4, Y13
+	VBLENDVPS Y13, Y4, Y12, Y12
+	VMOVUPS   Y12, Y4
+	VMOVUPS   32(R10), Y8
+	VMAXPS    Y8, Y5, Y12
+	VCMPPS    $0x03, Y5, Y5, Y13
+	VBLENDVPS Y13, Y5, Y12, Y12
+	VMOVUPS   Y12, Y5
+	ADDQ      DX, R10
+	VMOVUPS   (R10), Y8
+	VMAXPS    Y8, Y6, Y12
+	VCMPPS    $0x03, Y6, Y6, Y13
+	VBLENDVPS Y13, Y6, Y12, Y12
+	VMOVUPS   Y12, Y6
+	VMOVUPS   32(R10), Y8
+	VMAXPS    Y8, Y7, Y12
+	VCMPPS    $0x03, Y7, Y7, Y13
+	VBLENDVPS Y13, Y7, Y12, Y12
+	VMOVUPS   Y12, Y7
+	ADDQ      DX, R10
+	SUBQ      $0x00000004, R11
+	JGE       rowsOf2
+
+restOf2:
+	ADDQ $0x00000004, R11
+	JZ   endOf2
+
+rowOf2:
+	VMOVUPS   (R10), Y8
+	VMAXPS    Y8, Y0, Y12
+	VCMPPS    $0x03, Y0, Y0, Y13
+	VBLENDVPS Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMOVUPS   32(R10), Y8
+	VMAXPS    Y8, Y1, Y12
+	VCMPPS    $0x03, Y1, Y1, Y13
+	VBLENDVPS Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	ADDQ      DX, R10
+	DECQ      R11
+	JNZ       rowOf2
+
+endOf2:
+	VMAXPS    Y4, Y0, Y12
+	VCMPPS    $0x03, Y0, Y0, Y13
+	VBLENDVPS Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMAXPS    Y5, Y1, Y12
+	VCMPPS    $0x03, Y1, Y1, Y13
+	VBLENDVPS Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	VMAXPS    Y6, Y2, Y12
+	VCMPPS    $0x03, Y2, Y2, Y13
+	VBLENDVPS Y13, Y2, Y12, Y12
+	VMOVUPS   Y12, Y2
+	VMAXPS    Y7, Y3, Y12
+	VCMPPS    $0x03, Y3, Y3, Y13
+	VBLENDVPS Y13, Y3, Y12, Y12
+	VMOVUPS   Y12, Y3
+	VMAXPS    Y2, Y0, Y12
+	VCMPPS    $0x03, Y0, Y0, Y13
+	VBLENDVPS Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMAXPS    Y3, Y1, Y12
+	VCMPPS    $0x03, Y1, Y1, Y13
+	VBLENDVPS Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	VMOVUPS   (DI), Y8
+	VMAXPS    Y0, Y8, Y12
+	VCMPPS    $0x03, Y8, Y8, Y13
+	VBLENDVPS Y13, Y8, Y12, Y12
+	VMOVUPS   Y12, Y8
+	VMOVUPS   Y8, (DI)
+	VMOVUPS   32(DI), Y8
+	VMAXPS    Y1, Y8, Y12
+	VCMPPS    $0x03, Y8, Y8, Y13
+	VBLENDVPS Y13, Y8, Y12, Y12
+	VMOVUPS   Y12, Y8
+	VMOVUPS   Y8, 32(DI)
+	ADDQ      $0x00000040, DI
+	ADDQ      $0x00000040, SI
+	SUBQ      $0x00000010, CX
+	JMP       wide2
+
+rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
@@ -350,9 +552,9 @@ narrow:
 	VMOVUPS      Y8, Y6
 	VMOVUPS      Y8, Y7
 	SUBQ         $0x00000008, R11
-	JL           rest1
+	JL           restOf1
 
-rows1:
+rowsOf1:
 	VMASKMOVPS (R10), Y15, Y8
 	VMAXPS     Y8, Y0, Y12
 	VCMPPS     $0x03, Y0, Y0, Y13
@@ -402,13 +604,13 @@ rows1:
 	VMOVUPS    Y12, Y7
 	ADDQ       DX, R10
 	SUBQ       $0x00000008, R11
-	JGE        rows1
+	JGE        rowsOf1
 
-rest1:
+restOf1:
 	ADDQ $0x00000008, R11
-	JZ   end1
+	JZ   endOf1
 
-row1:
+rowOf1:
 	VMASKMOVPS (R10), Y15, Y8
 	VMAXPS     Y8, Y0, Y12
 	VCMPPS     $0x03, Y0, Y0, Y13
@@ -416,9 +618,9 @@ row1:
 	VMOVUPS    Y12, Y0
 	ADDQ       DX, R10
 	DECQ       R11
-	JNZ        row1
+	JNZ        rowOf1
 
-end1:
+endOf1:
 	VMAXPS     Y4, Y0, Y12
 	VCMPPS     $0x03, Y0, Y0, Y13
 	VBLENDVPS  Y13, Y0, Y12, Y12
@@ -477,9 +679,9 @@ TEXT ·minColumns32AVX2(SB), NOSPLIT, $8-40
 	MOVQ    rows+24(FP), BX
 	MOVQ    cols+32(FP), CX
 
-wide:
+wide4:
 	CMPQ         CX, $0x00000020
-	JL           narrow
+	JL           rest4
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+96(SB), Y8
@@ -492,9 +694,9 @@ wide:
 	VMOVUPS      Y8, Y6
 	VMOVUPS      Y8, Y7
 	SUBQ         $0x00000002, R11
-	JL           rest4
+	JL           restOf4
 
-rows4:
+rowsOf4:
 	VMOVUPS   (R10), Y8
 	VMINPS    Y8, Y0, Y12
 	VCMPPS    $0x03, Y0, Y0, Y13
@@ -538,13 +740,13 @@ rows4:
 	VMOVUPS   Y12, Y7
 	ADDQ      DX, R10
 	SUBQ      $0x00000002, R11
-	JGE       rows4
+	JGE       rowsOf4
 
-rest4:
+restOf4:
 	ADDQ $0x00000002, R11
-	JZ   end4
+	JZ   endOf4
 
-row4:
+rowOf4:
 	VMOVUPS   (R10), Y8
 	VMINPS    Y8, Y0, Y12
 	VCMPPS    $0x03, Y0, Y0, Y13
@@ -567,9 +769,9 @@ row4:
 	VMOVUPS   Y12, Y3
 	ADDQ      DX, R10
 	DECQ      R11
-	JNZ       row4
+	JNZ       rowOf4
 
-end4:
+endOf4:
 	VMINPS    Y4, Y0, Y12
 	VCMPPS    $0x03, Y0, Y0, Y13
 	VBLENDVPS Y13, Y0, Y12, Y12
@@ -613,8 +815,136 @@ end4:
 	ADDQ      $0x00000080, DI
 	ADDQ      $0x00000080, SI
 	SUBQ      $0x00000020, CX
-	JMP       wide
+	JMP       wide4
 
+rest4:
+wide2:
+	CMPQ         CX, $0x00000010
+	JL           rest2
+	MOVQ         SI, R10
+	MOVQ         BX, R11
+	VBROADCASTSS vectors32<>+96(SB), Y8
+	VMOVUPS      Y8, Y0
+	VMOVUPS      Y8, Y1
+	VMOVUPS      Y8, Y2
+	VMOVUPS      Y8, Y3
+	VMOVUPS      Y8, Y4
+	VMOVUPS      Y8, Y5
+	VMOVUPS      Y8, Y6
+	VMOVUPS      Y8, Y7
+	SUBQ         $0x00000004, R11
+	JL           restOf2
+
+rowsOf2:
+	VMOVUPS   (R10), Y8
+	VMINPS    Y8, Y0, Y12
+	VCMPPS    $0x03, Y0, Y0, Y13
+	VBLENDVPS Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMOVUPS   32(R10), Y8
+	VMINPS    Y8, Y1, Y12
+	VCMPPS    $0x03, Y1, Y1, Y13
+	VBLENDVPS Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	ADDQ      DX, R10
+	VMOVUPS   (R10), Y8
+	VMINPS    Y8, Y2, Y12
+	VCMPPS    $0x03, Y2, Y2, Y13
+	VBLENDVPS Y13, Y2, Y12, Y12
+	VMOVUPS   Y12, Y2
+	VMOVUPS   32(R10), Y8
+	VMINPS    Y8, Y3, Y12
+	VCMPPS    $0x03, Y3, Y3, Y13
+	VBLENDVPS Y13, Y3, Y12, Y12
+	VMOVUPS   Y12, Y3
+	ADDQ      DX, R10
+	VMOVUPS   (R10), Y8
+	VMINPS    Y8, Y4, Y12
+	VCMPPS    $0x03, Y4, Y4, Y13
+	VBLENDVPS Y13, Y4, Y12, Y12
+	VMOVUPS   Y12, Y4
+	VMOVUPS   32(R10), Y8
+	VMINPS    Y8, Y5, Y12
+	VCMPPS    $0x03, Y5, Y5, Y13
+	VBLENDVPS Y13, Y5, Y12, Y12
+	VMOVUPS   Y12, Y5
+	ADDQ      DX, R10
+	VMOVUPS   (R10), Y8
+	VMINPS    Y8, Y6, Y12
+	VCMPPS    $0x03, Y6, Y6, Y13
+	VBLENDVPS Y13, Y6, Y12, Y12
+	VMOVUPS   Y12, Y6
+	VMOVUPS   32(R10), Y8
+	VMINPS    Y8, Y7, Y12
+	VCMPPS    $0x03, Y7, Y7, Y13
+	VBLENDVPS Y13, Y7, Y12, Y12
+	VMOVUPS   Y12, Y7
+	ADDQ      DX, R10
+	SUBQ      $0x00000004, R11
+	JGE       rowsOf2
+
+restOf2:
+	ADDQ $0x00000004, R11
+	JZ   endOf2
+
+rowOf2:
+	VMOVUPS   (R10), Y8
+	VMINPS    Y8, Y0, Y12
+	VCMPPS    $0x03, Y0, Y0, Y13
+	VBLENDVPS Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMOVUPS   32(R10), Y8
+	VMINPS    Y8, Y1, Y12
+	VCMPPS    $0x03, Y1, Y1, Y13
+	VBLENDVPS Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	ADDQ      DX, R10
+	DECQ      R11
+	JNZ       rowOf2
+
+endOf2:
+	VMINPS    Y4, Y0, Y12
+	VCMPPS    $0x03, Y0, Y0, Y13
+	VBLENDVPS Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMINPS    Y5, Y1, Y12
+	VCMPPS    $0x03, Y1, Y1, Y13
+	VBLENDVPS Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	VMINPS    Y6, Y2, Y12
+	VCMPPS    $0x03, Y2, Y2, Y13
+	VBLENDVPS Y13, Y2, Y12, Y12
+	VMOVUPS   Y12, Y2
+	VMINPS    Y7, Y3, Y12
+	VCMPPS    $0x03, Y3, Y3, Y13
+	VBLENDVPS Y13, Y3, Y12, Y12
+	VMOVUPS   Y12, Y3
+	VMINPS    Y2, Y0, Y12
+	VCMPPS    $0x03, Y0, Y0, Y13
+	VBLENDVPS Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMINPS    Y3, Y1, Y12
+	VCMPPS    $0x03, Y1, Y1, Y13
+	VBLENDVPS Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	VMOVUPS   (DI), Y8
+	VMINPS    Y0, Y8, Y12
+	VCMPPS    $0x03, Y8, Y8, Y13
+	VBLENDVPS Y13, Y8, Y12, Y12
+	VMOVUPS   Y12, Y8
+	VMOVUPS   Y8, (DI)
+	VMOVUPS   32(DI), Y8
+	VMINPS    Y1, Y8, Y12
+	VCMPPS    $0x03, Y8, Y8, Y13
+	VBLENDVPS Y13, Y8, Y12, Y12
+	VMOVUPS   Y12, Y8
+	VMOVUPS   Y8, 32(DI)
+	ADDQ      $0x00000040, DI
+	ADDQ      $0x00000040, SI
+	SUBQ      $0x00000010, CX
+	JMP       wide2
+
+rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
@@ -636,9 +966,9 @@ narrow:
 	VMOVUPS      Y8, Y6
 	VMOVUPS      Y8, Y7
 	SUBQ         $0x00000008, R11
-	JL           rest1
+	JL           restOf1
 
-rows1:
+rowsOf1:
 	VMASKMOVPS (R10), Y15, Y8
 	VMINPS     Y8, Y0, Y12
 	VCMPPS     $0x03, Y0, Y0, Y13
@@ -688,13 +1018,13 @@ rows1:
 	VMOVUPS    Y12, Y7
 	ADDQ       DX, R10
 	SUBQ       $0x00000008, R11
-	JGE        rows1
+	JGE        rowsOf1
 
-rest1:
+restOf1:
 	ADDQ $0x00000008, R11
-	JZ   end1
+	JZ   endOf1
 
-row1:
+rowOf1:
 	VMASKMOVPS (R10), Y15, Y8
 	VMINPS     Y8, Y0, Y12
 	VCMPPS     $0x03, Y0, Y0, Y13
@@ -702,9 +1032,9 @@ row1:
 	VMOVUPS    Y12, Y0
 	ADDQ       DX, R10
 	DECQ       R11
-	JNZ        row1
+	JNZ        rowOf1
 
-end1:
+endOf1:
 	VMINPS     Y4, Y0, Y12
 	VCMPPS     $0x03, Y0, Y0, Y13
 	VBLENDVPS  Y13, Y0, Y12, Y12
@@ -764,9 +1094,9 @@ TEXT ·addRow32AVX2(SB), NOSPLIT, $8-48
 	MOVQ    rows+32(FP), BX
 	MOVQ    cols+40(FP), CX
 
-wide:
+wide4:
 	CMPQ    CX, $0x00000020
-	JL      narrow
+	JL      rest4
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
 	VMOVUPS 64(DI), Y2
@@ -794,8 +1124,34 @@ row4:
 	ADDQ    $0x00000080, SI
 	ADDQ    $0x00000080, R12
 	SUBQ    $0x00000020, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ    CX, $0x00000010
+	JL      rest2
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	XORQ    R10, R10
+	MOVQ    BX, R11
+
+row2:
+	VMOVUPS (SI)(R10*1), Y4
+	VADDPS  Y0, Y4, Y4
+	VMOVUPS Y4, (R12)(R10*1)
+	VMOVUPS 32(SI)(R10*1), Y5
+	VADDPS  Y1, Y5, Y5
+	VMOVUPS Y5, 32(R12)(R10*1)
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     row2
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, SI
+	ADDQ    $0x00000040, R12
+	SUBQ    $0x00000010, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ      CX, CX
 	JLE        done
@@ -842,9 +1198,9 @@ TEXT ·mulRow32AVX2(SB), NOSPLIT, $8-48
 	MOVQ    rows+32(FP), BX
 	MOVQ    cols+40(FP), CX
 
-wide:
+wide4:
 	CMPQ    CX, $0x00000020
-	JL      narrow
+	JL      rest4
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
 	VMOVUPS 64(DI), Y2
@@ -872,8 +1228,34 @@ row4:
 	ADDQ    $0x00000080, SI
 	ADDQ    $0x00000080, R12
 	SUBQ    $0x00000020, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ    CX, $0x00000010
+	JL      rest2
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	XORQ    R10, R10
+	MOVQ    BX, R11
+
+row2:
+	VMOVUPS (SI)(R10*1), Y4
+	VMULPS  Y0, Y4, Y4
+	VMOVUPS Y4, (R12)(R10*1)
+	VMOVUPS 32(SI)(R10*1), Y5
+	VMULPS  Y1, Y5, Y5
+	VMOVUPS Y5, 32(R12)(R10*1)
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     row2
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, SI
+	ADDQ    $0x00000040, R12
+	SUBQ    $0x00000010, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ      CX, CX
 	JLE        done
@@ -1021,9 +1403,9 @@ TEXT ·sumColumns64AVX2(SB), NOSPLIT, $8-40
 	MOVQ    rows+24(FP), BX
 	MOVQ    cols+32(FP), CX
 
-wide:
+wide4:
 	CMPQ         CX, $0x00000010
-	JL           narrow
+	JL           rest4
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+32(SB), Y8
@@ -1036,9 +1418,9 @@ wide:
 	VMOVUPS      Y8, Y6
 	VMOVUPS      Y8, Y7
 	SUBQ         $0x00000002, R11
-	JL           rest4
+	JL           restOf4
 
-rows4:
+rowsOf4:
 	VMOVUPS (R10), Y8
 	VADDPD  Y8, Y0, Y0
 	VMOVUPS 32(R10), Y8
@@ -1058,13 +1440,13 @@ rows4:
 	VADDPD  Y8, Y7, Y7
 	ADDQ    DX, R10
 	SUBQ    $0x00000002, R11
-	JGE     rows4
+	JGE     rowsOf4
 
-rest4:
+restOf4:
 	ADDQ $0x00000002, R11
-	JZ   end4
+	JZ   endOf4
 
-row4:
+rowOf4:
 	VMOVUPS (R10), Y8
 	VADDPD  Y8, Y0, Y0
 	VMOVUPS 32(R10), Y8
@@ -1075,9 +1457,9 @@ row4:
 	VADDPD  Y8, Y3, Y3
 	ADDQ    DX, R10
 	DECQ    R11
-	JNZ     row4
+	JNZ     rowOf4
 
-end4:
+endOf4:
 	VADDPD  Y4, Y0, Y0
 	VADDPD  Y5, Y1, Y1
 	VADDPD  Y6, Y2, Y2
@@ -1097,8 +1479,82 @@ end4:
 	ADDQ    $0x00000080, DI
 	ADDQ    $0x00000080, SI
 	SUBQ    $0x00000010, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ         CX, $0x00000008
+	JL           rest2
+	MOVQ         SI, R10
+	MOVQ         BX, R11
+	VBROADCASTSD vectors64<>+32(SB), Y8
+	VMOVUPS      Y8, Y0
+	VMOVUPS      Y8, Y1
+	VMOVUPS      Y8, Y2
+	VMOVUPS      Y8, Y3
+	VMOVUPS      Y8, Y4
+	VMOVUPS      Y8, Y5
+	VMOVUPS      Y8, Y6
+	VMOVUPS      Y8, Y7
+	SUBQ         $0x00000004, R11
+	JL           restOf2
+
+rowsOf2:
+	VMOVUPS (R10), Y8
+	VADDPD  Y8, Y0, Y0
+	VMOVUPS 32(R10), Y8
+	VADDPD  Y8, Y1, Y1
+	ADDQ    DX, R10
+	VMOVUPS (R10), Y8
+	VADDPD  Y8, Y2, Y2
+	VMOVUPS 32(R10), Y8
+	VADDPD  Y8, Y3, Y3
+	ADDQ    DX, R10
+	VMOVUPS (R10), Y8
+	VADDPD  Y8, Y4, Y4
+	VMOVUPS 32(R10), Y8
+	VADDPD  Y8, Y5, Y5
+	ADDQ    DX, R10
+	VMOVUPS (R10), Y8
+	VADDPD  Y8, Y6, Y6
+	VMOVUPS 32(R10), Y8
+	VADDPD  Y8, Y7, Y7
+	ADDQ    DX, R10
+	SUBQ    $0x00000004, R11
+	JGE     rowsOf2
+
+restOf2:
+	ADDQ $0x00000004, R11
+	JZ   endOf2
+
+rowOf2:
+	VMOVUPS (R10), Y8
+	VADDPD  Y8, Y0, Y0
+	VMOVUPS 32(R10), Y8
+	VADDPD  Y8, Y1, Y1
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     rowOf2
+
+endOf2:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VMOVUPS (DI), Y8
+	VADDPD  Y0, Y8, Y8
+	VMOVUPS Y8, (DI)
+	VMOVUPS 32(DI), Y8
+	VADDPD  Y1, Y8, Y8
+	VMOVUPS Y8, 32(DI)
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, SI
+	SUBQ    $0x00000008, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
@@ -1120,9 +1576,9 @@ narrow:
 	VMOVUPS      Y8, Y6
 	VMOVUPS      Y8, Y7
 	SUBQ         $0x00000008, R11
-	JL           rest1
+	JL           restOf1
 
-rows1:
+rowsOf1:
 	VMASKMOVPD (R10), Y15, Y8
 	VADDPD     Y8, Y0, Y0
 	ADDQ       DX, R10
@@ -1148,20 +1604,20 @@ rows1:
 	VADDPD     Y8, Y7, Y7
 	ADDQ       DX, R10
 	SUBQ       $0x00000008, R11
-	JGE        rows1
+	JGE        rowsOf1
 
-rest1:
+restOf1:
 	ADDQ $0x00000008, R11
-	JZ   end1
+	JZ   endOf1
 
-row1:
+rowOf1:
 	VMASKMOVPD (R10), Y15, Y8
 	VADDPD     Y8, Y0, Y0
 	ADDQ       DX, R10
 	DECQ       R11
-	JNZ        row1
+	JNZ        rowOf1
 
-end1:
+endOf1:
 	VADDPD     Y4, Y0, Y0
 	VADDPD     Y5, Y1, Y1
 	VADDPD     Y6, Y2, Y2
@@ -1196,9 +1652,9 @@ TEXT ·maxColumns64AVX2(SB), NOSPLIT, $8-40
 	MOVQ    rows+24(FP), BX
 	MOVQ    cols+32(FP), CX
 
-wide:
+wide4:
 	CMPQ         CX, $0x00000010
-	JL           narrow
+	JL           rest4
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+64(SB), Y8
@@ -1211,9 +1667,9 @@ wide:
 	VMOVUPS      Y8, Y6
 	VMOVUPS      Y8, Y7
 	SUBQ         $0x00000002, R11
-	JL           rest4
+	JL           restOf4
 
-rows4:
+rowsOf4:
 	VMOVUPS   (R10), Y8
 	VMAXPD    Y8, Y0, Y12
 	VCMPPD    $0x03, Y0, Y0, Y13
@@ -1257,13 +1713,13 @@ rows4:
 	VMOVUPS   Y12, Y7
 	ADDQ      DX, R10
 	SUBQ      $0x00000002, R11
-	JGE       rows4
+	JGE       rowsOf4
 
-rest4:
+restOf4:
 	ADDQ $0x00000002, R11
-	JZ   end4
+	JZ   endOf4
 
-row4:
+rowOf4:
 	VMOVUPS   (R10), Y8
 	VMAXPD    Y8, Y0, Y12
 	VCMPPD    $0x03, Y0, Y0, Y13
@@ -1286,9 +1742,9 @@ row4:
 	VMOVUPS   Y12, Y3
 	ADDQ      DX, R10
 	DECQ      R11
-	JNZ       row4
+	JNZ       rowOf4
 
-end4:
+endOf4:
 	VMAXPD    Y4, Y0, Y12
 	VCMPPD    $0x03, Y0, Y0, Y13
 	VBLENDVPD Y13, Y0, Y12, Y12
@@ -1332,8 +1788,136 @@ end4:
 	ADDQ      $0x00000080, DI
 	ADDQ      $0x00000080, SI
 	SUBQ      $0x00000010, CX
-	JMP       wide
+	JMP       wide4
 
+rest4:
+wide2:
+	CMPQ         CX, $0x00000008
+	JL           rest2
+	MOVQ         SI, R10
+	MOVQ         BX, R11
+	VBROADCASTSD vectors64<>+64(SB), Y8
+	VMOVUPS      Y8, Y0
+	VMOVUPS      Y8, Y1
+	VMOVUPS      Y8, Y2
+	VMOVUPS      Y8, Y3
+	VMOVUPS      Y8, Y4
+	VMOVUPS      Y8, Y5
+	VMOVUPS      Y8, Y6
+	VMOVUPS      Y8, Y7
+	SUBQ         $0x00000004, R11
+	JL           restOf2
+
+rowsOf2:
+	VMOVUPS   (R10), Y8
+	VMAXPD    Y8, Y0, Y12
+	VCMPPD    $0x03, Y0, Y0, Y13
+	VBLENDVPD Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMOVUPS   32(R10), Y8
+	VMAXPD    Y8, Y1, Y12
+	VCMPPD    $0x03, Y1, Y1, Y13
+	VBLENDVPD Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	ADDQ      DX, R10
+	VMOVUPS   (R10), Y8
+	VMAXPD    Y8, Y2, Y12
+	VCMPPD    $0x03, Y2, Y2, Y13
+	VBLENDVPD Y13, Y2, Y12, Y12
+	VMOVUPS   Y12, Y2
+	VMOVUPS   32(R10), Y8
+	VMAXPD    Y8, Y3, Y12
+	VCMPPD    $0x03, Y3, Y3, Y13
+	VBLENDVPD Y13, Y3, Y12, Y12
+	VMOVUPS   Y12, Y3
+	ADDQ      DX, R10
+	VMOVUPS   (R10), Y8
+	VMAXPD    Y8, Y4, Y12
+	VCMPPD    $0x03, Y4, Y4, Y13
+	VBLENDVPD Y13, Y4, Y12, Y12
+	VMOVUPS   Y12, Y4
+	VMOVUPS   32(R10), Y8
+	VMAXPD    Y8, Y5, Y12
+	VCMPPD    $0x03, Y5, Y5, Y13
+	VBLENDVPD Y13, Y5, Y12, Y12
+	VMOVUPS   Y12, Y5
+	ADDQ      DX, R10
+	VMOVUPS   (R10), Y8
+	VMAXPD    Y8, Y6, Y12
+	VCMPPD    $0x03, Y6, Y6, Y13
+	VBLENDVPD Y13, Y6, Y12, Y12
+	VMOVUPS   Y12, Y6
+	VMOVUPS   32(R10), Y8
+	VMAXPD    Y8, Y7, Y12
+	VCMPPD    $0x03, Y7, Y7, Y13
+	VBLENDVPD Y13, Y7, Y12, Y12
+	VMOVUPS   Y12, Y7
+	ADDQ      DX, R10
+	SUBQ      $0x00000004, R11
+	JGE       rowsOf2
+
+restOf2:
+	ADDQ $0x00000004, R11
+	JZ   endOf2
+
+rowOf2:
+	VMOVUPS   (R10), Y8
+	VMAXPD    Y8, Y0, Y12
+	VCMPPD    $0x03, Y0, Y0, Y13
+	VBLENDVPD Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMOVUPS   32(R10), Y8
+	VMAXPD    Y8, Y1, Y12
+	VCMPPD    $0x03, Y1, Y1, Y13
+	VBLENDVPD Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	ADDQ      DX, R10
+	DECQ      R11
+	JNZ       rowOf2
+
+endOf2:
+	VMAXPD    Y4, Y0, Y12
+	VCMPPD    $0x03, Y0, Y0, Y13
+	VBLENDVPD Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMAXPD    Y5, Y1, Y12
+	VCMPPD    $0x03, Y1, Y1, Y13
+	VBLENDVPD Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	VMAXPD    Y6, Y2, Y12
+	VCMPPD    $0x03, Y2, Y2, Y13
+	VBLENDVPD Y13, Y2, Y12, Y12
+	VMOVUPS   Y12, Y2
+	VMAXPD    Y7, Y3, Y12
+	VCMPPD    $0x03, Y3, Y3, Y13
+	VBLENDVPD Y13, Y3, Y12, Y12
+	VMOVUPS   Y12, Y3
+	VMAXPD    Y2, Y0, Y12
+	VCMPPD    $0x03, Y0, Y0, Y13
+	VBLENDVPD Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMAXPD    Y3, Y1, Y12
+	VCMPPD    $0x03, Y1, Y1, Y13
+	VBLENDVPD Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	VMOVUPS   (DI), Y8
+	VMAXPD    Y0, Y8, Y12
+	VCMPPD    $0x03, Y8, Y8, Y13
+	VBLENDVPD Y13, Y8, Y12, Y12
+	VMOVUPS   Y12, Y8
+	VMOVUPS   Y8, (DI)
+	VMOVUPS   32(DI), Y8
+	VMAXPD    Y1, Y8, Y12
+	VCMPPD    $0x03, Y8, Y8, Y13
+	VBLENDVPD Y13, Y8, Y12, Y12
+	VMOVUPS   Y12, Y8
+	VMOVUPS   Y8, 32(DI)
+	ADDQ      $0x00000040, DI
+	ADDQ      $0x00000040, SI
+	SUBQ      $0x00000008, CX
+	JMP       wide2
+
+rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
@@ -1355,9 +1939,9 @@ narrow:
 	VMOVUPS      Y8, Y6
 	VMOVUPS      Y8, Y7
 	SUBQ         $0x00000008, R11
-	JL           rest1
+	JL           restOf1
 
-rows1:
+rowsOf1:
 	VMASKMOVPD (R10), Y15, Y8
 	VMAXPD     Y8, Y0, Y12
 	VCMPPD     $0x03, Y0, Y0, Y13
@@ -1407,13 +1991,13 @@ rows1:
 	VMOVUPS    Y12, Y7
 	ADDQ       DX, R10
 	SUBQ       $0x00000008, R11
-	JGE        rows1
+	JGE        rowsOf1
 
-rest1:
+restOf1:
 	ADDQ $0x00000008, R11
-	JZ   end1
+	JZ   endOf1
 
-row1:
+rowOf1:
 	VMASKMOVPD (R10), Y15, Y8
 	VMAXPD     Y8, Y0, Y12
 	VCMPPD     $0x03, Y0, Y0, Y13
@@ -1421,9 +2005,9 @@ row1:
 	VMOVUPS    Y12, Y0
 	ADDQ       DX, R10
 	DECQ       R11
-	JNZ        row1
+	JNZ        rowOf1
 
-end1:
+endOf1:
 	VMAXPD     Y4, Y0, Y12
 	VCMPPD     $0x03, Y0, Y0, Y13
 	VBLENDVPD  Y13, Y0, Y12, Y12
@@ -1482,9 +2066,9 @@ TEXT ·minColumns64AVX2(SB), NOSPLIT, $8-40
 	MOVQ    rows+24(FP), BX
 	MOVQ    cols+32(FP), CX
 
-wide:
+wide4:
 	CMPQ         CX, $0x00000010
-	JL           narrow
+	JL           rest4
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+96(SB), Y8
@@ -1497,9 +2081,9 @@ wide:
 	VMOVUPS      Y8, Y6
 	VMOVUPS      Y8, Y7
 	SUBQ         $0x00000002, R11
-	JL           rest4
+	JL           restOf4
 
-rows4:
+rowsOf4:
 	VMOVUPS   (R10), Y8
 	VMINPD    Y8, Y0, Y12
 	VCMPPD    $0x03, Y0, Y0, Y13
@@ -1543,13 +2127,13 @@ rows4:
 	VMOVUPS   Y12, Y7
 	ADDQ      DX, R10
 	SUBQ      $0x00000002, R11
-	JGE       rows4
+	JGE       rowsOf4
 
-rest4:
+restOf4:
 	ADDQ $0x00000002, R11
-	JZ   end4
+	JZ   endOf4
 
-row4:
+rowOf4:
 	VMOVUPS   (R10), Y8
 	VMINPD    Y8, Y0, Y12
 	VCMPPD    $0x03, Y0, Y0, Y13
@@ -1572,9 +2156,9 @@ row4:
 	VMOVUPS   Y12, Y3
 	ADDQ      DX, R10
 	DECQ      R11
-	JNZ       row4
+	JNZ       rowOf4
 
-end4:
+endOf4:
 	VMINPD    Y4, Y0, Y12
 	VCMPPD    $0x03, Y0, Y0, Y13
 	VBLENDVPD Y13, Y0, Y12, Y12
@@ -1618,8 +2202,136 @@ end4:
 	ADDQ      $0x00000080, DI
 	ADDQ      $0x00000080, SI
 	SUBQ      $0x00000010, CX
-	JMP       wide
+	JMP       wide4
 
+rest4:
+wide2:
+	CMPQ         CX, $0x00000008
+	JL           rest2
+	MOVQ         SI, R10
+	MOVQ         BX, R11
+	VBROADCASTSD vectors64<>+96(SB), Y8
+	VMOVUPS      Y8, Y0
+	VMOVUPS      Y8, Y1
+	VMOVUPS      Y8, Y2
+	VMOVUPS      Y8, Y3
+	VMOVUPS      Y8, Y4
+	VMOVUPS      Y8, Y5
+	VMOVUPS      Y8, Y6
+	VMOVUPS      Y8, Y7
+	SUBQ         $0x00000004, R11
+	JL           restOf2
+
+rowsOf2:
+	VMOVUPS   (R10), Y8
+	VMINPD    Y8, Y0, Y12
+	VCMPPD    $0x03, Y0, Y0, Y13
+	VBLENDVPD Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMOVUPS   32(R10), Y8
+	VMINPD    Y8, Y1, Y12
+	VCMPPD    $0x03, Y1, Y1, Y13
+	VBLENDVPD Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	ADDQ      DX, R10
+	VMOVUPS   (R10), Y8
+	VMINPD    Y8, Y2, Y12
+	VCMPPD    $0x03, Y2, Y2, Y13
+	VBLENDVPD Y13, Y2, Y12, Y12
+	VMOVUPS   Y12, Y2
+	VMOVUPS   32(R10), Y8
+	VMINPD    Y8, Y3, Y12
+	VCMPPD    $0x03, Y3, Y3, Y13
+	VBLENDVPD Y13, Y3, Y12, Y12
+	VMOVUPS   Y12, Y3
+	ADDQ      DX, R10
+	VMOVUPS   (R10), Y8
+	VMINPD    Y8, Y4, Y12
+	VCMPPD    $0x03, Y4, Y4, Y13
+	VBLENDVPD Y13, Y4, Y12, Y12
+	VMOVUPS   Y12, Y4
+	VMOVUPS   32(R10), Y8
+	VMINPD    Y8, Y5, Y12
+	VCMPPD    $0x03, Y5, Y5, Y13
+	VBLENDVPD Y13, Y5, Y12, Y12
+	VMOVUPS   Y12, Y5
+	ADDQ      DX, R10
+	VMOVUPS   (R10), Y8
+	VMINPD    Y8, Y6, Y12
+	VCMPPD    $0x03, Y6, Y6, Y13
+	VBLENDVPD Y13, Y6, Y12, Y12
+	VMOVUPS   Y12, Y6
+	VMOVUPS   32(R10), Y8
+	VMINPD    Y8, Y7, Y12
+	VCMPPD    $0x03, Y7, Y7, Y13
+	VBLENDVPD Y13, Y7, Y12, Y12
+	VMOVUPS   Y12, Y7
+	ADDQ      DX, R10
+	SUBQ      $0x00000004, R11
+	JGE       rowsOf2
+
+restOf2:
+	ADDQ $0x00000004, R11
+	JZ   endOf2
+
+rowOf2:
+	VMOVUPS   (R10), Y8
+	VMINPD    Y8, Y0, Y12
+	VCMPPD    $0x03, Y0, Y0, Y13
+	VBLENDVPD Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMOVUPS   32(R10), Y8
+	VMINPD    Y8, Y1, Y12
+	VCMPPD    $0x03, Y1, Y1, Y13
+	VBLENDVPD Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	ADDQ      DX, R10
+	DECQ      R11
+	JNZ       rowOf2
+
+endOf2:
+	VMINPD    Y4, Y0, Y12
+	VCMPPD    $0x03, Y0, Y0, Y13
+	VBLENDVPD Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMINPD    Y5, Y1, Y12
+	VCMPPD    $0x03, Y1, Y1, Y13
+	VBLENDVPD Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	VMINPD    Y6, Y2, Y12
+	VCMPPD    $0x03, Y2, Y2, Y13
+	VBLENDVPD Y13, Y2, Y12, Y12
+	VMOVUPS   Y12, Y2
+	VMINPD    Y7, Y3, Y12
+	VCMPPD    $0x03, Y3, Y3, Y13
+	VBLENDVPD Y13, Y3, Y12, Y12
+	VMOVUPS   Y12, Y3
+	VMINPD    Y2, Y0, Y12
+	VCMPPD    $0x03, Y0, Y0, Y13
+	VBLENDVPD Y13, Y0, Y12, Y12
+	VMOVUPS   Y12, Y0
+	VMINPD    Y3, Y1, Y12
+	VCMPPD    $0x03, Y1, Y1, Y13
+	VBLENDVPD Y13, Y1, Y12, Y12
+	VMOVUPS   Y12, Y1
+	VMOVUPS   (DI), Y8
+	VMINPD    Y0, Y8, Y12
+	VCMPPD    $0x03, Y8, Y8, Y13
+	VBLENDVPD Y13, Y8, Y12, Y12
+	VMOVUPS   Y12, Y8
+	VMOVUPS   Y8, (DI)
+	VMOVUPS   32(DI), Y8
+	VMINPD    Y1, Y8, Y12
+	VCMPPD    $0x03, Y8, Y8, Y13
+	VBLENDVPD Y13, Y8, Y12, Y12
+	VMOVUPS   Y12, Y8
+	VMOVUPS   Y8, 32(DI)
+	ADDQ      $0x00000040, DI
+	ADDQ      $0x00000040, SI
+	SUBQ      $0x00000008, CX
+	JMP       wide2
+
+rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
@@ -1641,9 +2353,9 @@ narrow:
 	VMOVUPS      Y8, Y6
 	VMOVUPS      Y8, Y7
 	SUBQ         $0x00000008, R11
-	JL           rest1
+	JL           restOf1
 
-rows1:
+rowsOf1:
 	VMASKMOVPD (R10), Y15, Y8
 	VMINPD     Y8, Y0, Y12
 	VCMPPD     $0x03, Y0, Y0, Y13
@@ -1693,13 +2405,13 @@ rows1:
 	VMOVUPS    Y12, Y7
 	ADDQ       DX, R10
 	SUBQ       $0x00000008, R11
-	JGE        rows1
+	JGE        rowsOf1
 
-rest1:
+restOf1:
 	ADDQ $0x00000008, R11
-	JZ   end1
+	JZ   endOf1
 
-row1:
+rowOf1:
 	VMASKMOVPD (R10), Y15, Y8
 	VMINPD     Y8, Y0, Y12
 	VCMPPD     $0x03, Y0, Y0, Y13
@@ -1707,9 +2419,9 @@ row1:
 	VMOVUPS    Y12, Y0
 	ADDQ       DX, R10
 	DECQ       R11
-	JNZ        row1
+	JNZ        rowOf1
 
-end1:
+endOf1:
 	VMINPD     Y4, Y0, Y12
 	VCMPPD     $0x03, Y0, Y0, Y13
 	VBLENDVPD  Y13, Y0, Y12, Y12
@@ -1769,9 +2481,9 @@ TEXT ·addRow64AVX2(SB), NOSPLIT, $8-48
 	MOVQ    rows+32(FP), BX
 	MOVQ    cols+40(FP), CX
 
-wide:
+wide4:
 	CMPQ    CX, $0x00000010
-	JL      narrow
+	JL      rest4
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
 	VMOVUPS 64(DI), Y2
@@ -1799,8 +2511,34 @@ row4:
 	ADDQ    $0x00000080, SI
 	ADDQ    $0x00000080, R12
 	SUBQ    $0x00000010, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ    CX, $0x00000008
+	JL      rest2
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	XORQ    R10, R10
+	MOVQ    BX, R11
+
+row2:
+	VMOVUPS (SI)(R10*1), Y4
+	VADDPD  Y0, Y4, Y4
+	VMOVUPS Y4, (R12)(R10*1)
+	VMOVUPS 32(SI)(R10*1), Y5
+	VADDPD  Y1, Y5, Y5
+	VMOVUPS Y5, 32(R12)(R10*1)
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     row2
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, SI
+	ADDQ    $0x00000040, R12
+	SUBQ    $0x00000008, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ      CX, CX
 	JLE        done
@@ -1847,9 +2585,9 @@ TEXT ·mulRow64AVX2(SB), NOSPLIT, $8-48
 	MOVQ    rows+32(FP), BX
 	MOVQ    cols+40(FP), CX
 
-wide:
+wide4:
 	CMPQ    CX, $0x00000010
-	JL      narrow
+	JL      rest4
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
 	VMOVUPS 64(DI), Y2
@@ -1877,8 +2615,34 @@ row4:
 	ADDQ    $0x00000080, SI
 	ADDQ    $0x00000080, R12
 	SUBQ    $0x00000010, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ    CX, $0x00000008
+	JL      rest2
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	XORQ    R10, R10
+	MOVQ    BX, R11
+
+row2:
+	VMOVUPS (SI)(R10*1), Y4
+	VMULPD  Y0, Y4, Y4
+	VMOVUPS Y4, (R12)(R10*1)
+	VMOVUPS 32(SI)(R10*1), Y5
+	VMULPD  Y1, Y5, Y5
+	VMOVUPS Y5, 32(R12)(R10*1)
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     row2
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, SI
+	ADDQ    $0x00000040, R12
+	SUBQ    $0x00000008, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ      CX, CX
 	JLE        done

@@ -16,9 +16,9 @@ TEXT ·sumColumns32AVX512(SB), NOSPLIT, $8-40
 	MOVQ    rows+24(FP), BX
 	MOVQ    cols+32(FP), CX
 
-wide:
+wide4:
 	CMPQ         CX, $0x00000040
-	JL           narrow
+	JL           rest4
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+32(SB), Z8
@@ -31,9 +31,9 @@ wide:
 	VMOVUPS      Z8, Z6
 	VMOVUPS      Z8, Z7
 	SUBQ         $0x00000002, R11
-	JL           rest4
+	JL           restOf4
 
-rows4:
+rowsOf4:
 	VMOVUPS (R10), Z8
 	VADDPS  Z8, Z0, Z0
 	VMOVUPS 64(R10), Z8
@@ -53,13 +53,13 @@ rows4:
 	VADDPS  Z8, Z7, Z7
 	ADDQ    DX, R10
 	SUBQ    $0x00000002, R11
-	JGE     rows4
+	JGE     rowsOf4
 
-rest4:
+restOf4:
 	ADDQ $0x00000002, R11
-	JZ   end4
+	JZ   endOf4
 
-row4:
+rowOf4:
 	VMOVUPS (R10), Z8
 	VADDPS  Z8, Z0, Z0
 	VMOVUPS 64(R10), Z8
@@ -70,9 +70,9 @@ row4:
 	VADDPS  Z8, Z3, Z3
 	ADDQ    DX, R10
 	DECQ    R11
-	JNZ     row4
+	JNZ     rowOf4
 
-end4:
+endOf4:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -92,8 +92,82 @@ end4:
 	ADDQ    $0x00000100, DI
 	ADDQ    $0x00000100, SI
 	SUBQ    $0x00000040, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ         CX, $0x00000020
+	JL           rest2
+	MOVQ         SI, R10
+	MOVQ         BX, R11
+	VBROADCASTSS vectors32<>+32(SB), Z8
+	VMOVUPS      Z8, Z0
+	VMOVUPS      Z8, Z1
+	VMOVUPS      Z8, Z2
+	VMOVUPS      Z8, Z3
+	VMOVUPS      Z8, Z4
+	VMOVUPS      Z8, Z5
+	VMOVUPS      Z8, Z6
+	VMOVUPS      Z8, Z7
+	SUBQ         $0x00000004, R11
+	JL           restOf2
+
+rowsOf2:
+	VMOVUPS (R10), Z8
+	VADDPS  Z8, Z0, Z0
+	VMOVUPS 64(R10), Z8
+	VADDPS  Z8, Z1, Z1
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VADDPS  Z8, Z2, Z2
+	VMOVUPS 64(R10), Z8
+	VADDPS  Z8, Z3, Z3
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VADDPS  Z8, Z4, Z4
+	VMOVUPS 64(R10), Z8
+	VADDPS  Z8, Z5, Z5
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VADDPS  Z8, Z6, Z6
+	VMOVUPS 64(R10), Z8
+	VADDPS  Z8, Z7, Z7
+	ADDQ    DX, R10
+	SUBQ    $0x00000004, R11
+	JGE     rowsOf2
+
+restOf2:
+	ADDQ $0x00000004, R11
+	JZ   endOf2
+
+rowOf2:
+	VMOVUPS (R10), Z8
+	VADDPS  Z8, Z0, Z0
+	VMOVUPS 64(R10), Z8
+	VADDPS  Z8, Z1, Z1
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     rowOf2
+
+endOf2:
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z3, Z1, Z1
+	VMOVUPS (DI), Z8
+	VADDPS  Z0, Z8, Z8
+	VMOVUPS Z8, (DI)
+	VMOVUPS 64(DI), Z8
+	VADDPS  Z1, Z8, Z8
+	VMOVUPS Z8, 64(DI)
+	ADDQ    $0x00000080, DI
+	ADDQ    $0x00000080, SI
+	SUBQ    $0x00000020, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
@@ -115,9 +189,9 @@ narrow:
 	VMOVUPS      Z8, Z6
 	VMOVUPS      Z8, Z7
 	SUBQ         $0x00000008, R11
-	JL           rest1
+	JL           restOf1
 
-rows1:
+rowsOf1:
 	VMOVUPS.Z (R10), K1, Z8
 	VADDPS    Z8, Z0, Z0
 	ADDQ      DX, R10
@@ -143,20 +217,20 @@ rows1:
 	VADDPS    Z8, Z7, Z7
 	ADDQ      DX, R10
 	SUBQ      $0x00000008, R11
-	JGE       rows1
+	JGE       rowsOf1
 
-rest1:
+restOf1:
 	ADDQ $0x00000008, R11
-	JZ   end1
+	JZ   endOf1
 
-row1:
+rowOf1:
 	VMOVUPS.Z (R10), K1, Z8
 	VADDPS    Z8, Z0, Z0
 	ADDQ      DX, R10
 	DECQ      R11
-	JNZ       row1
+	JNZ       rowOf1
 
-end1:
+endOf1:
 	VADDPS    Z4, Z0, Z0
 	VADDPS    Z5, Z1, Z1
 	VADDPS    Z6, Z2, Z2
@@ -191,9 +265,9 @@ TEXT ·maxColumns32AVX512(SB), NOSPLIT, $8-40
 	MOVQ    rows+24(FP), BX
 	MOVQ    cols+32(FP), CX
 
-wide:
+wide4:
 	CMPQ         CX, $0x00000040
-	JL           narrow
+	JL           rest4
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+64(SB), Z8
@@ -206,9 +280,9 @@ wide:
 	VMOVUPS      Z8, Z6
 	VMOVUPS      Z8, Z7
 	SUBQ         $0x00000002, R11
-	JL           rest4
+	JL           restOf4
 
-rows4:
+rowsOf4:
 	VMOVUPS (R10), Z8
 	VMAXPS  Z8, Z0, Z12
 	VCMPPS  $0x03, Z0, Z0, K2
@@ -252,13 +326,13 @@ rows4:
 	VMOVUPS Z12, Z7
 	ADDQ    DX, R10
 	SUBQ    $0x00000002, R11
-	JGE     rows4
+	JGE     rowsOf4
 
-rest4:
+restOf4:
 	ADDQ $0x00000002, R11
-	JZ   end4
+	JZ   endOf4
 
-row4:
+rowOf4:
 	VMOVUPS (R10), Z8
 	VMAXPS  Z8, Z0, Z12
 	VCMPPS  $0x03, Z0, Z0, K2
@@ -281,9 +355,9 @@ row4:
 	VMOVUPS Z12, Z3
 	ADDQ    DX, R10
 	DECQ    R11
-	JNZ     row4
+	JNZ     rowOf4
 
-end4:
+endOf4:
 	VMAXPS  Z4, Z0, Z12
 	VCMPPS  $0x03, Z0, Z0, K2
 	VMOVAPS Z0, K2, Z12
@@ -327,8 +401,136 @@ end4:
 	ADDQ    $0x00000100, DI
 	ADDQ    $0x00000100, SI
 	SUBQ    $0x00000040, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ         CX, $0x00000020
+	JL           rest2
+	MOVQ         SI, R10
+	MOVQ         BX, R11
+	VBROADCASTSS vectors32<>+64(SB), Z8
+	VMOVUPS      Z8, Z0
+	VMOVUPS      Z8, Z1
+	VMOVUPS      Z8, Z2
+	VMOVUPS      Z8, Z3
+	VMOVUPS      Z8, Z4
+	VMOVUPS      Z8, Z5
+	VMOVUPS      Z8, Z6
+	VMOVUPS      Z8, Z7
+	SUBQ         $0x00000004, R11
+	JL           restOf2
+
+rowsOf2:
+	VMOVUPS (R10), Z8
+	VMAXPS  Z8, Z0, Z12
+	VCMPPS  $0x03, Z0, Z0, K2
+	VMOVAPS Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMOVUPS 64(R10), Z8
+	VMAXPS  Z8, Z1, Z12
+	VCMPPS  $0x03, Z1, Z1, K2
+	VMOVAPS Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VMAXPS  Z8, Z2, Z12
+	VCMPPS  $0x03, Z2, Z2, K2
+	VMOVAPS Z2, K2, Z12
+	VMOVUPS Z12, Z2
+	VMOVUPS 64(R10), Z8
+	VMAXPS  Z8, Z3, Z12
+	VCMPPS  $0x03, Z3, Z3, K2
+	VMOVAPS Z3, K2, Z12
+	VMOVUPS Z12, Z3
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VMAXPS  Z8, Z4, Z12
+	VCMPPS  $0x03, Z4, Z4, K2
+	VMOVAPS Z4, K2, Z12
+	VMOVUPS Z12, Z4
+	VMOVUPS 64(R10), Z8
+	VMAXPS  Z8, Z5, Z12
+	VCMPPS  $0x03, Z5, Z5, K2
+	VMOVAPS Z5, K2, Z12
+	VMOVUPS Z12, Z5
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VMAXPS  Z8, Z6, Z12
+	VCMPPS  $0x03, Z6, Z6, K2
+	VMOVAPS Z6, K2, Z12
+	VMOVUPS Z12, Z6
+	VMOVUPS 64(R10), Z8
+	VMAXPS  Z8, Z7, Z12
+	VCMPPS  $0x03, Z7, Z7, K2
+	VMOVAPS Z7, K2, Z12
+	VMOVUPS Z12, Z7
+	ADDQ    DX, R10
+	SUBQ    $0x00000004, R11
+	JGE     rowsOf2
+
+restOf2:
+	ADDQ $0x00000004, R11
+	JZ   endOf2
+
+rowOf2:
+	VMOVUPS (R10), Z8
+	VMAXPS  Z8, Z0, Z12
+	VCMPPS  $0x03, Z0, Z0, K2
+	VMOVAPS Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMOVUPS 64(R10), Z8
+	VMAXPS  Z8, Z1, Z12
+	VCMPPS  $0x03, Z1, Z1, K2
+	VMOVAPS Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     rowOf2
+
+endOf2:
+	VMAXPS  Z4, Z0, Z12
+	VCMPPS  $0x03, Z0, Z0, K2
+	VMOVAPS Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMAXPS  Z5, Z1, Z12
+	VCMPPS  $0x03, Z1, Z1, K2
+	VMOVAPS Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	VMAXPS  Z6, Z2, Z12
+	VCMPPS  $0x03, Z2, Z2, K2
+	VMOVAPS Z2, K2, Z12
+	VMOVUPS Z12, Z2
+	VMAXPS  Z7, Z3, Z12
+	VCMPPS  $0x03, Z3, Z3, K2
+	VMOVAPS Z3, K2, Z12
+	VMOVUPS Z12, Z3
+	VMAXPS  Z2, Z0, Z12
+	VCMPPS  $0x03, Z0, Z0, K2
+	VMOVAPS Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMAXPS  Z3, Z1, Z12
+	VCMPPS  $0x03, Z1, Z1, K2
+	VMOVAPS Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	VMOVUPS (DI), Z8
+	VMAXPS  Z0, Z8, Z12
+	VCMPPS  $0x03, Z8, Z8, K2
+	VMOVAPS Z8, K2, Z12
+	VMOVUPS Z12, Z8
+	VMOVUPS Z8, (DI)
+	VMOVUPS 64(DI), Z8
+	VMAXPS  Z1, Z8, Z12
+	VCMPPS  $0x03, Z8, Z8, K2
+	VMOVAPS Z8, K2, Z12
+	VMOVUPS Z12, Z8
+	VMOVUPS Z8, 64(DI)
+	ADDQ    $0x00000080, DI
+	ADDQ    $0x00000080, SI
+	SUBQ    $0x00000020, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
@@ -350,9 +552,9 @@ narrow:
 	VMOVUPS      Z8, Z6
 	VMOVUPS      Z8, Z7
 	SUBQ         $0x00000008, R11
-	JL           rest1
+	JL           restOf1
 
-rows1:
+rowsOf1:
 	VMOVUPS.Z (R10), K1, Z8
 	VMAXPS    Z8, Z0, Z12
 	VCMPPS    $0x03, Z0, Z0, K2
@@ -402,13 +604,13 @@ rows1:
 	VMOVUPS   Z12, Z7
 	ADDQ      DX, R10
 	SUBQ      $0x00000008, R11
-	JGE       rows1
+	JGE       rowsOf1
 
-rest1:
+restOf1:
 	ADDQ $0x00000008, R11
-	JZ   end1
+	JZ   endOf1
 
-row1:
+rowOf1:
 	VMOVUPS.Z (R10), K1, Z8
 	VMAXPS    Z8, Z0, Z12
 	VCMPPS    $0x03, Z0, Z0, K2
@@ -416,9 +618,9 @@ row1:
 	VMOVUPS   Z12, Z0
 	ADDQ      DX, R10
 	DECQ      R11
-	JNZ       row1
+	JNZ       rowOf1
 
-end1:
+endOf1:
 	VMAXPS    Z4, Z0, Z12
 	VCMPPS    $0x03, Z0, Z0, K2
 	VMOVAPS   Z0, K2, Z12
@@ -477,9 +679,9 @@ TEXT ·minColumns32AVX512(SB), NOSPLIT, $8-40
 	MOVQ    rows+24(FP), BX
 	MOVQ    cols+32(FP), CX
 
-wide:
+wide4:
 	CMPQ         CX, $0x00000040
-	JL           narrow
+	JL           rest4
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+96(SB), Z8
@@ -492,9 +694,9 @@ wide:
 	VMOVUPS      Z8, Z6
 	VMOVUPS      Z8, Z7
 	SUBQ         $0x00000002, R11
-	JL           rest4
+	JL           restOf4
 
-rows4:
+rowsOf4:
 	VMOVUPS (R10), Z8
 	VMINPS  Z8, Z0, Z12
 	VCMPPS  $0x03, Z0, Z0, K2
@@ -538,13 +740,13 @@ rows4:
 	VMOVUPS Z12, Z7
 	ADDQ    DX, R10
 	SUBQ    $0x00000002, R11
-	JGE     rows4
+	JGE     rowsOf4
 
-rest4:
+restOf4:
 	ADDQ $0x00000002, R11
-	JZ   end4
+	JZ   endOf4
 
-row4:
+rowOf4:
 	VMOVUPS (R10), Z8
 	VMINPS  Z8, Z0, Z12
 	VCMPPS  $0x03, Z0, Z0, K2
@@ -567,9 +769,9 @@ row4:
 	VMOVUPS Z12, Z3
 	ADDQ    DX, R10
 	DECQ    R11
-	JNZ     row4
+	JNZ     rowOf4
 
-end4:
+endOf4:
 	VMINPS  Z4, Z0, Z12
 	VCMPPS  $0x03, Z0, Z0, K2
 	VMOVAPS Z0, K2, Z12
@@ -613,8 +815,136 @@ end4:
 	ADDQ    $0x00000100, DI
 	ADDQ    $0x00000100, SI
 	SUBQ    $0x00000040, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ         CX, $0x00000020
+	JL           rest2
+	MOVQ         SI, R10
+	MOVQ         BX, R11
+	VBROADCASTSS vectors32<>+96(SB), Z8
+	VMOVUPS      Z8, Z0
+	VMOVUPS      Z8, Z1
+	VMOVUPS      Z8, Z2
+	VMOVUPS      Z8, Z3
+	VMOVUPS      Z8, Z4
+	VMOVUPS      Z8, Z5
+	VMOVUPS      Z8, Z6
+	VMOVUPS      Z8, Z7
+	SUBQ         $0x00000004, R11
+	JL           restOf2
+
+rowsOf2:
+	VMOVUPS (R10), Z8
+	VMINPS  Z8, Z0, Z12
+	VCMPPS  $0x03, Z0, Z0, K2
+	VMOVAPS Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMOVUPS 64(R10), Z8
+	VMINPS  Z8, Z1, Z12
+	VCMPPS  $0x03, Z1, Z1, K2
+	VMOVAPS Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VMINPS  Z8, Z2, Z12
+	VCMPPS  $0x03, Z2, Z2, K2
+	VMOVAPS Z2, K2, Z12
+	VMOVUPS Z12, Z2
+	VMOVUPS 64(R10), Z8
+	VMINPS  Z8, Z3, Z12
+	VCMPPS  $0x03, Z3, Z3, K2
+	VMOVAPS Z3, K2, Z12
+	VMOVUPS Z12, Z3
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VMINPS  Z8, Z4, Z12
+	VCMPPS  $0x03, Z4, Z4, K2
+	VMOVAPS Z4, K2, Z12
+	VMOVUPS Z12, Z4
+	VMOVUPS 64(R10), Z8
+	VMINPS  Z8, Z5, Z12
+	VCMPPS  $0x03, Z5, Z5, K2
+	VMOVAPS Z5, K2, Z12
+	VMOVUPS Z12, Z5
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VMINPS  Z8, Z6, Z12
+	VCMPPS  $0x03, Z6, Z6, K2
+	VMOVAPS Z6, K2, Z12
+	VMOVUPS Z12, Z6
+	VMOVUPS 64(R10), Z8
+	VMINPS  Z8, Z7, Z12
+	VCMPPS  $0x03, Z7, Z7, K2
+	VMOVAPS Z7, K2, Z12
+	VMOVUPS Z12, Z7
+	ADDQ    DX, R10
+	SUBQ    $0x00000004, R11
+	JGE     rowsOf2
+
+restOf2:
+	ADDQ $0x00000004, R11
+	JZ   endOf2
+
+rowOf2:
+	VMOVUPS (R10), Z8
+	VMINPS  Z8, Z0, Z12
+	VCMPPS  $0x03, Z0, Z0, K2
+	VMOVAPS Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMOVUPS 64(R10), Z8
+	VMINPS  Z8, Z1, Z12
+	VCMPPS  $0x03, Z1, Z1, K2
+	VMOVAPS Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     rowOf2
+
+endOf2:
+	VMINPS  Z4, Z0, Z12
+	VCMPPS  $0x03, Z0, Z0, K2
+	VMOVAPS Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMINPS  Z5, Z1, Z12
+	VCMPPS  $0x03, Z1, Z1, K2
+	VMOVAPS Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	VMINPS  Z6, Z2, Z12
+	VCMPPS  $0x03, Z2, Z2, K2
+	VMOVAPS Z2, K2, Z12
+	VMOVUPS Z12, Z2
+	VMINPS  Z7, Z3, Z12
+	VCMPPS  $0x03, Z3, Z3, K2
+	VMOVAPS Z3, K2, Z12
+	VMOVUPS Z12, Z3
+	VMINPS  Z2, Z0, Z12
+	VCMPPS  $0x03, Z0, Z0, K2
+	VMOVAPS Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMINPS  Z3, Z1, Z12
+	VCMPPS  $0x03, Z1, Z1, K2
+	VMOVAPS Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	VMOVUPS (DI), Z8
+	VMINPS  Z0, Z8, Z12
+	VCMPPS  $0x03, Z8, Z8, K2
+	VMOVAPS Z8, K2, Z12
+	VMOVUPS Z12, Z8
+	VMOVUPS Z8, (DI)
+	VMOVUPS 64(DI), Z8
+	VMINPS  Z1, Z8, Z12
+	VCMPPS  $0x03, Z8, Z8, K2
+	VMOVAPS Z8, K2, Z12
+	VMOVUPS Z12, Z8
+	VMOVUPS Z8, 64(DI)
+	ADDQ    $0x00000080, DI
+	ADDQ    $0x00000080, SI
+	SUBQ    $0x00000020, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
@@ -636,9 +966,9 @@ narrow:
 	VMOVUPS      Z8, Z6
 	VMOVUPS      Z8, Z7
 	SUBQ         $0x00000008, R11
-	JL           rest1
+	JL           restOf1
 
-rows1:
+rowsOf1:
 	VMOVUPS.Z (R10), K1, Z8
 	VMINPS    Z8, Z0, Z12
 	VCMPPS    $0x03, Z0, Z0, K2
@@ -688,13 +1018,13 @@ rows1:
 	VMOVUPS   Z12, Z7
 	ADDQ      DX, R10
 	SUBQ      $0x00000008, R11
-	JGE       rows1
+	JGE       rowsOf1
 
-rest1:
+restOf1:
 	ADDQ $0x00000008, R11
-	JZ   end1
+	JZ   endOf1
 
-row1:
+rowOf1:
 	VMOVUPS.Z (R10), K1, Z8
 	VMINPS    Z8, Z0, Z12
 	VCMPPS    $0x03, Z0, Z0, K2
@@ -702,9 +1032,9 @@ row1:
 	VMOVUPS   Z12, Z0
 	ADDQ      DX, R10
 	DECQ      R11
-	JNZ       row1
+	JNZ       rowOf1
 
-end1:
+endOf1:
 	VMINPS    Z4, Z0, Z12
 	VCMPPS    $0x03, Z0, Z0, K2
 	VMOVAPS   Z0, K2, Z12
@@ -764,9 +1094,9 @@ TEXT ·addRow32AVX512(SB), NOSPLIT, $8-48
 	MOVQ    rows+32(FP), BX
 	MOVQ    cols+40(FP), CX
 
-wide:
+wide4:
 	CMPQ    CX, $0x00000040
-	JL      narrow
+	JL      rest4
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
 	VMOVUPS 128(DI), Z2
@@ -794,8 +1124,34 @@ row4:
 	ADDQ    $0x00000100, SI
 	ADDQ    $0x00000100, R12
 	SUBQ    $0x00000040, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ    CX, $0x00000020
+	JL      rest2
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	XORQ    R10, R10
+	MOVQ    BX, R11
+
+row2:
+	VMOVUPS (SI)(R10*1), Z4
+	VADDPS  Z0, Z4, Z4
+	VMOVUPS Z4, (R12)(R10*1)
+	VMOVUPS 64(SI)(R10*1), Z5
+	VADDPS  Z1, Z5, Z5
+	VMOVUPS Z5, 64(R12)(R10*1)
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     row2
+	ADDQ    $0x00000080, DI
+	ADDQ    $0x00000080, SI
+	ADDQ    $0x00000080, R12
+	SUBQ    $0x00000020, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ     CX, CX
 	JLE       done
@@ -842,9 +1198,9 @@ TEXT ·mulRow32AVX512(SB), NOSPLIT, $8-48
 	MOVQ    rows+32(FP), BX
 	MOVQ    cols+40(FP), CX
 
-wide:
+wide4:
 	CMPQ    CX, $0x00000040
-	JL      narrow
+	JL      rest4
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
 	VMOVUPS 128(DI), Z2
@@ -872,8 +1228,34 @@ row4:
 	ADDQ    $0x00000100, SI
 	ADDQ    $0x00000100, R12
 	SUBQ    $0x00000040, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ    CX, $0x00000020
+	JL      rest2
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	XORQ    R10, R10
+	MOVQ    BX, R11
+
+row2:
+	VMOVUPS (SI)(R10*1), Z4
+	VMULPS  Z0, Z4, Z4
+	VMOVUPS Z4, (R12)(R10*1)
+	VMOVUPS 64(SI)(R10*1), Z5
+	VMULPS  Z1, Z5, Z5
+	VMOVUPS Z5, 64(R12)(R10*1)
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     row2
+	ADDQ    $0x00000080, DI
+	ADDQ    $0x00000080, SI
+	ADDQ    $0x00000080, R12
+	SUBQ    $0x00000020, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ     CX, CX
 	JLE       done
@@ -1021,9 +1403,9 @@ TEXT ·sumColumns64AVX512(SB), NOSPLIT, $8-40
 	MOVQ    rows+24(FP), BX
 	MOVQ    cols+32(FP), CX
 
-wide:
+wide4:
 	CMPQ         CX, $0x00000020
-	JL           narrow
+	JL           rest4
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+32(SB), Z8
@@ -1036,9 +1418,9 @@ wide:
 	VMOVUPS      Z8, Z6
 	VMOVUPS      Z8, Z7
 	SUBQ         $0x00000002, R11
-	JL           rest4
+	JL           restOf4
 
-rows4:
+rowsOf4:
 	VMOVUPS (R10), Z8
 	VADDPD  Z8, Z0, Z0
 	VMOVUPS 64(R10), Z8
@@ -1058,13 +1440,13 @@ rows4:
 	VADDPD  Z8, Z7, Z7
 	ADDQ    DX, R10
 	SUBQ    $0x00000002, R11
-	JGE     rows4
+	JGE     rowsOf4
 
-rest4:
+restOf4:
 	ADDQ $0x00000002, R11
-	JZ   end4
+	JZ   endOf4
 
-row4:
+rowOf4:
 	VMOVUPS (R10), Z8
 	VADDPD  Z8, Z0, Z0
 	VMOVUPS 64(R10), Z8
@@ -1075,9 +1457,9 @@ row4:
 	VADDPD  Z8, Z3, Z3
 	ADDQ    DX, R10
 	DECQ    R11
-	JNZ     row4
+	JNZ     rowOf4
 
-end4:
+endOf4:
 	VADDPD  Z4, Z0, Z0
 	VADDPD  Z5, Z1, Z1
 	VADDPD  Z6, Z2, Z2
@@ -1097,8 +1479,82 @@ end4:
 	ADDQ    $0x00000100, DI
 	ADDQ    $0x00000100, SI
 	SUBQ    $0x00000020, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ         CX, $0x00000010
+	JL           rest2
+	MOVQ         SI, R10
+	MOVQ         BX, R11
+	VBROADCASTSD vectors64<>+32(SB), Z8
+	VMOVUPS      Z8, Z0
+	VMOVUPS      Z8, Z1
+	VMOVUPS      Z8, Z2
+	VMOVUPS      Z8, Z3
+	VMOVUPS      Z8, Z4
+	VMOVUPS      Z8, Z5
+	VMOVUPS      Z8, Z6
+	VMOVUPS      Z8, Z7
+	SUBQ         $0x00000004, R11
+	JL           restOf2
+
+rowsOf2:
+	VMOVUPS (R10), Z8
+	VADDPD  Z8, Z0, Z0
+	VMOVUPS 64(R10), Z8
+	VADDPD  Z8, Z1, Z1
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VADDPD  Z8, Z2, Z2
+	VMOVUPS 64(R10), Z8
+	VADDPD  Z8, Z3, Z3
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VADDPD  Z8, Z4, Z4
+	VMOVUPS 64(R10), Z8
+	VADDPD  Z8, Z5, Z5
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VADDPD  Z8, Z6, Z6
+	VMOVUPS 64(R10), Z8
+	VADDPD  Z8, Z7, Z7
+	ADDQ    DX, R10
+	SUBQ    $0x00000004, R11
+	JGE     rowsOf2
+
+restOf2:
+	ADDQ $0x00000004, R11
+	JZ   endOf2
+
+rowOf2:
+	VMOVUPS (R10), Z8
+	VADDPD  Z8, Z0, Z0
+	VMOVUPS 64(R10), Z8
+	VADDPD  Z8, Z1, Z1
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     rowOf2
+
+endOf2:
+	VADDPD  Z4, Z0, Z0
+	VADDPD  Z5, Z1, Z1
+	VADDPD  Z6, Z2, Z2
+	VADDPD  Z7, Z3, Z3
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VMOVUPS (DI), Z8
+	VADDPD  Z0, Z8, Z8
+	VMOVUPS Z8, (DI)
+	VMOVUPS 64(DI), Z8
+	VADDPD  Z1, Z8, Z8
+	VMOVUPS Z8, 64(DI)
+	ADDQ    $0x00000080, DI
+	ADDQ    $0x00000080, SI
+	SUBQ    $0x00000010, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
@@ -1120,9 +1576,9 @@ narrow:
 	VMOVUPS      Z8, Z6
 	VMOVUPS      Z8, Z7
 	SUBQ         $0x00000008, R11
-	JL           rest1
+	JL           restOf1
 
-rows1:
+rowsOf1:
 	VMOVUPD.Z (R10), K1, Z8
 	VADDPD    Z8, Z0, Z0
 	ADDQ      DX, R10
@@ -1148,20 +1604,20 @@ rows1:
 	VADDPD    Z8, Z7, Z7
 	ADDQ      DX, R10
 	SUBQ      $0x00000008, R11
-	JGE       rows1
+	JGE       rowsOf1
 
-rest1:
+restOf1:
 	ADDQ $0x00000008, R11
-	JZ   end1
+	JZ   endOf1
 
-row1:
+rowOf1:
 	VMOVUPD.Z (R10), K1, Z8
 	VADDPD    Z8, Z0, Z0
 	ADDQ      DX, R10
 	DECQ      R11
-	JNZ       row1
+	JNZ       rowOf1
 
-end1:
+endOf1:
 	VADDPD    Z4, Z0, Z0
 	VADDPD    Z5, Z1, Z1
 	VADDPD    Z6, Z2, Z2
@@ -1196,9 +1652,9 @@ TEXT ·maxColumns64AVX512(SB), NOSPLIT, $8-40
 	MOVQ    rows+24(FP), BX
 	MOVQ    cols+32(FP), CX
 
-wide:
+wide4:
 	CMPQ         CX, $0x00000020
-	JL           narrow
+	JL           rest4
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+64(SB), Z8
@@ -1211,9 +1667,9 @@ wide:
 	VMOVUPS      Z8, Z6
 	VMOVUPS      Z8, Z7
 	SUBQ         $0x00000002, R11
-	JL           rest4
+	JL           restOf4
 
-rows4:
+rowsOf4:
 	VMOVUPS (R10), Z8
 	VMAXPD  Z8, Z0, Z12
 	VCMPPD  $0x03, Z0, Z0, K2
@@ -1257,13 +1713,13 @@ rows4:
 	VMOVUPS Z12, Z7
 	ADDQ    DX, R10
 	SUBQ    $0x00000002, R11
-	JGE     rows4
+	JGE     rowsOf4
 
-rest4:
+restOf4:
 	ADDQ $0x00000002, R11
-	JZ   end4
+	JZ   endOf4
 
-row4:
+rowOf4:
 	VMOVUPS (R10), Z8
 	VMAXPD  Z8, Z0, Z12
 	VCMPPD  $0x03, Z0, Z0, K2
@@ -1286,9 +1742,9 @@ row4:
 	VMOVUPS Z12, Z3
 	ADDQ    DX, R10
 	DECQ    R11
-	JNZ     row4
+	JNZ     rowOf4
 
-end4:
+endOf4:
 	VMAXPD  Z4, Z0, Z12
 	VCMPPD  $0x03, Z0, Z0, K2
 	VMOVAPD Z0, K2, Z12
@@ -1332,8 +1788,136 @@ end4:
 	ADDQ    $0x00000100, DI
 	ADDQ    $0x00000100, SI
 	SUBQ    $0x00000020, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ         CX, $0x00000010
+	JL           rest2
+	MOVQ         SI, R10
+	MOVQ         BX, R11
+	VBROADCASTSD vectors64<>+64(SB), Z8
+	VMOVUPS      Z8, Z0
+	VMOVUPS      Z8, Z1
+	VMOVUPS      Z8, Z2
+	VMOVUPS      Z8, Z3
+	VMOVUPS      Z8, Z4
+	VMOVUPS      Z8, Z5
+	VMOVUPS      Z8, Z6
+	VMOVUPS      Z8, Z7
+	SUBQ         $0x00000004, R11
+	JL           restOf2
+
+rowsOf2:
+	VMOVUPS (R10), Z8
+	VMAXPD  Z8, Z0, Z12
+	VCMPPD  $0x03, Z0, Z0, K2
+	VMOVAPD Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMOVUPS 64(R10), Z8
+	VMAXPD  Z8, Z1, Z12
+	VCMPPD  $0x03, Z1, Z1, K2
+	VMOVAPD Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VMAXPD  Z8, Z2, Z12
+	VCMPPD  $0x03, Z2, Z2, K2
+	VMOVAPD Z2, K2, Z12
+	VMOVUPS Z12, Z2
+	VMOVUPS 64(R10), Z8
+	VMAXPD  Z8, Z3, Z12
+	VCMPPD  $0x03, Z3, Z3, K2
+	VMOVAPD Z3, K2, Z12
+	VMOVUPS Z12, Z3
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VMAXPD  Z8, Z4, Z12
+	VCMPPD  $0x03, Z4, Z4, K2
+	VMOVAPD Z4, K2, Z12
+	VMOVUPS Z12, Z4
+	VMOVUPS 64(R10), Z8
+	VMAXPD  Z8, Z5, Z12
+	VCMPPD  $0x03, Z5, Z5, K2
+	VMOVAPD Z5, K2, Z12
+	VMOVUPS Z12, Z5
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VMAXPD  Z8, Z6, Z12
+	VCMPPD  $0x03, Z6, Z6, K2
+	VMOVAPD Z6, K2, Z12
+	VMOVUPS Z12, Z6
+	VMOVUPS 64(R10), Z8
+	VMAXPD  Z8, Z7, Z12
+	VCMPPD  $0x03, Z7, Z7, K2
+	VMOVAPD Z7, K2, Z12
+	VMOVUPS Z12, Z7
+	ADDQ    DX, R10
+	SUBQ    $0x00000004, R11
+	JGE     rowsOf2
+
+restOf2:
+	ADDQ $0x00000004, R11
+	JZ   endOf2
+
+rowOf2:
+	VMOVUPS (R10), Z8
+	VMAXPD  Z8, Z0, Z12
+	VCMPPD  $0x03, Z0, Z0, K2
+	VMOVAPD Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMOVUPS 64(R10), Z8
+	VMAXPD  Z8, Z1, Z12
+	VCMPPD  $0x03, Z1, Z1, K2
+	VMOVAPD Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     rowOf2
+
+endOf2:
+	VMAXPD  Z4, Z0, Z12
+	VCMPPD  $0x03, Z0, Z0, K2
+	VMOVAPD Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMAXPD  Z5, Z1, Z12
+	VCMPPD  $0x03, Z1, Z1, K2
+	VMOVAPD Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	VMAXPD  Z6, Z2, Z12
+	VCMPPD  $0x03, Z2, Z2, K2
+	VMOVAPD Z2, K2, Z12
+	VMOVUPS Z12, Z2
+	VMAXPD  Z7, Z3, Z12
+	VCMPPD  $0x03, Z3, Z3, K2
+	VMOVAPD Z3, K2, Z12
+	VMOVUPS Z12, Z3
+	VMAXPD  Z2, Z0, Z12
+	VCMPPD  $0x03, Z0, Z0, K2
+	VMOVAPD Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMAXPD  Z3, Z1, Z12
+	VCMPPD  $0x03, Z1, Z1, K2
+	VMOVAPD Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	VMOVUPS (DI), Z8
+	VMAXPD  Z0, Z8, Z12
+	VCMPPD  $0x03, Z8, Z8, K2
+	VMOVAPD Z8, K2, Z12
+	VMOVUPS Z12, Z8
+	VMOVUPS Z8, (DI)
+	VMOVUPS 64(DI), Z8
+	VMAXPD  Z1, Z8, Z12
+	VCMPPD  $0x03, Z8, Z8, K2
+	VMOVAPD Z8, K2, Z12
+	VMOVUPS Z12, Z8
+	VMOVUPS Z8, 64(DI)
+	ADDQ    $0x00000080, DI
+	ADDQ    $0x00000080, SI
+	SUBQ    $0x00000010, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
@@ -1355,9 +1939,9 @@ narrow:
 	VMOVUPS      Z8, Z6
 	VMOVUPS      Z8, Z7
 	SUBQ         $0x00000008, R11
-	JL           rest1
+	JL           restOf1
 
-rows1:
+rowsOf1:
 	VMOVUPD.Z (R10), K1, Z8
 	VMAXPD    Z8, Z0, Z12
 	VCMPPD    $0x03, Z0, Z0, K2
@@ -1407,13 +1991,13 @@ rows1:
 	VMOVUPS   Z12, Z7
 	ADDQ      DX, R10
 	SUBQ      $0x00000008, R11
-	JGE       rows1
+	JGE       rowsOf1
 
-rest1:
+restOf1:
 	ADDQ $0x00000008, R11
-	JZ   end1
+	JZ   endOf1
 
-row1:
+rowOf1:
 	VMOVUPD.Z (R10), K1, Z8
 	VMAXPD    Z8, Z0, Z12
 	VCMPPD    $0x03, Z0, Z0, K2
@@ -1421,9 +2005,9 @@ row1:
 	VMOVUPS   Z12, Z0
 	ADDQ      DX, R10
 	DECQ      R11
-	JNZ       row1
+	JNZ       rowOf1
 
-end1:
+endOf1:
 	VMAXPD    Z4, Z0, Z12
 	VCMPPD    $0x03, Z0, Z0, K2
 	VMOVAPD   Z0, K2, Z12
@@ -1482,9 +2066,9 @@ TEXT ·minColumns64AVX512(SB), NOSPLIT, $8-40
 	MOVQ    rows+24(FP), BX
 	MOVQ    cols+32(FP), CX
 
-wide:
+wide4:
 	CMPQ         CX, $0x00000020
-	JL           narrow
+	JL           rest4
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+96(SB), Z8
@@ -1497,9 +2081,9 @@ wide:
 	VMOVUPS      Z8, Z6
 	VMOVUPS      Z8, Z7
 	SUBQ         $0x00000002, R11
-	JL           rest4
+	JL           restOf4
 
-rows4:
+rowsOf4:
 	VMOVUPS (R10), Z8
 	VMINPD  Z8, Z0, Z12
 	VCMPPD  $0x03, Z0, Z0, K2
@@ -1543,13 +2127,13 @@ rows4:
 	VMOVUPS Z12, Z7
 	ADDQ    DX, R10
 	SUBQ    $0x00000002, R11
-	JGE     rows4
+	JGE     rowsOf4
 
-rest4:
+restOf4:
 	ADDQ $0x00000002, R11
-	JZ   end4
+	JZ   endOf4
 
-row4:
+rowOf4:
 	VMOVUPS (R10), Z8
 	VMINPD  Z8, Z0, Z12
 	VCMPPD  $0x03, Z0, Z0, K2
@@ -1572,9 +2156,9 @@ row4:
 	VMOVUPS Z12, Z3
 	ADDQ    DX, R10
 	DECQ    R11
-	JNZ     row4
+	JNZ     rowOf4
 
-end4:
+endOf4:
 	VMINPD  Z4, Z0, Z12
 	VCMPPD  $0x03, Z0, Z0, K2
 	VMOVAPD Z0, K2, Z12
@@ -1618,8 +2202,136 @@ end4:
 	ADDQ    $0x00000100, DI
 	ADDQ    $0x00000100, SI
 	SUBQ    $0x00000020, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ         CX, $0x00000010
+	JL           rest2
+	MOVQ         SI, R10
+	MOVQ         BX, R11
+	VBROADCASTSD vectors64<>+96(SB), Z8
+	VMOVUPS      Z8, Z0
+	VMOVUPS      Z8, Z1
+	VMOVUPS      Z8, Z2
+	VMOVUPS      Z8, Z3
+	VMOVUPS      Z8, Z4
+	VMOVUPS      Z8, Z5
+	VMOVUPS      Z8, Z6
+	VMOVUPS      Z8, Z7
+	SUBQ         $0x00000004, R11
+	JL           restOf2
+
+rowsOf2:
+	VMOVUPS (R10), Z8
+	VMINPD  Z8, Z0, Z12
+	VCMPPD  $0x03, Z0, Z0, K2
+	VMOVAPD Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMOVUPS 64(R10), Z8
+	VMINPD  Z8, Z1, Z12
+	VCMPPD  $0x03, Z1, Z1, K2
+	VMOVAPD Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VMINPD  Z8, Z2, Z12
+	VCMPPD  $0x03, Z2, Z2, K2
+	VMOVAPD Z2, K2, Z12
+	VMOVUPS Z12, Z2
+	VMOVUPS 64(R10), Z8
+	VMINPD  Z8, Z3, Z12
+	VCMPPD  $0x03, Z3, Z3, K2
+	VMOVAPD Z3, K2, Z12
+	VMOVUPS Z12, Z3
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VMINPD  Z8, Z4, Z12
+	VCMPPD  $0x03, Z4, Z4, K2
+	VMOVAPD Z4, K2, Z12
+	VMOVUPS Z12, Z4
+	VMOVUPS 64(R10), Z8
+	VMINPD  Z8, Z5, Z12
+	VCMPPD  $0x03, Z5, Z5, K2
+	VMOVAPD Z5, K2, Z12
+	VMOVUPS Z12, Z5
+	ADDQ    DX, R10
+	VMOVUPS (R10), Z8
+	VMINPD  Z8, Z6, Z12
+	VCMPPD  $0x03, Z6, Z6, K2
+	VMOVAPD Z6, K2, Z12
+	VMOVUPS Z12, Z6
+	VMOVUPS 64(R10), Z8
+	VMINPD  Z8, Z7, Z12
+	VCMPPD  $0x03, Z7, Z7, K2
+	VMOVAPD Z7, K2, Z12
+	VMOVUPS Z12, Z7
+	ADDQ    DX, R10
+	SUBQ    $0x00000004, R11
+	JGE     rowsOf2
+
+restOf2:
+	ADDQ $0x00000004, R11
+	JZ   endOf2
+
+rowOf2:
+	VMOVUPS (R10), Z8
+	VMINPD  Z8, Z0, Z12
+	VCMPPD  $0x03, Z0, Z0, K2
+	VMOVAPD Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMOVUPS 64(R10), Z8
+	VMINPD  Z8, Z1, Z12
+	VCMPPD  $0x03, Z1, Z1, K2
+	VMOVAPD Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     rowOf2
+
+endOf2:
+	VMINPD  Z4, Z0, Z12
+	VCMPPD  $0x03, Z0, Z0, K2
+	VMOVAPD Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMINPD  Z5, Z1, Z12
+	VCMPPD  $0x03, Z1, Z1, K2
+	VMOVAPD Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	VMINPD  Z6, Z2, Z12
+	VCMPPD  $0x03, Z2, Z2, K2
+	VMOVAPD Z2, K2, Z12
+	VMOVUPS Z12, Z2
+	VMINPD  Z7, Z3, Z12
+	VCMPPD  $0x03, Z3, Z3, K2
+	VMOVAPD Z3, K2, Z12
+	VMOVUPS Z12, Z3
+	VMINPD  Z2, Z0, Z12
+	VCMPPD  $0x03, Z0, Z0, K2
+	VMOVAPD Z0, K2, Z12
+	VMOVUPS Z12, Z0
+	VMINPD  Z3, Z1, Z12
+	VCMPPD  $0x03, Z1, Z1, K2
+	VMOVAPD Z1, K2, Z12
+	VMOVUPS Z12, Z1
+	VMOVUPS (DI), Z8
+	VMINPD  Z0, Z8, Z12
+	VCMPPD  $0x03, Z8, Z8, K2
+	VMOVAPD Z8, K2, Z12
+	VMOVUPS Z12, Z8
+	VMOVUPS Z8, (DI)
+	VMOVUPS 64(DI), Z8
+	VMINPD  Z1, Z8, Z12
+	VCMPPD  $0x03, Z8, Z8, K2
+	VMOVAPD Z8, K2, Z12
+	VMOVUPS Z12, Z8
+	VMOVUPS Z8, 64(DI)
+	ADDQ    $0x00000080, DI
+	ADDQ    $0x00000080, SI
+	SUBQ    $0x00000010, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
@@ -1641,9 +2353,9 @@ narrow:
 	VMOVUPS      Z8, Z6
 	VMOVUPS      Z8, Z7
 	SUBQ         $0x00000008, R11
-	JL           rest1
+	JL           restOf1
 
-rows1:
+rowsOf1:
 	VMOVUPD.Z (R10), K1, Z8
 	VMINPD    Z8, Z0, Z12
 	VCMPPD    $0x03, Z0, Z0, K2
@@ -1693,13 +2405,13 @@ rows1:
 	VMOVUPS   Z12, Z7
 	ADDQ      DX, R10
 	SUBQ      $0x00000008, R11
-	JGE       rows1
+	JGE       rowsOf1
 
-rest1:
+restOf1:
 	ADDQ $0x00000008, R11
-	JZ   end1
+	JZ   endOf1
 
-row1:
+rowOf1:
 	VMOVUPD.Z (R10), K1, Z8
 	VMINPD    Z8, Z0, Z12
 	VCMPPD    $0x03, Z0, Z0, K2
@@ -1707,9 +2419,9 @@ row1:
 	VMOVUPS   Z12, Z0
 	ADDQ      DX, R10
 	DECQ      R11
-	JNZ       row1
+	JNZ       rowOf1
 
-end1:
+endOf1:
 	VMINPD    Z4, Z0, Z12
 	VCMPPD    $0x03, Z0, Z0, K2
 	VMOVAPD   Z0, K2, Z12
@@ -1769,9 +2481,9 @@ TEXT ·addRow64AVX512(SB), NOSPLIT, $8-48
 	MOVQ    rows+32(FP), BX
 	MOVQ    cols+40(FP), CX
 
-wide:
+wide4:
 	CMPQ    CX, $0x00000020
-	JL      narrow
+	JL      rest4
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
 	VMOVUPS 128(DI), Z2
@@ -1799,8 +2511,34 @@ row4:
 	ADDQ    $0x00000100, SI
 	ADDQ    $0x00000100, R12
 	SUBQ    $0x00000020, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ    CX, $0x00000010
+	JL      rest2
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	XORQ    R10, R10
+	MOVQ    BX, R11
+
+row2:
+	VMOVUPS (SI)(R10*1), Z4
+	VADDPD  Z0, Z4, Z4
+	VMOVUPS Z4, (R12)(R10*1)
+	VMOVUPS 64(SI)(R10*1), Z5
+	VADDPD  Z1, Z5, Z5
+	VMOVUPS Z5, 64(R12)(R10*1)
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     row2
+	ADDQ    $0x00000080, DI
+	ADDQ    $0x00000080, SI
+	ADDQ    $0x00000080, R12
+	SUBQ    $0x00000010, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ     CX, CX
 	JLE       done
@@ -1847,9 +2585,9 @@ TEXT ·mulRow64AVX512(SB), NOSPLIT, $8-48
 	MOVQ    rows+32(FP), BX
 	MOVQ    cols+40(FP), CX
 
-wide:
+wide4:
 	CMPQ    CX, $0x00000020
-	JL      narrow
+	JL      rest4
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
 	VMOVUPS 128(DI), Z2
@@ -1877,8 +2615,34 @@ row4:
 	ADDQ    $0x00000100, SI
 	ADDQ    $0x00000100, R12
 	SUBQ    $0x00000020, CX
-	JMP     wide
+	JMP     wide4
 
+rest4:
+wide2:
+	CMPQ    CX, $0x00000010
+	JL      rest2
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	XORQ    R10, R10
+	MOVQ    BX, R11
+
+row2:
+	VMOVUPS (SI)(R10*1), Z4
+	VMULPD  Z0, Z4, Z4
+	VMOVUPS Z4, (R12)(R10*1)
+	VMOVUPS 64(SI)(R10*1), Z5
+	VMULPD  Z1, Z5, Z5
+	VMOVUPS Z5, 64(R12)(R10*1)
+	ADDQ    DX, R10
+	DECQ    R11
+	JNZ     row2
+	ADDQ    $0x00000080, DI
+	ADDQ    $0x00000080, SI
+	ADDQ    $0x00000080, R12
+	SUBQ    $0x00000010, CX
+	JMP     wide2
+
+rest2:
 narrow:
 	TESTQ     CX, CX
 	JLE       done

@@ -115,6 +115,38 @@ TEXT ·sumIntRows32AVX2(SB), NOSPLIT, $8-32
 	VBROADCASTSS vectors32<>+32(SB), Y11
 
 row:
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000040
+	JGE     long
+	VMOVUPS Y11, Y0
+	XORQ    R8, R8
+	SUBQ    $0x00000008, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Y9
+	VPADDD  Y9, Y0, Y0
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ       $0x00000008, CX
+	JZ         doneShort
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y12
+	VMASKMOVPS (SI)(R8*1), Y12, Y9
+	VPADDD     Y9, Y0, Y0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Y11, Y0
 	VMOVUPS Y11, Y1
 	VMOVUPS Y11, Y2
@@ -123,8 +155,6 @@ row:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	VXORPS  Y8, Y8, Y8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000040, CX
 	JL      rest
@@ -176,13 +206,15 @@ last:
 	VPADDD     Y9, Y0, Y0
 
 done:
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPADDD       Y2, Y0, Y0
-	VPADDD       Y3, Y1, Y1
-	VPADDD       Y1, Y0, Y0
+	VPADDD Y4, Y0, Y0
+	VPADDD Y5, Y1, Y1
+	VPADDD Y6, Y2, Y2
+	VPADDD Y7, Y3, Y3
+	VPADDD Y2, Y0, Y0
+	VPADDD Y3, Y1, Y1
+	VPADDD Y1, Y0, Y0
+
+across:
 	VEXTRACTF128 $0x01, Y0, X15
 	VPADDD       X15, X0, X0
 	VPERMILPS    $0x4e, X0, X15
@@ -213,6 +245,39 @@ TEXT ·maxIntRows32AVX2(SB), NOSPLIT, $8-32
 	VBROADCASTSS vectors32<>+64(SB), Y11
 
 row:
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000040
+	JGE     long
+	VMOVUPS Y11, Y0
+	XORQ    R8, R8
+	SUBQ    $0x00000008, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Y9
+	VPMAXSD Y9, Y0, Y0
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ       $0x00000008, CX
+	JZ         doneShort
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y12
+	VMASKMOVPS (SI)(R8*1), Y12, Y9
+	VBLENDVPS  Y12, Y9, Y11, Y9
+	VPMAXSD    Y9, Y0, Y0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Y11, Y0
 	VMOVUPS Y11, Y1
 	VMOVUPS Y11, Y2
@@ -221,8 +286,6 @@ row:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	VXORPS  Y8, Y8, Y8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000040, CX
 	JL      rest
@@ -275,13 +338,15 @@ last:
 	VPMAXSD    Y9, Y0, Y0
 
 done:
-	VPMAXSD      Y4, Y0, Y0
-	VPMAXSD      Y5, Y1, Y1
-	VPMAXSD      Y6, Y2, Y2
-	VPMAXSD      Y7, Y3, Y3
-	VPMAXSD      Y2, Y0, Y0
-	VPMAXSD      Y3, Y1, Y1
-	VPMAXSD      Y1, Y0, Y0
+	VPMAXSD Y4, Y0, Y0
+	VPMAXSD Y5, Y1, Y1
+	VPMAXSD Y6, Y2, Y2
+	VPMAXSD Y7, Y3, Y3
+	VPMAXSD Y2, Y0, Y0
+	VPMAXSD Y3, Y1, Y1
+	VPMAXSD Y1, Y0, Y0
+
+across:
 	VEXTRACTF128 $0x01, Y0, X15
 	VPMAXSD      X15, X0, X0
 	VPERMILPS    $0x4e, X0, X15
@@ -312,6 +377,39 @@ TEXT ·minIntRows32AVX2(SB), NOSPLIT, $8-32
 	VBROADCASTSS vectors32<>+96(SB), Y11
 
 row:
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000040
+	JGE     long
+	VMOVUPS Y11, Y0
+	XORQ    R8, R8
+	SUBQ    $0x00000008, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Y9
+	VPMINSD Y9, Y0, Y0
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ       $0x00000008, CX
+	JZ         doneShort
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y12
+	VMASKMOVPS (SI)(R8*1), Y12, Y9
+	VBLENDVPS  Y12, Y9, Y11, Y9
+	VPMINSD    Y9, Y0, Y0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Y11, Y0
 	VMOVUPS Y11, Y1
 	VMOVUPS Y11, Y2
@@ -320,8 +418,6 @@ row:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	VXORPS  Y8, Y8, Y8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000040, CX
 	JL      rest
@@ -374,13 +470,15 @@ last:
 	VPMINSD    Y9, Y0, Y0
 
 done:
-	VPMINSD      Y4, Y0, Y0
-	VPMINSD      Y5, Y1, Y1
-	VPMINSD      Y6, Y2, Y2
-	VPMINSD      Y7, Y3, Y3
-	VPMINSD      Y2, Y0, Y0
-	VPMINSD      Y3, Y1, Y1
-	VPMINSD      Y1, Y0, Y0
+	VPMINSD Y4, Y0, Y0
+	VPMINSD Y5, Y1, Y1
+	VPMINSD Y6, Y2, Y2
+	VPMINSD Y7, Y3, Y3
+	VPMINSD Y2, Y0, Y0
+	VPMINSD Y3, Y1, Y1
+	VPMINSD Y1, Y0, Y0
+
+across:
 	VEXTRACTF128 $0x01, Y0, X15
 	VPMINSD      X15, X0, X0
 	VPERMILPS    $0x4e, X0, X15
@@ -411,6 +509,38 @@ TEXT ·sumRows32AVX2(SB), NOSPLIT, $8-32
 	VBROADCASTSS vectors32<>+32(SB), Y11
 
 row:
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000040
+	JGE     long
+	VMOVUPS Y11, Y0
+	XORQ    R8, R8
+	SUBQ    $0x00000008, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Y9
+	VADDPS  Y9, Y0, Y0
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ       $0x00000008, CX
+	JZ         doneShort
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y12
+	VMASKMOVPS (SI)(R8*1), Y12, Y9
+	VADDPS     Y9, Y0, Y0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Y11, Y0
 	VMOVUPS Y11, Y1
 	VMOVUPS Y11, Y2
@@ -419,8 +549,6 @@ row:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	VXORPS  Y8, Y8, Y8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000040, CX
 	JL      rest
@@ -472,13 +600,15 @@ last:
 	VADDPS     Y9, Y0, Y0
 
 done:
-	VADDPS       Y4, Y0, Y0
-	VADDPS       Y5, Y1, Y1
-	VADDPS       Y6, Y2, Y2
-	VADDPS       Y7, Y3, Y3
-	VADDPS       Y2, Y0, Y0
-	VADDPS       Y3, Y1, Y1
-	VADDPS       Y1, Y0, Y0
+	VADDPS Y4, Y0, Y0
+	VADDPS Y5, Y1, Y1
+	VADDPS Y6, Y2, Y2
+	VADDPS Y7, Y3, Y3
+	VADDPS Y2, Y0, Y0
+	VADDPS Y3, Y1, Y1
+	VADDPS Y1, Y0, Y0
+
+across:
 	VEXTRACTF128 $0x01, Y0, X15
 	VADDPS       X15, X0, X0
 	VPERMILPS    $0x4e, X0, X15
@@ -509,6 +639,39 @@ TEXT ·prodRows32AVX2(SB), NOSPLIT, $8-32
 	VBROADCASTSS vectors32<>+128(SB), Y11
 
 row:
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000040
+	JGE     long
+	VMOVUPS Y11, Y0
+	XORQ    R8, R8
+	SUBQ    $0x00000008, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Y9
+	VMULPS  Y9, Y0, Y0
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ       $0x00000008, CX
+	JZ         doneShort
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y12
+	VMASKMOVPS (SI)(R8*1), Y12, Y9
+	VBLENDVPS  Y12, Y9, Y11, Y9
+	VMULPS     Y9, Y0, Y0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Y11, Y0
 	VMOVUPS Y11, Y1
 	VMOVUPS Y11, Y2
@@ -517,8 +680,6 @@ row:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	VXORPS  Y8, Y8, Y8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000040, CX
 	JL      rest
@@ -571,13 +732,15 @@ last:
 	VMULPS     Y9, Y0, Y0
 
 done:
-	VMULPS       Y4, Y0, Y0
-	VMULPS       Y5, Y1, Y1
-	VMULPS       Y6, Y2, Y2
-	VMULPS       Y7, Y3, Y3
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y3, Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS Y4, Y0, Y0
+	VMULPS Y5, Y1, Y1
+	VMULPS Y6, Y2, Y2
+	VMULPS Y7, Y3, Y3
+	VMULPS Y2, Y0, Y0
+	VMULPS Y3, Y1, Y1
+	VMULPS Y1, Y0, Y0
+
+across:
 	VEXTRACTF128 $0x01, Y0, X15
 	VMULPS       X15, X0, X0
 	VPERMILPS    $0x4e, X0, X15
@@ -608,6 +771,43 @@ TEXT ·maxRows32AVX2(SB), NOSPLIT, $8-32
 	VBROADCASTSS vectors32<>+160(SB), Y11
 
 row:
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000040
+	JGE     long
+	VMOVUPS Y11, Y0
+	XORQ    R8, R8
+	SUBQ    $0x00000008, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS   (SI)(R8*1), Y9
+	VMAXPS    Y9, Y0, Y0
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	ADDQ      $0x00000020, R8
+	SUBQ      $0x00000008, CX
+	JGE       blockShort
+
+restShort:
+	ADDQ       $0x00000008, CX
+	JZ         doneShort
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y12
+	VMASKMOVPS (SI)(R8*1), Y12, Y9
+	VBLENDVPS  Y12, Y9, Y11, Y9
+	VMAXPS     Y9, Y0, Y0
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Y11, Y0
 	VMOVUPS Y11, Y1
 	VMOVUPS Y11, Y2
@@ -616,8 +816,6 @@ row:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	VXORPS  Y8, Y8, Y8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000040, CX
 	JL      rest
@@ -690,13 +888,15 @@ last:
 	VBLENDVPS  Y10, Y9, Y8, Y8
 
 done:
-	VMAXPS       Y4, Y0, Y0
-	VMAXPS       Y5, Y1, Y1
-	VMAXPS       Y6, Y2, Y2
-	VMAXPS       Y7, Y3, Y3
-	VMAXPS       Y2, Y0, Y0
-	VMAXPS       Y3, Y1, Y1
-	VMAXPS       Y1, Y0, Y0
+	VMAXPS Y4, Y0, Y0
+	VMAXPS Y5, Y1, Y1
+	VMAXPS Y6, Y2, Y2
+	VMAXPS Y7, Y3, Y3
+	VMAXPS Y2, Y0, Y0
+	VMAXPS Y3, Y1, Y1
+	VMAXPS Y1, Y0, Y0
+
+across:
 	VEXTRACTF128 $0x01, Y0, X15
 	VMAXPS       X15, X0, X0
 	VPERMILPS    $0x4e, X0, X15
@@ -734,6 +934,43 @@ TEXT ·minRows32AVX2(SB), NOSPLIT, $8-32
 	VBROADCASTSS vectors32<>+192(SB), Y11
 
 row:
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000040
+	JGE     long
+	VMOVUPS Y11, Y0
+	XORQ    R8, R8
+	SUBQ    $0x00000008, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS   (SI)(R8*1), Y9
+	VMINPS    Y9, Y0, Y0
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VBLENDVPS Y10, Y9, Y8, Y8
+	ADDQ      $0x00000020, R8
+	SUBQ      $0x00000008, CX
+	JGE       blockShort
+
+restShort:
+	ADDQ       $0x00000008, CX
+	JZ         doneShort
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y12
+	VMASKMOVPS (SI)(R8*1), Y12, Y9
+	VBLENDVPS  Y12, Y9, Y11, Y9
+	VMINPS     Y9, Y0, Y0
+	VCMPPS     $0x03, Y9, Y9, Y10
+	VBLENDVPS  Y10, Y9, Y8, Y8
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Y11, Y0
 	VMOVUPS Y11, Y1
 	VMOVUPS Y11, Y2
@@ -742,8 +979,6 @@ row:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	VXORPS  Y8, Y8, Y8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000040, CX
 	JL      rest
@@ -816,13 +1051,15 @@ last:
 	VBLENDVPS  Y10, Y9, Y8, Y8
 
 done:
-	VMINPS       Y4, Y0, Y0
-	VMINPS       Y5, Y1, Y1
-	VMINPS       Y6, Y2, Y2
-	VMINPS       Y7, Y3, Y3
-	VMINPS       Y2, Y0, Y0
-	VMINPS       Y3, Y1, Y1
-	VMINPS       Y1, Y0, Y0
+	VMINPS Y4, Y0, Y0
+	VMINPS Y5, Y1, Y1
+	VMINPS Y6, Y2, Y2
+	VMINPS Y7, Y3, Y3
+	VMINPS Y2, Y0, Y0
+	VMINPS Y3, Y1, Y1
+	VMINPS Y1, Y0, Y0
+
+across:
 	VEXTRACTF128 $0x01, Y0, X15
 	VMINPS       X15, X0, X0
 	VPERMILPS    $0x4e, X0, X15
@@ -986,6 +1223,38 @@ TEXT ·sumIntRows64AVX2(SB), NOSPLIT, $8-32
 	VBROADCASTSD vectors64<>+32(SB), Y11
 
 row:
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000020
+	JGE     long
+	VMOVUPS Y11, Y0
+	XORQ    R8, R8
+	SUBQ    $0x00000004, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Y9
+	VPADDQ  Y9, Y0, Y0
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000004, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ       $0x00000004, CX
+	JZ         doneShort
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y12
+	VMASKMOVPD (SI)(R8*1), Y12, Y9
+	VPADDQ     Y9, Y0, Y0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Y11, Y0
 	VMOVUPS Y11, Y1
 	VMOVUPS Y11, Y2
@@ -994,8 +1263,6 @@ row:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	VXORPS  Y8, Y8, Y8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000020, CX
 	JL      rest
@@ -1047,13 +1314,15 @@ last:
 	VPADDQ     Y9, Y0, Y0
 
 done:
-	VPADDQ       Y4, Y0, Y0
-	VPADDQ       Y5, Y1, Y1
-	VPADDQ       Y6, Y2, Y2
-	VPADDQ       Y7, Y3, Y3
-	VPADDQ       Y2, Y0, Y0
-	VPADDQ       Y3, Y1, Y1
-	VPADDQ       Y1, Y0, Y0
+	VPADDQ Y4, Y0, Y0
+	VPADDQ Y5, Y1, Y1
+	VPADDQ Y6, Y2, Y2
+	VPADDQ Y7, Y3, Y3
+	VPADDQ Y2, Y0, Y0
+	VPADDQ Y3, Y1, Y1
+	VPADDQ Y1, Y0, Y0
+
+across:
 	VEXTRACTF128 $0x01, Y0, X15
 	VPADDQ       X15, X0, X0
 	VPERMILPS    $0x4e, X0, X15
@@ -1082,6 +1351,38 @@ TEXT ·sumRows64AVX2(SB), NOSPLIT, $8-32
 	VBROADCASTSD vectors64<>+32(SB), Y11
 
 row:
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000020
+	JGE     long
+	VMOVUPS Y11, Y0
+	XORQ    R8, R8
+	SUBQ    $0x00000004, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Y9
+	VADDPD  Y9, Y0, Y0
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000004, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ       $0x00000004, CX
+	JZ         doneShort
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y12
+	VMASKMOVPD (SI)(R8*1), Y12, Y9
+	VADDPD     Y9, Y0, Y0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Y11, Y0
 	VMOVUPS Y11, Y1
 	VMOVUPS Y11, Y2
@@ -1090,8 +1391,6 @@ row:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	VXORPS  Y8, Y8, Y8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000020, CX
 	JL      rest
@@ -1143,13 +1442,15 @@ last:
 	VADDPD     Y9, Y0, Y0
 
 done:
-	VADDPD       Y4, Y0, Y0
-	VADDPD       Y5, Y1, Y1
-	VADDPD       Y6, Y2, Y2
-	VADDPD       Y7, Y3, Y3
-	VADDPD       Y2, Y0, Y0
-	VADDPD       Y3, Y1, Y1
-	VADDPD       Y1, Y0, Y0
+	VADDPD Y4, Y0, Y0
+	VADDPD Y5, Y1, Y1
+	VADDPD Y6, Y2, Y2
+	VADDPD Y7, Y3, Y3
+	VADDPD Y2, Y0, Y0
+	VADDPD Y3, Y1, Y1
+	VADDPD Y1, Y0, Y0
+
+across:
 	VEXTRACTF128 $0x01, Y0, X15
 	VADDPD       X15, X0, X0
 	VPERMILPS    $0x4e, X0, X15
@@ -1178,6 +1479,39 @@ TEXT ·prodRows64AVX2(SB), NOSPLIT, $8-32
 	VBROADCASTSD vectors64<>+64(SB), Y11
 
 row:
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000020
+	JGE     long
+	VMOVUPS Y11, Y0
+	XORQ    R8, R8
+	SUBQ    $0x00000004, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Y9
+	VMULPD  Y9, Y0, Y0
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000004, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ       $0x00000004, CX
+	JZ         doneShort
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y12
+	VMASKMOVPD (SI)(R8*1), Y12, Y9
+	VBLENDVPD  Y12, Y9, Y11, Y9
+	VMULPD     Y9, Y0, Y0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Y11, Y0
 	VMOVUPS Y11, Y1
 	VMOVUPS Y11, Y2
@@ -1186,8 +1520,6 @@ row:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	VXORPS  Y8, Y8, Y8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000020, CX
 	JL      rest
@@ -1240,13 +1572,15 @@ last:
 	VMULPD     Y9, Y0, Y0
 
 done:
-	VMULPD       Y4, Y0, Y0
-	VMULPD       Y5, Y1, Y1
-	VMULPD       Y6, Y2, Y2
-	VMULPD       Y7, Y3, Y3
-	VMULPD       Y2, Y0, Y0
-	VMULPD       Y3, Y1, Y1
-	VMULPD       Y1, Y0, Y0
+	VMULPD Y4, Y0, Y0
+	VMULPD Y5, Y1, Y1
+	VMULPD Y6, Y2, Y2
+	VMULPD Y7, Y3, Y3
+	VMULPD Y2, Y0, Y0
+	VMULPD Y3, Y1, Y1
+	VMULPD Y1, Y0, Y0
+
+across:
 	VEXTRACTF128 $0x01, Y0, X15
 	VMULPD       X15, X0, X0
 	VPERMILPS    $0x4e, X0, X15
@@ -1275,6 +1609,43 @@ TEXT ·maxRows64AVX2(SB), NOSPLIT, $8-32
 	VBROADCASTSD vectors64<>+96(SB), Y11
 
 row:
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000020
+	JGE     long
+	VMOVUPS Y11, Y0
+	XORQ    R8, R8
+	SUBQ    $0x00000004, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS   (SI)(R8*1), Y9
+	VMAXPD    Y9, Y0, Y0
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	ADDQ      $0x00000020, R8
+	SUBQ      $0x00000004, CX
+	JGE       blockShort
+
+restShort:
+	ADDQ       $0x00000004, CX
+	JZ         doneShort
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y12
+	VMASKMOVPD (SI)(R8*1), Y12, Y9
+	VBLENDVPD  Y12, Y9, Y11, Y9
+	VMAXPD     Y9, Y0, Y0
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Y11, Y0
 	VMOVUPS Y11, Y1
 	VMOVUPS Y11, Y2
@@ -1283,8 +1654,6 @@ row:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	VXORPS  Y8, Y8, Y8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000020, CX
 	JL      rest
@@ -1357,13 +1726,15 @@ last:
 	VBLENDVPD  Y10, Y9, Y8, Y8
 
 done:
-	VMAXPD       Y4, Y0, Y0
-	VMAXPD       Y5, Y1, Y1
-	VMAXPD       Y6, Y2, Y2
-	VMAXPD       Y7, Y3, Y3
-	VMAXPD       Y2, Y0, Y0
-	VMAXPD       Y3, Y1, Y1
-	VMAXPD       Y1, Y0, Y0
+	VMAXPD Y4, Y0, Y0
+	VMAXPD Y5, Y1, Y1
+	VMAXPD Y6, Y2, Y2
+	VMAXPD Y7, Y3, Y3
+	VMAXPD Y2, Y0, Y0
+	VMAXPD Y3, Y1, Y1
+	VMAXPD Y1, Y0, Y0
+
+across:
 	VEXTRACTF128 $0x01, Y0, X15
 	VMAXPD       X15, X0, X0
 	VPERMILPS    $0x4e, X0, X15
@@ -1397,6 +1768,43 @@ TEXT ·minRows64AVX2(SB), NOSPLIT, $8-32
 	VBROADCASTSD vectors64<>+128(SB), Y11
 
 row:
+	VXORPS  Y8, Y8, Y8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000020
+	JGE     long
+	VMOVUPS Y11, Y0
+	XORQ    R8, R8
+	SUBQ    $0x00000004, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS   (SI)(R8*1), Y9
+	VMINPD    Y9, Y0, Y0
+	VCMPPD    $0x03, Y9, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	ADDQ      $0x00000020, R8
+	SUBQ      $0x00000004, CX
+	JGE       blockShort
+
+restShort:
+	ADDQ       $0x00000004, CX
+	JZ         doneShort
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y12
+	VMASKMOVPD (SI)(R8*1), Y12, Y9
+	VBLENDVPD  Y12, Y9, Y11, Y9
+	VMINPD     Y9, Y0, Y0
+	VCMPPD     $0x03, Y9, Y9, Y10
+	VBLENDVPD  Y10, Y9, Y8, Y8
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Y11, Y0
 	VMOVUPS Y11, Y1
 	VMOVUPS Y11, Y2
@@ -1405,8 +1813,6 @@ row:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	VXORPS  Y8, Y8, Y8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000020, CX
 	JL      rest
@@ -1479,13 +1885,15 @@ last:
 	VBLENDVPD  Y10, Y9, Y8, Y8
 
 done:
-	VMINPD       Y4, Y0, Y0
-	VMINPD       Y5, Y1, Y1
-	VMINPD       Y6, Y2, Y2
-	VMINPD       Y7, Y3, Y3
-	VMINPD       Y2, Y0, Y0
-	VMINPD       Y3, Y1, Y1
-	VMINPD       Y1, Y0, Y0
+	VMINPD Y4, Y0, Y0
+	VMINPD Y5, Y1, Y1
+	VMINPD Y6, Y2, Y2
+	VMINPD Y7, Y3, Y3
+	VMINPD Y2, Y0, Y0
+	VMINPD Y3, Y1, Y1
+	VMINPD Y1, Y0, Y0
+
+across:
 	VEXTRACTF128 $0x01, Y0, X15
 	VMINPD       X15, X0, X0
 	VPERMILPS    $0x4e, X0, X15

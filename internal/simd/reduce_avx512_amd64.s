@@ -117,6 +117,38 @@ TEXT ·sumIntRows32AVX512(SB), NOSPLIT, $8-32
 	VBROADCASTSS vectors32<>+32(SB), Z11
 
 row:
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000080
+	JGE     long
+	VMOVUPS Z11, Z0
+	XORQ    R8, R8
+	SUBQ    $0x00000010, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Z9
+	VPADDD  Z9, Z0, Z0
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ      $0x00000010, CX
+	JZ        doneShort
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z9
+	VPADDD    Z9, Z0, Z0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Z11, Z0
 	VMOVUPS Z11, Z1
 	VMOVUPS Z11, Z2
@@ -125,8 +157,6 @@ row:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000080, CX
 	JL      rest
@@ -178,13 +208,15 @@ last:
 	VPADDD    Z9, Z0, Z0
 
 done:
-	VPADDD        Z4, Z0, Z0
-	VPADDD        Z5, Z1, Z1
-	VPADDD        Z6, Z2, Z2
-	VPADDD        Z7, Z3, Z3
-	VPADDD        Z2, Z0, Z0
-	VPADDD        Z3, Z1, Z1
-	VPADDD        Z1, Z0, Z0
+	VPADDD Z4, Z0, Z0
+	VPADDD Z5, Z1, Z1
+	VPADDD Z6, Z2, Z2
+	VPADDD Z7, Z3, Z3
+	VPADDD Z2, Z0, Z0
+	VPADDD Z3, Z1, Z1
+	VPADDD Z1, Z0, Z0
+
+across:
 	VEXTRACTF64X4 $0x01, Z0, Y15
 	VPADDD        Y15, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X15
@@ -217,6 +249,39 @@ TEXT ·maxIntRows32AVX512(SB), NOSPLIT, $8-32
 	VBROADCASTSS vectors32<>+64(SB), Z11
 
 row:
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000080
+	JGE     long
+	VMOVUPS Z11, Z0
+	XORQ    R8, R8
+	SUBQ    $0x00000010, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Z9
+	VPMAXSD Z9, Z0, Z0
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ      $0x00000010, CX
+	JZ        doneShort
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z9
+	VBLENDMPS Z9, Z11, K1, Z9
+	VPMAXSD   Z9, Z0, Z0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Z11, Z0
 	VMOVUPS Z11, Z1
 	VMOVUPS Z11, Z2
@@ -225,8 +290,6 @@ row:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000080, CX
 	JL      rest
@@ -279,13 +342,15 @@ last:
 	VPMAXSD   Z9, Z0, Z0
 
 done:
-	VPMAXSD       Z4, Z0, Z0
-	VPMAXSD       Z5, Z1, Z1
-	VPMAXSD       Z6, Z2, Z2
-	VPMAXSD       Z7, Z3, Z3
-	VPMAXSD       Z2, Z0, Z0
-	VPMAXSD       Z3, Z1, Z1
-	VPMAXSD       Z1, Z0, Z0
+	VPMAXSD Z4, Z0, Z0
+	VPMAXSD Z5, Z1, Z1
+	VPMAXSD Z6, Z2, Z2
+	VPMAXSD Z7, Z3, Z3
+	VPMAXSD Z2, Z0, Z0
+	VPMAXSD Z3, Z1, Z1
+	VPMAXSD Z1, Z0, Z0
+
+across:
 	VEXTRACTF64X4 $0x01, Z0, Y15
 	VPMAXSD       Y15, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X15
@@ -318,6 +383,39 @@ TEXT ·minIntRows32AVX512(SB), NOSPLIT, $8-32
 	VBROADCASTSS vectors32<>+96(SB), Z11
 
 row:
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000080
+	JGE     long
+	VMOVUPS Z11, Z0
+	XORQ    R8, R8
+	SUBQ    $0x00000010, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Z9
+	VPMINSD Z9, Z0, Z0
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ      $0x00000010, CX
+	JZ        doneShort
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z9
+	VBLENDMPS Z9, Z11, K1, Z9
+	VPMINSD   Z9, Z0, Z0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Z11, Z0
 	VMOVUPS Z11, Z1
 	VMOVUPS Z11, Z2
@@ -326,8 +424,6 @@ row:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000080, CX
 	JL      rest
@@ -380,13 +476,15 @@ last:
 	VPMINSD   Z9, Z0, Z0
 
 done:
-	VPMINSD       Z4, Z0, Z0
-	VPMINSD       Z5, Z1, Z1
-	VPMINSD       Z6, Z2, Z2
-	VPMINSD       Z7, Z3, Z3
-	VPMINSD       Z2, Z0, Z0
-	VPMINSD       Z3, Z1, Z1
-	VPMINSD       Z1, Z0, Z0
+	VPMINSD Z4, Z0, Z0
+	VPMINSD Z5, Z1, Z1
+	VPMINSD Z6, Z2, Z2
+	VPMINSD Z7, Z3, Z3
+	VPMINSD Z2, Z0, Z0
+	VPMINSD Z3, Z1, Z1
+	VPMINSD Z1, Z0, Z0
+
+across:
 	VEXTRACTF64X4 $0x01, Z0, Y15
 	VPMINSD       Y15, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X15
@@ -419,6 +517,38 @@ TEXT ·sumRows32AVX512(SB), NOSPLIT, $8-32
 	VBROADCASTSS vectors32<>+32(SB), Z11
 
 row:
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000080
+	JGE     long
+	VMOVUPS Z11, Z0
+	XORQ    R8, R8
+	SUBQ    $0x00000010, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Z9
+	VADDPS  Z9, Z0, Z0
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ      $0x00000010, CX
+	JZ        doneShort
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z9
+	VADDPS    Z9, Z0, Z0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Z11, Z0
 	VMOVUPS Z11, Z1
 	VMOVUPS Z11, Z2
@@ -427,8 +557,6 @@ row:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000080, CX
 	JL      rest
@@ -480,13 +608,15 @@ last:
 	VADDPS    Z9, Z0, Z0
 
 done:
-	VADDPS        Z4, Z0, Z0
-	VADDPS        Z5, Z1, Z1
-	VADDPS        Z6, Z2, Z2
-	VADDPS        Z7, Z3, Z3
-	VADDPS        Z2, Z0, Z0
-	VADDPS        Z3, Z1, Z1
-	VADDPS        Z1, Z0, Z0
+	VADDPS Z4, Z0, Z0
+	VADDPS Z5, Z1, Z1
+	VADDPS Z6, Z2, Z2
+	VADDPS Z7, Z3, Z3
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
+	VADDPS Z1, Z0, Z0
+
+across:
 	VEXTRACTF64X4 $0x01, Z0, Y15
 	VADDPS        Y15, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X15
@@ -519,6 +649,39 @@ TEXT ·prodRows32AVX512(SB), NOSPLIT, $8-32
 	VBROADCASTSS vectors32<>+128(SB), Z11
 
 row:
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000080
+	JGE     long
+	VMOVUPS Z11, Z0
+	XORQ    R8, R8
+	SUBQ    $0x00000010, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Z9
+	VMULPS  Z9, Z0, Z0
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ      $0x00000010, CX
+	JZ        doneShort
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z9
+	VBLENDMPS Z9, Z11, K1, Z9
+	VMULPS    Z9, Z0, Z0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Z11, Z0
 	VMOVUPS Z11, Z1
 	VMOVUPS Z11, Z2
@@ -527,8 +690,6 @@ row:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000080, CX
 	JL      rest
@@ -581,13 +742,15 @@ last:
 	VMULPS    Z9, Z0, Z0
 
 done:
-	VMULPS        Z4, Z0, Z0
-	VMULPS        Z5, Z1, Z1
-	VMULPS        Z6, Z2, Z2
-	VMULPS        Z7, Z3, Z3
-	VMULPS        Z2, Z0, Z0
-	VMULPS        Z3, Z1, Z1
-	VMULPS        Z1, Z0, Z0
+	VMULPS Z4, Z0, Z0
+	VMULPS Z5, Z1, Z1
+	VMULPS Z6, Z2, Z2
+	VMULPS Z7, Z3, Z3
+	VMULPS Z2, Z0, Z0
+	VMULPS Z3, Z1, Z1
+	VMULPS Z1, Z0, Z0
+
+across:
 	VEXTRACTF64X4 $0x01, Z0, Y15
 	VMULPS        Y15, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X15
@@ -620,6 +783,43 @@ TEXT ·maxRows32AVX512(SB), NOSPLIT, $8-32
 	VBROADCASTSS vectors32<>+160(SB), Z11
 
 row:
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000080
+	JGE     long
+	VMOVUPS Z11, Z0
+	XORQ    R8, R8
+	SUBQ    $0x00000010, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Z9
+	VMAXPS  Z9, Z0, Z0
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ      $0x00000010, CX
+	JZ        doneShort
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z9
+	VBLENDMPS Z9, Z11, K1, Z9
+	VMAXPS    Z9, Z0, Z0
+	VCMPPS    $0x03, Z9, Z9, K2
+	VMOVAPS   Z9, K2, Z8
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Z11, Z0
 	VMOVUPS Z11, Z1
 	VMOVUPS Z11, Z2
@@ -628,8 +828,6 @@ row:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000080, CX
 	JL      rest
@@ -702,13 +900,15 @@ last:
 	VMOVAPS   Z9, K2, Z8
 
 done:
-	VMAXPS        Z4, Z0, Z0
-	VMAXPS        Z5, Z1, Z1
-	VMAXPS        Z6, Z2, Z2
-	VMAXPS        Z7, Z3, Z3
-	VMAXPS        Z2, Z0, Z0
-	VMAXPS        Z3, Z1, Z1
-	VMAXPS        Z1, Z0, Z0
+	VMAXPS Z4, Z0, Z0
+	VMAXPS Z5, Z1, Z1
+	VMAXPS Z6, Z2, Z2
+	VMAXPS Z7, Z3, Z3
+	VMAXPS Z2, Z0, Z0
+	VMAXPS Z3, Z1, Z1
+	VMAXPS Z1, Z0, Z0
+
+across:
 	VEXTRACTF64X4 $0x01, Z0, Y15
 	VMAXPS        Y15, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X15
@@ -750,6 +950,43 @@ TEXT ·minRows32AVX512(SB), NOSPLIT, $8-32
 	VBROADCASTSS vectors32<>+192(SB), Z11
 
 row:
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000080
+	JGE     long
+	VMOVUPS Z11, Z0
+	XORQ    R8, R8
+	SUBQ    $0x00000010, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Z9
+	VMINPS  Z9, Z0, Z0
+	VCMPPS  $0x03, Z9, Z9, K2
+	VMOVAPS Z9, K2, Z8
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ      $0x00000010, CX
+	JZ        doneShort
+	MOVQ      $0x00000010, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI)(R8*1), K1, Z9
+	VBLENDMPS Z9, Z11, K1, Z9
+	VMINPS    Z9, Z0, Z0
+	VCMPPS    $0x03, Z9, Z9, K2
+	VMOVAPS   Z9, K2, Z8
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Z11, Z0
 	VMOVUPS Z11, Z1
 	VMOVUPS Z11, Z2
@@ -758,8 +995,6 @@ row:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000080, CX
 	JL      rest
@@ -832,13 +1067,15 @@ last:
 	VMOVAPS   Z9, K2, Z8
 
 done:
-	VMINPS        Z4, Z0, Z0
-	VMINPS        Z5, Z1, Z1
-	VMINPS        Z6, Z2, Z2
-	VMINPS        Z7, Z3, Z3
-	VMINPS        Z2, Z0, Z0
-	VMINPS        Z3, Z1, Z1
-	VMINPS        Z1, Z0, Z0
+	VMINPS Z4, Z0, Z0
+	VMINPS Z5, Z1, Z1
+	VMINPS Z6, Z2, Z2
+	VMINPS Z7, Z3, Z3
+	VMINPS Z2, Z0, Z0
+	VMINPS Z3, Z1, Z1
+	VMINPS Z1, Z0, Z0
+
+across:
 	VEXTRACTF64X4 $0x01, Z0, Y15
 	VMINPS        Y15, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X15
@@ -1008,6 +1245,38 @@ TEXT ·sumIntRows64AVX512(SB), NOSPLIT, $8-32
 	VBROADCASTSD vectors64<>+32(SB), Z11
 
 row:
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000040
+	JGE     long
+	VMOVUPS Z11, Z0
+	XORQ    R8, R8
+	SUBQ    $0x00000008, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Z9
+	VPADDQ  Z9, Z0, Z0
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000008, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ      $0x00000008, CX
+	JZ        doneShort
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z9
+	VPADDQ    Z9, Z0, Z0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Z11, Z0
 	VMOVUPS Z11, Z1
 	VMOVUPS Z11, Z2
@@ -1016,8 +1285,6 @@ row:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000040, CX
 	JL      rest
@@ -1069,13 +1336,15 @@ last:
 	VPADDQ    Z9, Z0, Z0
 
 done:
-	VPADDQ        Z4, Z0, Z0
-	VPADDQ        Z5, Z1, Z1
-	VPADDQ        Z6, Z2, Z2
-	VPADDQ        Z7, Z3, Z3
-	VPADDQ        Z2, Z0, Z0
-	VPADDQ        Z3, Z1, Z1
-	VPADDQ        Z1, Z0, Z0
+	VPADDQ Z4, Z0, Z0
+	VPADDQ Z5, Z1, Z1
+	VPADDQ Z6, Z2, Z2
+	VPADDQ Z7, Z3, Z3
+	VPADDQ Z2, Z0, Z0
+	VPADDQ Z3, Z1, Z1
+	VPADDQ Z1, Z0, Z0
+
+across:
 	VEXTRACTF64X4 $0x01, Z0, Y15
 	VPADDQ        Y15, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X15
@@ -1106,6 +1375,38 @@ TEXT ·sumRows64AVX512(SB), NOSPLIT, $8-32
 	VBROADCASTSD vectors64<>+32(SB), Z11
 
 row:
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000040
+	JGE     long
+	VMOVUPS Z11, Z0
+	XORQ    R8, R8
+	SUBQ    $0x00000008, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Z9
+	VADDPD  Z9, Z0, Z0
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000008, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ      $0x00000008, CX
+	JZ        doneShort
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z9
+	VADDPD    Z9, Z0, Z0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Z11, Z0
 	VMOVUPS Z11, Z1
 	VMOVUPS Z11, Z2
@@ -1114,8 +1415,6 @@ row:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000040, CX
 	JL      rest
@@ -1167,13 +1466,15 @@ last:
 	VADDPD    Z9, Z0, Z0
 
 done:
-	VADDPD        Z4, Z0, Z0
-	VADDPD        Z5, Z1, Z1
-	VADDPD        Z6, Z2, Z2
-	VADDPD        Z7, Z3, Z3
-	VADDPD        Z2, Z0, Z0
-	VADDPD        Z3, Z1, Z1
-	VADDPD        Z1, Z0, Z0
+	VADDPD Z4, Z0, Z0
+	VADDPD Z5, Z1, Z1
+	VADDPD Z6, Z2, Z2
+	VADDPD Z7, Z3, Z3
+	VADDPD Z2, Z0, Z0
+	VADDPD Z3, Z1, Z1
+	VADDPD Z1, Z0, Z0
+
+across:
 	VEXTRACTF64X4 $0x01, Z0, Y15
 	VADDPD        Y15, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X15
@@ -1204,6 +1505,39 @@ TEXT ·prodRows64AVX512(SB), NOSPLIT, $8-32
 	VBROADCASTSD vectors64<>+64(SB), Z11
 
 row:
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000040
+	JGE     long
+	VMOVUPS Z11, Z0
+	XORQ    R8, R8
+	SUBQ    $0x00000008, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Z9
+	VMULPD  Z9, Z0, Z0
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000008, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ      $0x00000008, CX
+	JZ        doneShort
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z9
+	VBLENDMPD Z9, Z11, K1, Z9
+	VMULPD    Z9, Z0, Z0
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Z11, Z0
 	VMOVUPS Z11, Z1
 	VMOVUPS Z11, Z2
@@ -1212,8 +1546,6 @@ row:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000040, CX
 	JL      rest
@@ -1266,13 +1598,15 @@ last:
 	VMULPD    Z9, Z0, Z0
 
 done:
-	VMULPD        Z4, Z0, Z0
-	VMULPD        Z5, Z1, Z1
-	VMULPD        Z6, Z2, Z2
-	VMULPD        Z7, Z3, Z3
-	VMULPD        Z2, Z0, Z0
-	VMULPD        Z3, Z1, Z1
-	VMULPD        Z1, Z0, Z0
+	VMULPD Z4, Z0, Z0
+	VMULPD Z5, Z1, Z1
+	VMULPD Z6, Z2, Z2
+	VMULPD Z7, Z3, Z3
+	VMULPD Z2, Z0, Z0
+	VMULPD Z3, Z1, Z1
+	VMULPD Z1, Z0, Z0
+
+across:
 	VEXTRACTF64X4 $0x01, Z0, Y15
 	VMULPD        Y15, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X15
@@ -1303,6 +1637,43 @@ TEXT ·maxRows64AVX512(SB), NOSPLIT, $8-32
 	VBROADCASTSD vectors64<>+96(SB), Z11
 
 row:
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000040
+	JGE     long
+	VMOVUPS Z11, Z0
+	XORQ    R8, R8
+	SUBQ    $0x00000008, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Z9
+	VMAXPD  Z9, Z0, Z0
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000008, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ      $0x00000008, CX
+	JZ        doneShort
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z9
+	VBLENDMPD Z9, Z11, K1, Z9
+	VMAXPD    Z9, Z0, Z0
+	VCMPPD    $0x03, Z9, Z9, K2
+	VMOVAPD   Z9, K2, Z8
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Z11, Z0
 	VMOVUPS Z11, Z1
 	VMOVUPS Z11, Z2
@@ -1311,8 +1682,6 @@ row:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000040, CX
 	JL      rest
@@ -1385,13 +1754,15 @@ last:
 	VMOVAPD   Z9, K2, Z8
 
 done:
-	VMAXPD        Z4, Z0, Z0
-	VMAXPD        Z5, Z1, Z1
-	VMAXPD        Z6, Z2, Z2
-	VMAXPD        Z7, Z3, Z3
-	VMAXPD        Z2, Z0, Z0
-	VMAXPD        Z3, Z1, Z1
-	VMAXPD        Z1, Z0, Z0
+	VMAXPD Z4, Z0, Z0
+	VMAXPD Z5, Z1, Z1
+	VMAXPD Z6, Z2, Z2
+	VMAXPD Z7, Z3, Z3
+	VMAXPD Z2, Z0, Z0
+	VMAXPD Z3, Z1, Z1
+	VMAXPD Z1, Z0, Z0
+
+across:
 	VEXTRACTF64X4 $0x01, Z0, Y15
 	VMAXPD        Y15, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X15
@@ -1429,6 +1800,43 @@ TEXT ·minRows64AVX512(SB), NOSPLIT, $8-32
 	VBROADCASTSD vectors64<>+128(SB), Z11
 
 row:
+	VXORPS  Z8, Z8, Z8
+	MOVQ    BX, CX
+	CMPQ    CX, $0x00000040
+	JGE     long
+	VMOVUPS Z11, Z0
+	XORQ    R8, R8
+	SUBQ    $0x00000008, CX
+	JL      restShort
+
+blockShort:
+	VMOVUPS (SI)(R8*1), Z9
+	VMINPD  Z9, Z0, Z0
+	VCMPPD  $0x03, Z9, Z9, K2
+	VMOVAPD Z9, K2, Z8
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000008, CX
+	JGE     blockShort
+
+restShort:
+	ADDQ      $0x00000008, CX
+	JZ        doneShort
+	MOVQ      $0x00000008, AX
+	CMPQ      CX, AX
+	CMOVQLT   CX, AX
+	MOVQ      $-1, R13
+	BZHIQ     AX, R13, AX
+	KMOVW     AX, K1
+	VMOVUPD.Z (SI)(R8*1), K1, Z9
+	VBLENDMPD Z9, Z11, K1, Z9
+	VMINPD    Z9, Z0, Z0
+	VCMPPD    $0x03, Z9, Z9, K2
+	VMOVAPD   Z9, K2, Z8
+
+doneShort:
+	JMP across
+
+long:
 	VMOVUPS Z11, Z0
 	VMOVUPS Z11, Z1
 	VMOVUPS Z11, Z2
@@ -1437,8 +1845,6 @@ row:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    BX, CX
 	XORQ    R8, R8
 	SUBQ    $0x00000040, CX
 	JL      rest
@@ -1511,13 +1917,15 @@ last:
 	VMOVAPD   Z9, K2, Z8
 
 done:
-	VMINPD        Z4, Z0, Z0
-	VMINPD        Z5, Z1, Z1
-	VMINPD        Z6, Z2, Z2
-	VMINPD        Z7, Z3, Z3
-	VMINPD        Z2, Z0, Z0
-	VMINPD        Z3, Z1, Z1
-	VMINPD        Z1, Z0, Z0
+	VMINPD Z4, Z0, Z0
+	VMINPD Z5, Z1, Z1
+	VMINPD Z6, Z2, Z2
+	VMINPD Z7, Z3, Z3
+	VMINPD Z2, Z0, Z0
+	VMINPD Z3, Z1, Z1
+	VMINPD Z1, Z0, Z0
+
+across:
 	VEXTRACTF64X4 $0x01, Z0, Y15
 	VMINPD        Y15, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X15

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -48,7 +50,7 @@ func (t *target) subColumns() {
 	t.ret()
 }
 
-// panels emits the loop over panels: four vectors wide while there are so many columns, then single vectors. The
+// panels emits the loop over panels: four vectors wide while there are so many columns, then two and single vectors. The
 // panel's code may use R10 and R11; RDI is the vector, RSI x, R12 dst, RDX the stride, RBX the number of rows.
 func (t *target) panels(name, doc, params, vector string, panel func(t *target, width int, masked bool)) {
 	t.function(name, params, doc)
@@ -69,13 +71,16 @@ func (t *target) panels(name, doc, params, vector string, panel func(t *target, 
 		}
 		t.SUBQ(operand.U32(uint32(width*t.lanes())), reg.RCX)
 	}
-	wide := operand.U32(uint32(4 * t.lanes()))
-	t.Label("wide")
-	t.CMPQ(reg.RCX, wide)
-	t.JL(operand.LabelRef("narrow"))
-	panel(t, 4, false)
-	next(4)
-	t.JMP(operand.LabelRef("wide"))
+	for _, width := range []int{4, 2} {
+		name, rest := fmt.Sprint("wide", width), fmt.Sprint("rest", width)
+		t.Label(name)
+		t.CMPQ(reg.RCX, operand.U32(uint32(width*t.lanes())))
+		t.JL(operand.LabelRef(rest))
+		panel(t, width, false)
+		next(width)
+		t.JMP(operand.LabelRef(name))
+		t.Label(rest)
+	}
 	t.Label("narrow")
 	t.TESTQ(reg.RCX, reg.RCX)
 	t.JLE(operand.LabelRef("done"))
@@ -100,7 +105,7 @@ func smallest(t *target, dst, a vec, b operand.Op) { minimum(t, dst, a, b.(vec),
 func foldPanel(start uint64, op func(t *target, dst, a vec, b operand.Op)) func(t *target, width int, masked bool) {
 	return func(t *target, width int, masked bool) {
 		rows := 8 / width
-		label := func(s string) string { return s + map[int]string{1: "1", 4: "4"}[width] }
+		label := func(s string) string { return fmt.Sprint(s, "Of", width) }
 		acc := func(r, i int) vec { return t.regs[r*width+i] }
 		x := t.regs[8]
 		row := func(r int) {
@@ -152,7 +157,7 @@ func foldPanel(start uint64, op func(t *target, dst, a vec, b operand.Op)) func(
 // mapPanel combines width vectors of each row with those of v.
 func mapPanel(op func(t *target, dst, a vec, b operand.Op)) func(t *target, width int, masked bool) {
 	return func(t *target, width int, masked bool) {
-		label := map[int]string{1: "row1", 4: "row4"}[width]
+		label := fmt.Sprint("row", width)
 		for i := range width {
 			t.load(t.regs[i], t.at(reg.RDI, i), masked)
 		}

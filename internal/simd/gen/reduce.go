@@ -48,8 +48,9 @@ func (t *target) dot() {
 	t.retScalar(acc[0])
 }
 
-// rows emits a function that folds each row of a matrix, in eight independent parts that begin with start. With findNaN,
-// what op loses of elements that are not numbers is found besides.
+// rows emits a function that folds each row of a matrix, in eight independent parts that begin with start, or in one if it
+// is too short for them: neighbouring rows then run beside each other. With findNaN, what op loses of elements that are not
+// numbers is found besides.
 func (t *target) rows(name, elem, doc string, start uint64, findNaN bool, op func(*target, vec, vec, operand.Op)) {
 	t.function(name, "func(dst, a *"+elem+", rows, cols int)", "dst[i] = "+doc)
 	t.Load(t.Param("dst"), reg.RDI)
@@ -60,13 +61,7 @@ func (t *target) rows(name, elem, doc string, start uint64, findNaN bool, op fun
 	fold := func(dst, a vec, b operand.Op) { op(t, dst, a, b) }
 	acc, odd, x, tmp, first, mask := t.regs[:parts], t.regs[parts], t.regs[parts+1], t.regs[parts+2], t.regs[parts+3], t.regs[parts+4]
 	t.broadcast(first, t.constant(start))
-	t.Label("row")
-	for _, a := range acc {
-		t.mov(a, first)
-	}
-	t.zero(odd)
-	t.MOVQ(reg.RBX, reg.RCX)
-	t.loop(parts, mask, func(disp int, masked bool) {
+	each := func(disp int, masked bool) {
 		t.load(x, operand.Mem{Base: reg.RSI, Index: reg.R8, Scale: 1, Disp: disp}, masked)
 		if masked && start != 0 {
 			t.fillRest(x, first)
@@ -76,8 +71,22 @@ func (t *target) rows(name, elem, doc string, start uint64, findNaN bool, op fun
 		if findNaN {
 			t.choose(odd, unordered, x, x, x, tmp)
 		}
-	})
+	}
+	t.Label("row")
+	t.zero(odd)
+	t.MOVQ(reg.RBX, reg.RCX)
+	t.CMPQ(reg.RCX, operand.U32(uint32(parts*t.lanes())))
+	t.JGE(operand.LabelRef("long"))
+	t.mov(acc[0], first)
+	t.namedLoop("Short", 1, mask, each)
+	t.JMP(operand.LabelRef("across"))
+	t.Label("long")
+	for _, a := range acc {
+		t.mov(a, first)
+	}
+	t.loop(parts, mask, each)
 	t.merge(acc, fold)
+	t.Label("across")
 	t.horizontal(acc[0], fold)
 	if findNaN {
 		// odd holds zeros unless something was not a number; its sum then is not a number, nor is the result plus that.
