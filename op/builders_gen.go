@@ -6843,7 +6843,7 @@ func EncodeJpegXmpMetadata(value string) EncodeJpegAttr {
 	return func(a opdef.Attrs) { a["xmp_metadata"] = value }
 }
 
-// EncodeJpeg encodes an image as JPEG: baseline, colors at half the resolution.
+// EncodeJpeg encodes an image as JPEG, its colors at half the resolution if chroma_downsampling.
 //
 //	image     uint8   [?,?,?]
 //	→

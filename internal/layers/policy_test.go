@@ -72,6 +72,8 @@ var policy = []rule{
 	{pkg: "internal/batch", may: slices.Concat(ops, vector, []string{"internal/strided"})},
 	{pkg: "internal/monitor", may: []string{"status"}},
 	{pkg: "internal/resource", may: with(ops, "kernel", "internal/murmur", "internal/shapes")},
+	{pkg: "internal/jpegenc"},
+	{pkg: "kernels/image", may: with(kernels, "internal/jpegenc")},
 	{pkg: "kernels/summary", may: with(kernels, "summary")},
 	{pkg: "kernels/logging", may: with(kernels, "internal/fileio")},
 	{pkg: "kernels/io", may: with(kernels, "internal/fileio", "internal/record", "checkpoint")},

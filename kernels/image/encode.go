@@ -5,8 +5,6 @@ import (
 	"compress/zlib"
 	"encoding/binary"
 	"hash/crc32"
-	"image"
-	"image/jpeg"
 	"math"
 	"strconv"
 	"strings"
@@ -29,15 +27,6 @@ func init() {
 			return err
 		},
 	}, newEncodePNG)
-	register(opdef.Def{
-		Name: "EncodeJpegVariableQuality", Doc: "Encodes an image as JPEG with the quality that an input gives.",
-		In: []string{"images: uint8", "quality: int32"}, Out: []string{"contents: string"},
-		Shape: func(c *opdef.ShapeContext) error {
-			_, err := opdef.WithRank(c.In[0], 3)
-			c.Out[0] = shapes.Of()
-			return err
-		},
-	}, encodeJPEG)
 }
 
 func newEncodePNG(c *kernel.Construction) (kernel.Kernel, error) {
@@ -169,49 +158,4 @@ func appendChunk(out []byte, name string, body []byte) []byte {
 	start := len(out)
 	out = append(append(out, name...), body...)
 	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[start:]))
-}
-
-func encodeJPEG(ctx *kernel.Context) error {
-	in, quality := ctx.Input(0), ctx.Input(1)
-	switch {
-	case in.Rank() != 3:
-		return status.InvalidArgumentf("image must be 3-dimensional%v", in.Shape())
-	case in.NumElements() >= math.MaxInt32:
-		return status.InvalidArgumentf("Cannot encode images with >= max int32 elements")
-	case quality.Rank() != 0:
-		return status.InvalidArgumentf("quality must be scalar: %v", quality.Shape())
-	}
-	q := int(tensor.Value[int32](quality))
-	if q < 0 || q > 100 {
-		return status.InvalidArgumentf("quality must be in [0,100], got %d", q)
-	}
-	channels := in.Dim(2)
-	if channels != 1 && channels != 3 {
-		return status.InvalidArgumentf("image must have 1 or 3 channels, got %v", in.Shape())
-	}
-	text, err := jpegOf(tensor.Values[uint8](in), in.Dim(0), in.Dim(1), channels, q)
-	if err != nil {
-		return status.Internalf("JPEG encoding failed")
-	}
-	ctx.SetOutput(0, tensor.Scalar(text))
-	return nil
-}
-
-func jpegOf(pix []uint8, height, width, channels, quality int) (string, error) {
-	bounds := image.Rect(0, 0, width, height)
-	var img image.Image = &image.Gray{Pix: pix, Stride: width, Rect: bounds}
-	if channels == 3 {
-		rgba := image.NewRGBA(bounds)
-		for i := range height * width {
-			copy(rgba.Pix[4*i:], pix[3*i:3*i+3])
-			rgba.Pix[4*i+3] = math.MaxUint8
-		}
-		img = rgba
-	}
-	if height == 0 || width == 0 {
-		return "", status.InvalidArgumentf("an image without pixels")
-	}
-	var out bytes.Buffer
-	err := jpeg.Encode(&out, img, &jpeg.Options{Quality: max(quality, 1)})
-	return out.String(), err
 }

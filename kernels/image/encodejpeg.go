@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/weft-ml/weft/internal/jpegenc"
 	"github.com/weft-ml/weft/internal/shapes"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -12,75 +13,131 @@ import (
 )
 
 func init() {
+	shape := func(c *opdef.ShapeContext) error {
+		_, err := opdef.WithRank(c.In[0], 3)
+		c.Out[0] = shapes.Of()
+		return err
+	}
 	registerNew(opdef.Def{
-		Name: "EncodeJpeg", Doc: "Encodes an image as JPEG: baseline, colors at half the resolution.",
+		Name: "EncodeJpeg", Doc: "Encodes an image as JPEG, its colors at half the resolution if chroma_downsampling.",
 		In: []string{"image: uint8"}, Out: []string{"contents: string"},
 		Attrs: []string{
 			"format: {'', 'grayscale', 'rgb'} = ''", "quality: int = 95", "progressive: bool = false",
 			"optimize_size: bool = false", "chroma_downsampling: bool = true", "density_unit: {'in', 'cm'} = 'in'",
 			"x_density: int = 300", "y_density: int = 300", "xmp_metadata: string = ''",
 		},
-		Shape: func(c *opdef.ShapeContext) error {
-			_, err := opdef.WithRank(c.In[0], 3)
-			c.Out[0] = shapes.Of()
-			return err
-		},
+		Shape: shape,
 	}, newEncodeJPEG)
+	register(opdef.Def{
+		Name: "EncodeJpegVariableQuality", Doc: "Encodes an image as JPEG with the quality that an input gives.",
+		In: []string{"images: uint8", "quality: int32"}, Out: []string{"contents: string"}, Shape: shape,
+	}, encodeVariableQuality)
 }
 
 func newEncodeJPEG(c *kernel.Construction) (kernel.Kernel, error) {
-	quality, format := c.Attrs.Int("quality"), c.Attrs.String("format")
-	if quality < 0 || quality > 100 {
-		return nil, status.InvalidArgumentf("quality must be in [0,100], got %d", quality)
+	format, xmp := c.Attrs.String("format"), c.Attrs.String("xmp_metadata")
+	o := jpegenc.Options{
+		Quality: c.Attrs.Int("quality"), Halve: c.Attrs.Bool("chroma_downsampling"),
+		Optimize: c.Attrs.Bool("optimize_size"), Progressive: c.Attrs.Bool("progressive"),
 	}
-	segments := jpegSegments(c.Attrs)
+	if err := checkQuality(o.Quality); err != nil {
+		return nil, err
+	}
+	unit := byte(perInch)
+	if c.Attrs.String("density_unit") == "cm" {
+		unit = perCentimeter
+	}
+	o.Segments = density(unit, c.Attrs.Int("x_density"), c.Attrs.Int("y_density"))
+	tooLong := false
+	if xmp != "" {
+		body := []byte("http://ns.adobe.com/xap/1.0/\x00" + xmp)
+		if tooLong = len(body) > jpegenc.MaxBody; !tooLong {
+			o.Segments += jpegenc.Segment(0xe1, body)
+		}
+	}
 	return kernel.Func(func(ctx *kernel.Context) error {
 		in := ctx.Input(0)
-		switch {
-		case in.Rank() != 3:
-			return status.InvalidArgumentf("image must be 3-dimensional%v", in.Shape())
-		case in.NumElements() >= math.MaxInt32:
-			return status.InvalidArgumentf("Cannot encode images with >= max int32 elements")
+		if err := checkImage(in); err != nil {
+			return err
 		}
-		channels := in.Dim(2)
-		want := map[string]int{"grayscale": 1, "rgb": 3}[format]
+		channels, want := in.Dim(2), map[string]int{"grayscale": 1, "rgb": 3}[format]
 		switch {
-		case want == 0 && channels != 1 && channels != 3:
-			return status.InvalidArgumentf("image must have 1 or 3 channels, got %v", in.Shape())
-		case want != 0 && channels != want:
+		case want == 0:
+			if err := checkChannels(in); err != nil {
+				return err
+			}
+		case channels != want:
 			return status.InvalidArgumentf("format %s expects %d channels, got %v", format, want, in.Shape())
 		}
-		text, err := jpegOf(tensor.Values[uint8](in), in.Dim(0), in.Dim(1), channels, quality)
-		if err != nil {
-			return status.Internalf("JPEG encoding failed")
+		if tooLong {
+			return errEncoding()
 		}
-		const start = 2 // the marker that every file begins with
-		ctx.SetOutput(0, tensor.Scalar(text[:start]+segments+text[start:]))
-		return nil
+		return encodeJPEG(ctx, o)
 	}), nil
 }
 
-// jpegSegments returns the segments that tell the density of pixels (JFIF 1.1) and carry metadata (XMP, if it fits in one).
-func jpegSegments(attrs opdef.Attrs) string {
-	unit := byte(1)
-	if attrs.String("density_unit") == "cm" {
-		unit = 2
+func encodeVariableQuality(ctx *kernel.Context) error {
+	in, quality := ctx.Input(0), ctx.Input(1)
+	if err := checkImage(in); err != nil {
+		return err
 	}
-	body := append([]byte("JFIF\x00\x01\x01"), unit)
-	body = binary.BigEndian.AppendUint16(body, uint16(attrs.Int("x_density")))
-	body = binary.BigEndian.AppendUint16(body, uint16(attrs.Int("y_density")))
-	out := segment(0xe0, string(body)+"\x00\x00")
-	if xmp := attrs.String("xmp_metadata"); xmp != "" {
-		out += segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00"+xmp)
+	if quality.Rank() != 0 {
+		return status.InvalidArgumentf("quality must be scalar: %v", quality.Shape())
 	}
-	return out
+	q := int(tensor.Value[int32](quality))
+	if err := checkQuality(q); err != nil {
+		return err
+	}
+	if err := checkChannels(in); err != nil {
+		return err
+	}
+	const usual = 300 // pixels
+	return encodeJPEG(ctx, jpegenc.Options{Quality: q, Halve: true, Segments: density(perInch, usual, usual)})
 }
 
-// segment returns a marker with its body, or nothing if the body is too long for one.
-func segment(marker byte, body string) string {
-	if len(body)+2 > math.MaxUint16 {
-		return ""
+func checkQuality(q int) error {
+	if q < 0 || q > 100 {
+		return status.InvalidArgumentf("quality must be in [0,100], got %d", q)
 	}
-	head := binary.BigEndian.AppendUint16([]byte{0xff, marker}, uint16(len(body)+2))
-	return string(head) + body
+	return nil
+}
+
+func checkImage(in *tensor.Tensor) error {
+	switch {
+	case in.Rank() != 3:
+		return status.InvalidArgumentf("image must be 3-dimensional%v", in.Shape())
+	case in.NumElements() >= math.MaxInt32:
+		return status.InvalidArgumentf("Cannot encode images with >= max int32 elements")
+	}
+	return nil
+}
+
+func checkChannels(in *tensor.Tensor) error {
+	if channels := in.Dim(2); channels != 1 && channels != 3 {
+		return status.InvalidArgumentf("image must have 1 or 3 channels, got %v", in.Shape())
+	}
+	return nil
+}
+
+func errEncoding() error { return status.Internalf("JPEG encoding failed") }
+
+// encodeJPEG encodes input 0, of 1 or 3 channels.
+func encodeJPEG(ctx *kernel.Context, o jpegenc.Options) error {
+	in := ctx.Input(0)
+	height, width := in.Dim(0), in.Dim(1)
+	if height == 0 || width == 0 || max(height, width) > jpegenc.MaxSize {
+		return errEncoding()
+	}
+	ctx.SetOutput(0, tensor.Scalar(jpegenc.Encode(tensor.Values[uint8](in), height, width, in.Dim(2), o)))
+	return nil
+}
+
+const perInch, perCentimeter = 1, 2
+
+// density returns the segment that tells the density of pixels (JFIF 1.1).
+func density(unit byte, x, y int) string {
+	body := append([]byte("JFIF\x00\x01\x01"), unit)
+	body = binary.BigEndian.AppendUint16(body, uint16(x))
+	body = binary.BigEndian.AppendUint16(body, uint16(y))
+	return jpegenc.Segment(0xe0, append(body, 0, 0)) // no small picture
 }
