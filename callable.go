@@ -62,7 +62,7 @@ func (c *Callable) Run(ctx context.Context, feeds ...tensor.Tensor) ([]tensor.Te
 	if len(feeds) != c.feeds {
 		return nil, status.InvalidArgumentf("the callable takes %d feeds, got %d", c.feeds, len(feeds))
 	}
-	if d := c.session.settings.timeout(); d > 0 {
+	if d := c.session.settings.timeout(); d > 0 && !c.known.inProcess { // whose master keeps to the limit itself
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, d)
 		defer cancel()

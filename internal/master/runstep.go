@@ -44,12 +44,16 @@ func (s *session) withTimeout(ctx context.Context, options *pb.RunOptions) (cont
 	return withTimeout(ctx, s.config.GetOperationTimeoutInMs())
 }
 
-// withTimeout returns a context that ends after a number of milliseconds; 0 is no limit.
+// withTimeout returns a context that ends after a number of milliseconds; 0 is no limit. One that ends before anyway, as that
+// of a client with the same limit does, needs no timer more.
 func withTimeout(ctx context.Context, ms int64) (context.Context, context.CancelFunc) {
 	if ms <= 0 {
 		return ctx, func() {}
 	}
 	limit := time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= limit {
+		return ctx, func() {}
+	}
 	return context.WithTimeoutCause(ctx, limit, errTimeout)
 }
 
