@@ -13,25 +13,33 @@ const typeName = "tensorflow::TensorList"
 
 func init() { tensor.RegisterVariant(typeName, decode) }
 
+// mostMissing is how many elements that are not set may be sent: the positions of so many, of which half take five bytes and
+// most others four, have more than the 2 GiB of a message. A list of more is small, as long as it is here.
+const mostMissing = 1 << 29
+
 // EncodeVariant returns the form in which TensorFlow sends a list: the elements that are set, and as metadata the number
 // and the positions of those that are not, the type of elements and the largest number of them, all as variable-length
 // integers, and the shape of elements as a TensorShapeProto.
 func (l *List) EncodeVariant() (tensor.EncodedVariant, error) {
 	out := tensor.EncodedVariant{TypeName: typeName}
-	next, missing := 0, []int(nil)
-	for i, t := range l.items.all() {
-		for ; next < i; next++ {
-			missing = append(missing, next)
-		}
-		next = i + 1
+	var positions []int
+	for i := range l.items.all() {
+		positions = append(positions, i)
+	}
+	missing := l.items.n - len(positions)
+	if missing > mostMissing {
+		return out, status.Internalf("Cannot encode a list of %d tensors that are not set: their positions exceed the 2GB protobuf limit", missing)
+	}
+	for _, t := range l.items.all() {
 		out.Tensors = append(out.Tensors, t.Retain())
 	}
-	for ; next < l.items.n; next++ {
-		missing = append(missing, next)
-	}
-	meta := binary.AppendUvarint(nil, uint64(len(missing)))
-	for _, i := range missing {
-		meta = binary.AppendUvarint(meta, uint64(i))
+	meta := binary.AppendUvarint(nil, uint64(missing))
+	next := 0
+	for _, set := range append(positions, l.items.n) {
+		for ; next < set; next++ {
+			meta = binary.AppendUvarint(meta, uint64(next))
+		}
+		next = set + 1
 	}
 	meta = binary.AppendUvarint(meta, uint64(l.dtype))
 	meta = binary.AppendUvarint(meta, uint64(l.limit))

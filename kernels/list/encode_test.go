@@ -2,8 +2,10 @@ package list
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -21,6 +23,14 @@ func sample() (*List, []byte) {
 		1,                                                          // float
 		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, // no limit: -1
 		0x12, 2, 0x08, 2, 0x12, 11, 0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x12, 0, // the shape
+	}
+}
+
+// TestHugeListIsNotSent has more positions without elements than a message holds.
+func TestHugeListIsNotSent(t *testing.T) {
+	l := &List{dtype: tensor.Float32, limit: -1, items: vector{}.resize(1<<31 - 1)}
+	if _, err := l.EncodeVariant(); status.CodeOf(err) != status.Internal || !strings.Contains(err.Error(), "2147483647 tensors that are not set") {
+		t.Errorf("got %v", err)
 	}
 }
 
