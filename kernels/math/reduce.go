@@ -80,13 +80,13 @@ func (r reduction[T]) combine(in *tensor.Tensor, z []T, d *directions) error {
 	case "", "r", "k", "kr":
 		r.rows(z, x)
 	case "rk":
-		r.fold(z, x)
+		r.fold(z, len(x)/len(z), r.stacked(x, len(z)))
 	case "krk":
 		size := len(x) / d.sizes[0]
 		kept := d.sizes[2]
 		parallel.For(d.sizes[0], max(1, elementwise.Grain(cheap)/size), func(lo, hi int) {
 			for i := lo; i < hi; i++ {
-				r.fold(z[i*kept:(i+1)*kept], x[i*size:(i+1)*size])
+				r.fold(z[i*kept:(i+1)*kept], size/kept, r.stacked(x[i*size:(i+1)*size], kept))
 			}
 		})
 	default:
@@ -140,46 +140,63 @@ const (
 	foldRows  = 256 // the rows that are combined one after another
 )
 
-// fold reduces the rows of x, which are as long as z, to one. Rows are combined in pieces of foldRows, and the pieces with
-// each other, so that rounding errors of sums do not pile up. Cores share the columns of wide rows, and otherwise pieces.
-func (r reduction[T]) fold(z, x []T) {
-	n := len(x) / len(z)
+// few sets z to the combination of n rows, at most foldRows, from row first on, in columns from lo on.
+type few[T any] func(z []T, lo, first, n int)
+
+// fold reduces n rows, which are as long as z, to one. Rows are combined in pieces of foldRows, and the pieces with each
+// other, so that rounding errors of sums do not pile up. Cores share the columns of wide rows, and otherwise pieces.
+func (r reduction[T]) fold(z []T, n int, f few[T]) {
 	if piece := max(2*foldRows, elementwise.Grain(cheap)/len(z)/foldRows*foldRows); len(z) < foldBlock && n > piece {
 		partial := make([]T, parallel.Blocks(n, piece)*len(z))
 		parallel.For(n, piece, func(lo, hi int) {
 			at := lo / piece * len(z)
-			r.foldRange(partial[at:at+len(z)], x[lo*len(z):], 0, len(z), hi-lo)
+			r.foldRange(partial[at:at+len(z)], 0, lo, hi-lo, f)
 		})
-		r.foldRange(z, partial, 0, len(z), len(partial)/len(z))
+		r.foldRange(z, 0, 0, len(partial)/len(z), r.stacked(partial, len(z)))
 		return
 	}
 	block := max(foldBlock, elementwise.Grain(cheap)/n)
 	if len(z) <= block {
-		r.foldRange(z, x, 0, len(z), n)
+		r.foldRange(z, 0, 0, n, f)
 		return
 	}
 	parallel.For(len(z), block, func(lo, hi int) {
-		r.foldRange(z[lo:hi], x, lo, len(z), n)
+		r.foldRange(z[lo:hi], lo, 0, n, f)
 	})
 }
 
-func (r reduction[T]) foldRange(z, x []T, lo, stride, n int) {
+func (r reduction[T]) foldRange(z []T, lo, first, n int, f few[T]) {
 	if n <= foldRows {
-		copy(z, x[lo:lo+len(z)])
-		if r.matrix != nil && n > 1 {
-			r.matrix(z, x[stride+lo:(n-1)*stride+lo+len(z)], stride)
-			return
-		}
-		for i := 1; i < n; i++ {
-			r.columns(z, x[i*stride+lo:i*stride+lo+len(z)])
-		}
+		f(z, lo, first, n)
 		return
 	}
 	half := (n/2 + foldRows - 1) / foldRows * foldRows
-	r.foldRange(z, x, lo, stride, half)
+	r.foldRange(z, lo, first, half, f)
 	second := make([]T, len(z))
-	r.foldRange(second, x[half*stride:], lo, stride, n-half)
+	r.foldRange(second, lo, first+half, n-half, f)
 	r.columns(z, second)
+}
+
+// stacked combines rows of x, which are stride apart.
+func (r reduction[T]) stacked(x []T, stride int) few[T] {
+	return func(z []T, lo, first, n int) {
+		x := x[first*stride+lo:]
+		copy(z, x)
+		if n > 1 {
+			r.into(z, x[stride:(n-1)*stride+len(z)], stride)
+		}
+	}
+}
+
+// into combines the rows of x, stride apart, into acc.
+func (r reduction[T]) into(acc, x []T, stride int) {
+	if r.matrix != nil {
+		r.matrix(acc, x, stride)
+		return
+	}
+	for i := 0; i < len(x); i += stride {
+		r.columns(acc, x[i:i+len(acc)])
+	}
 }
 
 // directions are the dimensions of a reduction.

@@ -315,6 +315,23 @@ func via[T, W tensor.Elem](r reduction[W], widen func([]W, []T), narrow func([]T
 		})
 		r.end(z, n)
 	}
+	byColumns := func(z []W, x []T) {
+		stride, n := len(z), len(x)/len(z)
+		r.fold(z, n, func(z []W, lo, first, n int) {
+			block := blocks.Get().(*[viaBlock]W)
+			defer blocks.Put(block)
+			for ; len(z) > 0; z, lo = z[min(len(z), viaBlock):], lo+viaBlock {
+				acc, at := z[:min(len(z), viaBlock)], first*stride+lo
+				widen(acc, x[at:at+len(acc)])
+				for row, step := 1, viaBlock/len(acc); row < n; row += step {
+					wide := block[:min(step, n-row)*len(acc)]
+					widenRows(wide, x[at+row*stride:], len(acc), stride, widen)
+					r.into(acc, wide, len(acc))
+				}
+			}
+		})
+		r.end(z, n)
+	}
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		keep := c.Attrs.Bool("keep_dims")
 		return kernel.Func(func(ctx *kernel.Context) error {
@@ -331,6 +348,8 @@ func via[T, W tensor.Elem](r reduction[W], widen func([]W, []T), narrow func([]T
 			x, z := tensor.Values[T](in), tensor.Values[W](&results)
 			if n := d.rowLength(); n > 0 && n <= viaBlock && len(x) > 0 {
 				byRows(z, x, n)
+			} else if d.pattern() == "rk" && len(x) > 0 {
+				byColumns(z, x)
 			} else {
 				wide, err := tensor.AllocShared(tensor.DTypeOf[W](), in.Shape())
 				if err != nil {
@@ -350,4 +369,16 @@ func via[T, W tensor.Elem](r reduction[W], widen func([]W, []T), narrow func([]T
 			return nil
 		}), nil
 	}
+}
+
+// widenRows sets the rows of dst, which have n elements, to those of src, which are stride apart.
+func widenRows[T, W any](dst []W, src []T, n, stride int, widen func([]W, []T)) {
+	if n == stride {
+		widen(dst, src[:len(dst)])
+		return
+	}
+	for ; len(dst) > n; dst, src = dst[n:], src[stride:] {
+		widen(dst[:n], src[:n])
+	}
+	widen(dst, src[:n])
 }
