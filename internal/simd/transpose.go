@@ -73,6 +73,13 @@ func turnSquares[E uint16 | uint32 | uint64](dst []E, dstStride int, src []E, sr
 }
 
 func transposeGo[E any](dst []E, dstStride int, src []E, srcStride, row, rows, col, cols int) {
+	if row == rows || col == cols {
+		return
+	}
+	if min(rows-row, cols-col) <= Thin {
+		TransposeThin(dst[col*dstStride+row:], dstStride, src[row*srcStride+col:], srcStride, rows-row, cols-col)
+		return
+	}
 	const square = 16
 	for i := col; i < cols; i += square {
 		for j := row; j < rows; j += square {

@@ -4,8 +4,8 @@ import "testing"
 
 func TestTranspose(t *testing.T) {
 	atLevels(t, func(t *testing.T) {
-		for _, rows := range []int{0, 1, 7, 8, 9, 24, 31, 35} {
-			for _, cols := range []int{0, 1, 5, 8, 17, 64, 72, 201} {
+		for _, rows := range []int{0, 1, 2, 3, 4, 7, 8, 9, 24, 31, 35} {
+			for _, cols := range []int{0, 1, 2, 3, 4, 5, 8, 17, 64, 72, 201} {
 				testTranspose[uint16](t, rows, cols)
 				testTranspose[uint32](t, rows, cols)
 				testTranspose[uint64](t, rows, cols)

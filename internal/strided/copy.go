@@ -201,6 +201,10 @@ const tile = 16
 
 // transpose copies where source rows run across destination rows.
 func (m *mover[E]) transpose(d, s, n int) {
+	if m.s1 > 0 && min(m.n1, n) < 8 {
+		simd.TransposeThin(m.dst[d:], m.d0, m.src[s:], m.s1, m.n1, n)
+		return
+	}
 	switch dst := any(m.dst).(type) {
 	case []uint16:
 		if m.s1 > 0 {
