@@ -82,9 +82,10 @@ func amongLargest(predictions []float32, target, k int64) bool {
 		return false
 	}
 	limit, strange := predictions[target], uint32(0)
-	const some = 32 // the answer is no as soon as k are larger
-	for larger := int64(0); len(predictions) > 0; predictions = predictions[min(some, len(predictions)):] {
-		for _, v := range predictions[:min(some, len(predictions))] {
+	const first, most = 8, 64 // the answer is no as soon as k are larger
+	for larger, n := int64(0), first; len(predictions) > 0; n = min(2*n, most) {
+		some := predictions[:min(n, len(predictions))]
+		for _, v := range some {
 			// What is not finite has an exponent of ones, which overflows into the highest bit.
 			strange |= math.Float32bits(v)&0x7fffffff + 1<<23
 			one := int64(0)
@@ -96,6 +97,7 @@ func amongLargest(predictions []float32, target, k int64) bool {
 		if larger >= k || strange>>31 != 0 {
 			return false
 		}
+		predictions = predictions[len(some):]
 	}
 	return true
 }

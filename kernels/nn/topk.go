@@ -108,9 +108,13 @@ func computeTopK[T tensor.Elem](ctx *kernel.Context, k int64, less func(a, b T) 
 	x, z, size := tensor.Values[T](in), tensor.Values[T](values), int(k)
 	found := make([]int64, len(z))
 	parallel.For(len(z)/size, max(1, 10_000/n), func(lo, hi int) {
+		var keys []uint64
+		if size > n/8 {
+			keys = make([]uint64, 2*n)
+		}
 		for i := lo; i < hi; i++ {
 			row, at := x[i*n:(i+1)*n], found[i*size:(i+1)*size]
-			if size <= n/8 || !sortByKeys(at, row) {
+			if keys == nil || !sortByKeys(at, row, keys) {
 				largest(at, row, less)
 			}
 			for j, p := range at {
@@ -180,12 +184,12 @@ func largest[T tensor.Elem](at []int64, row []T, less func(a, b T) bool) {
 const keyLen = 1 << 32
 
 // sortByKeys is largest for the commonest types, by sorting numbers that are in the order of the elements and, of equal
-// ones, of their positions. It reports whether it could.
-func sortByKeys[T tensor.Elem](at []int64, row []T) bool {
+// ones, of their positions. It reports whether it could. scratch has two elements for each of the row.
+func sortByKeys[T tensor.Elem](at []int64, row []T, scratch []uint64) bool {
 	if uint64(len(row)) >= keyLen {
 		return false
 	}
-	keys := make([]uint64, len(row))
+	keys, spare := scratch[:len(row)], scratch[len(row):]
 	switch row := any(row).(type) {
 	case []float32:
 		for i, v := range row {
@@ -204,11 +208,48 @@ func sortByKeys[T tensor.Elem](at []int64, row []T) bool {
 	default:
 		return false
 	}
-	slices.Sort(keys)
+	if len(keys) < fewKeys {
+		slices.Sort(keys)
+	} else {
+		keys = sortUpper(keys, spare)
+	}
 	for i := range at {
 		at[i] = int64(keys[i] & (keyLen - 1))
 	}
 	return true
+}
+
+// fewKeys are too few for the counts of sortUpper.
+const fewKeys = 100
+
+// sortUpper sorts keys by their upper halves, of which equal ones keep their order, byte by byte from the lowest on: no
+// comparison is a branch that nobody can foresee. What it returns lies in keys or in spare.
+func sortUpper(keys, spare []uint64) []uint64 {
+	var counts [4][256]uint32
+	for _, k := range keys {
+		counts[0][byte(k>>32)]++
+		counts[1][byte(k>>40)]++
+		counts[2][byte(k>>48)]++
+		counts[3][byte(k>>56)]++
+	}
+	for i := range counts {
+		count, shift := &counts[i], 32+8*i
+		if count[byte(keys[0]>>shift)] == uint32(len(keys)) {
+			continue // all have the same byte
+		}
+		place := uint32(0)
+		for b, n := range count {
+			count[b] = place
+			place += n
+		}
+		for _, k := range keys {
+			b := byte(k >> shift)
+			spare[count[b]] = k
+			count[b]++
+		}
+		keys, spare = spare, keys
+	}
+	return keys
 }
 
 // sink restores the order of a heap in which only element i may be better than those below it.

@@ -22,10 +22,12 @@ func TestSortByKeys(t *testing.T) {
 	}
 	floats[7], floats[9], floats[11] = float32(math.Inf(1)), float32(math.Inf(-1)), -math.SmallestNonzeroFloat32
 	ints[7], ints[9] = math.MaxInt32, math.MinInt32
-	testSortByKeys(t, floats, less)
-	testSortByKeys(t, ints, less)
+	for _, n := range []int{len(floats), fewKeys - 1} { // with both ways to sort keys
+		testSortByKeys(t, floats[:n], less)
+		testSortByKeys(t, ints[:n], less)
+	}
 	floats[3] = float32(math.NaN())
-	if sortByKeys(make([]int64, 5), floats) {
+	if sortByKeys(make([]int64, 5), floats, make([]uint64, 2*len(floats))) {
 		t.Error("a row with what is not a number was sorted")
 	}
 }
@@ -35,7 +37,7 @@ func testSortByKeys[T tensor.Elem](t *testing.T, row []T, less func(a, b T) bool
 	for _, k := range []int{1, 50, len(row)} {
 		got, want := make([]int64, k), make([]int64, k)
 		largest(want, row, less)
-		if !sortByKeys(got, row) || !slices.Equal(got, want) {
+		if !sortByKeys(got, row, make([]uint64, 2*len(row))) || !slices.Equal(got, want) {
 			t.Errorf("the largest %d of type %T are at %v, want %v", k, row[0], got, want)
 		}
 	}
