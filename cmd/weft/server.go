@@ -78,6 +78,9 @@ func (f *serverFlags) definition(cmd *cobra.Command) (cluster.ServerDef, error) 
 	if def.CPUDevices < 1 {
 		return cluster.ServerDef{}, fmt.Errorf("--cpu-devices must be at least 1")
 	}
+	if f.grace < 0 || f.sessionTTL < 0 {
+		return cluster.ServerDef{}, fmt.Errorf("--grace and --session-ttl cannot be negative")
+	}
 	return def, def.Validate()
 }
 
@@ -118,7 +121,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		level = slog.LevelInfo
 	}
 	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
-	opts := []server.Option{server.WithLogger(logger), server.WithSessionTTL(f.sessionTTL)}
+	opts := []server.Option{server.WithLogger(logger), server.WithSessionTTL(f.sessionTTL), server.WithPlacementLog(cmd.ErrOrStderr())}
 	if f.insecure {
 		opts = append(opts, server.Insecure())
 	}

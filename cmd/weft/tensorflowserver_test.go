@@ -8,6 +8,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/op"
 )
 
 // lines is a text that a program writes while a test reads it.
@@ -51,6 +54,7 @@ func TestTensorFlowServer(t *testing.T) {
 				t.Fatalf("%s does not start:\n%s", program, &log)
 			}
 		}
+		logPlacement(t, regexp.MustCompile(`grpc://\S+`).FindString(log.String()))
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -59,11 +63,31 @@ func TestTensorFlowServer(t *testing.T) {
 			`(?m)^\S+ \S+: I \S+grpc_tensorflow_server.cc:\d+\] Peer ps 1 \{127.0.0.1:0\}$`,
 			`(?m)^\S+ \S+: I \S+grpc_tensorflow_server.cc:\d+\] Peer worker 2 \{127.0.0.1:2223, 127.0.0.1:2224\}$`,
 			`(?m)^\S+ \S+: I \S+grpc_server_lib.cc:\d+\] Started server with target: grpc://127.0.0.1:[1-9]\d*$`,
+			`(?m)^here: \(Const\): /job:ps/replica:0/task:0/device:CPU:0$`,
 		} {
 			if !regexp.MustCompile(want).MatchString(log.String()) {
 				t.Errorf("%s: no line like %s in\n%s", program, want, &log)
 			}
 		}
+	}
+}
+
+// logPlacement runs a step of a session that wants to see where its nodes are.
+func logPlacement(t *testing.T, target string) {
+	t.Helper()
+	s := op.NewScope().WithDevice("/job:ps")
+	here := op.Const(s.Named("here"), int32(1))
+	g, err := s.Finalize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sess, err := weft.NewSession(target, g, weft.WithPlacementLog(), weft.WithDeviceFilters("/job:ps")) // the workers do not run
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sess.Close()
+	if _, err := sess.Run(t.Context(), nil, []op.Output{here}, nil); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -111,7 +111,7 @@ func (f *finder) logMissing(answered <-chan struct{}) {
 		case <-ticker.C:
 			f.mu.Lock()
 			for _, t := range f.missingLocked() {
-				f.log.Info("CreateSession still waiting for response from worker", "task", t, "error", f.missing[t])
+				f.log.Warn("CreateSession still waiting for response from worker", "task", t, "error", f.missing[t])
 			}
 			f.mu.Unlock()
 		}
