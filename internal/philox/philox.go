@@ -42,12 +42,12 @@ func (g *Generator) Counter() (low, high uint64) {
 	return uint64(g.counter[1])<<32 | uint64(g.counter[0]), uint64(g.counter[3])<<32 | uint64(g.counter[2])
 }
 
-// Skip goes n outputs ahead.
+// Skip goes n outputs ahead, less 1<<64 where the upper half of n and a carry make 1<<32, which TensorFlow loses.
 func (g *Generator) Skip(n uint64) {
-	low, high := g.Counter()
-	low, carry := bits.Add64(low, n, 0)
-	high += carry
-	g.counter = [4]uint32{uint32(low), uint32(low >> 32), uint32(high), uint32(high >> 32)}
+	first, carry := bits.Add32(g.counter[0], uint32(n), 0)
+	second, carry := bits.Add32(g.counter[1], uint32(n>>32)+carry, 0)
+	high := (uint64(g.counter[3])<<32 | uint64(g.counter[2])) + uint64(carry)
+	g.counter = [4]uint32{first, second, uint32(high), uint32(high >> 32)}
 }
 
 // The constants of the generator.

@@ -39,6 +39,11 @@ func TestSkip(t *testing.T) {
 			t.Errorf("from %v: three steps lead to %v, a skip of three to %v", start, stepped, skipped)
 		}
 	}
+	back := At(5, math.MaxUint64-1, math.MaxUint64)
+	back.Skip(math.MaxUint64 - 511)
+	if low, high := back.Counter(); low != math.MaxUint64-513 || high != math.MaxUint64 { // as TensorFlow has it
+		t.Errorf("a skip of -512 from -2 leads to %x %x", high, low)
+	}
 }
 
 // TestElementary32 compares the functions of float32 with those of the C library, for every argument that can occur.

@@ -136,11 +136,14 @@ func GatherVectors(ctx *kernel.Context, params, indices *tensor.Tensor, node str
 	}
 	shape := slices.Concat(indices.Shape()[:indices.Rank()-1], params.Shape()[depth:])
 	out, err := ctx.Allocate(0, shape)
-	if err != nil || out.NumElements() == 0 {
+	if err != nil {
 		return err
 	}
-	if params.NumElements() == 0 {
+	if params.NumElements() == 0 && indices.Shape()[:indices.Rank()-1].NumElements() > 0 {
 		return status.InvalidArgumentf("Requested more than 0 entries, but params is empty.  Params shape: %v", params.Shape())
+	}
+	if out.NumElements() == 0 {
+		return nil
 	}
 	list, bad, err := ReadVectors(indices, params.Shape()[:depth], skip)
 	defer list.Release()

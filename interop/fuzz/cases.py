@@ -206,7 +206,7 @@ class Generator:
             extremes = not allowed.ordinary(case.op)
             if old.dtype == object and old.size and re.search(MESSAGES, case.op) and self.rng.random() < .7:
                 out.inputs[i] = np.array([values.damaged(self.rng, v) for v in old.ravel()], object).reshape(old.shape)
-            elif self.rng.random() < .6:
+            elif self.rng.random() < .6 and case.names[i] != "filename":  # of files that other cases have written
                 out.inputs[i] = values.numbers(self.rng, dtype, old.shape, extremes)
             else:
                 out.inputs[i] = values.of(self.rng, case.names[i], dtype, old.shape, extremes)

@@ -41,6 +41,9 @@ func TestMetadataOfDatasets(t *testing.T) {
 	if _, err := b.env.MakeNode("d", "TakeDataset", attrs); status.CodeOf(err) != status.InvalidArgument {
 		t.Errorf("%v", err)
 	}
+	if _, err := b.env.MakeNode("one", "DatasetToSingleElement", attrs); err != nil { // which reads none
+		t.Errorf("%v", err)
+	}
 }
 
 func TestAssertedSizeThatIsNotKnown(t *testing.T) {

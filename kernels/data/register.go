@@ -60,6 +60,9 @@ func register(def opdef.Def, build maker) {
 
 func registerAs(def opdef.Def, build maker) {
 	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
+		if !wellFormed([]byte(c.Attrs.String("metadata"))) {
+			return nil, status.InvalidArgumentf("Could not parse the 'metadata' attribute.")
+		}
 		n, err := newNode(c)
 		if err != nil {
 			return nil, err
@@ -77,9 +80,6 @@ func registerAs(def opdef.Def, build maker) {
 func newNode(c *kernel.Construction) (*node, error) {
 	n := &node{Construction: c, functions: map[string]kernel.Function{}}
 	for _, attr := range c.Op.Attrs {
-		if attr.Name == "metadata" && !wellFormed([]byte(c.Attrs.String("metadata"))) {
-			return nil, status.InvalidArgumentf("Could not parse the 'metadata' attribute.")
-		}
 		if attr.Kind != "func" {
 			continue
 		}

@@ -228,6 +228,9 @@ func readSegments(ctx *kernel.Context) (*sparseSegments, *tensor.Tensor, error) 
 	}
 	count := int64(0)
 	if n := len(s.ids.Rows); n > 0 {
+		if last := s.ids.Rows[n-1]; indices.DType() == tensor.Int32 && last >= math.MaxInt32 {
+			return s, nil, status.InvalidArgumentf("Last segment id must be < kintmax, got %d limit %d", last, math.MaxInt32)
+		}
 		count = s.ids.Rows[n-1] + 1
 	}
 	if given >= 0 {

@@ -81,6 +81,12 @@ func (m *message) numbers(wire int) (b message, ok bool) {
 	switch t, ok := m.varint(); {
 	case !ok:
 		return "", false
+	case t == tag(1, wireBytes) && wire == wireVarint:
+		n, ok := m.varint()
+		if !ok {
+			return "", false
+		}
+		return m.take(min(n, uint64(len(*m)))) // TensorFlow's reader stops at the end of the list
 	case t == tag(1, wireBytes):
 		return m.block()
 	case t != tag(1, wire):

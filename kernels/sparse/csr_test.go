@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weft-ml/weft/internal/kerneltest"
+	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -269,5 +270,21 @@ func TestForgedMatrices(t *testing.T) {
 		if _, err := v.Decode(); err == nil {
 			t.Errorf("a matrix whose part %d is %v was decoded", forged.part, &forged.damage)
 		}
+	}
+}
+
+func TestShapesOfProductsThatDoNotFit(t *testing.T) {
+	def, _ := kernel.Default.LookupOp("SparseMatrixMatMul")
+	attrs, err := def.CheckAttrs("n", opdef.Attrs{"T": tensor.Float32, "transpose_output": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &opdef.ShapeContext{
+		Op: def, Attrs: attrs, In: []tensor.PartialShape{tensor.MakePartial(), tensor.MakePartial(5, 2)},
+		InHandles: [][]tensor.HandleElem{{{DType: tensor.Float32, Shape: tensor.MakePartial(1, 3, 2)}}, nil},
+		Out:       make([]tensor.PartialShape, 1),
+	}
+	if err := def.Shape(c); err == nil {
+		t.Error("a batch times a matrix has a shape")
 	}
 }

@@ -97,7 +97,9 @@ func csrMatMulShape(c *opdef.ShapeContext) error {
 		return err
 	}
 	s, err := productShape(c, a, b)
-	c.Out[0] = transposedShape(s, c.Attrs.Bool("transpose_output"))
+	if err == nil {
+		c.Out[0] = transposedShape(s, c.Attrs.Bool("transpose_output"))
+	}
 	return err
 }
 

@@ -105,6 +105,10 @@ func adagradDA[T simd.Float](v [][]T, g, p []T) {
 
 func ftrl[T simd.Float](a opdef.Attrs) update[T] {
 	byRate := a.Bool("multiply_linear_by_lr")
+	spread := func(w, linear []T) {}
+	if _, rows := a["Tindices"]; rows {
+		spread = spreadNaN[T]
+	}
 	return func(v [][]T, g, p []T) {
 		w, accum, linear, lr, l1, l2, shrinkage, power := v[0], v[1], v[2], p[0], p[1], p[2], T(0), p[len(p)-1]
 		if len(p) == 5 {
@@ -117,6 +121,7 @@ func ftrl[T simd.Float](a opdef.Attrs) update[T] {
 		}
 		if power == -0.5 {
 			simd.FTRL(w, accum, linear, g, simd.FTRLRates[T]{Scale: scale, Divisor: divisor, L1: l1, L2: l2, Shrinkage: shrinkage})
+			spread(w, linear)
 			return
 		}
 		for i, d := range g {
@@ -129,6 +134,17 @@ func ftrl[T simd.Float](a opdef.Attrs) update[T] {
 				w[i] = (bound*signOf(x) - x) / (root/divisor + 2*l2*scale)
 			}
 			accum[i] = next
+		}
+		spread(w, linear)
+	}
+}
+
+// spreadNaN makes NaN of elements of a variable whose gradients add up to NaN. TensorFlow does so in rows, but where gradients
+// are dense it takes no number for a small one.
+func spreadNaN[T simd.Float](w, linear []T) {
+	for i, x := range linear {
+		if math.IsNaN(float64(x)) {
+			w[i] = x
 		}
 	}
 }

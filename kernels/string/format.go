@@ -66,10 +66,11 @@ func (p *printer) print(t *tensor.Tensor) {
 	if err != nil {
 		return // no tensor has another number of elements than its shape says
 	}
-	if t.Rank() == 0 && p.ends == 0 {
-		if t.DType() != tensor.Bool { // of which TensorFlow says nothing
-			p.b.WriteString("...")
-		}
+	switch none := p.ends == 0 || t.NumElements() == 0; {
+	case none && t.DType() == tensor.Bool: // of which TensorFlow says nothing
+		return
+	case none && t.Rank() == 0:
+		p.b.WriteString("...")
 		return
 	}
 	p.t, p.s = flat, t.Shape()
