@@ -22,11 +22,11 @@ func init() {
 			Shape: matMulShape,
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.Float32:    newMatMul(accumulate[float32], addListed[float32], same[float32]),
-			tensor.Float64:    newMatMul(accumulate[float64], addListed[float64], same[float64]),
-			tensor.Int32:      newMatMul(accumulate[int32], nil, same[int32]),
-			tensor.Complex64:  newMatMul(accumulate[complex64], nil, func(v complex64) complex64 { return complex(real(v), -imag(v)) }),
-			tensor.Complex128: newMatMul(accumulate[complex128], nil, func(v complex128) complex128 { return complex(real(v), -imag(v)) }),
+			tensor.Float32:    newMatMul(accumulate[float32], addListed[float32], addColumn[float32], same[float32]),
+			tensor.Float64:    newMatMul(accumulate[float64], addListed[float64], addColumn[float64], same[float64]),
+			tensor.Int32:      newMatMul(accumulate[int32], nil, nil, same[int32]),
+			tensor.Complex64:  newMatMul(accumulate[complex64], nil, nil, func(v complex64) complex64 { return complex(real(v), -imag(v)) }),
+			tensor.Complex128: newMatMul(accumulate[complex128], nil, nil, func(v complex128) complex128 { return complex(real(v), -imag(v)) }),
 			tensor.Float16:    newShortMatMul[tensor.Half](),
 			tensor.BFloat16:   newShortMatMul[tensor.BFloat](),
 		}),
@@ -84,21 +84,36 @@ type product struct {
 }
 
 // addListed adds coef[i] times the row of b with number list[2*i] to acc.
-func addListed[T simd.Float](acc, b []T, list []int64, coef []T) {
-	if len(acc) == 1 {
-		sum := acc[0]
-		for i, v := range coef {
-			sum += v * b[list[2*i]]
+func addListed[T simd.Float](acc, b []T, list []int64, coef []T) { simd.AddListed(acc, b, list, 2, coef) }
+
+// addColumn multiplies where b has one column, and returns the first element of a that is not inside, or their number. It
+// reads the places once: where a row of the product ends is what nobody can foresee.
+func addColumn[T simd.Float](p *product, out, a, b []T) int {
+	ix, row, inner := p.s.ix[:2*len(a)], p.row, p.inner
+	for i := 0; i < len(a); {
+		m := ix[2*i+row]
+		if uint64(m) >= uint64(len(out)) {
+			return i
 		}
-		acc[0] = sum
-		return
+		sum := out[m]
+		for i < len(a) && ix[2*i+row] == m {
+			k := ix[2*i+inner]
+			if uint64(k) >= uint64(len(b)) {
+				return i
+			}
+			sum += a[i] * b[k]
+			i++
+		}
+		out[m] = sum
 	}
-	simd.AddListed(acc, b, list, 2, coef)
+	return len(a)
 }
 
 // newMatMul multiplies with add, an element of a at a time, or with addAll, if it is not nil, all that are in a row of the
-// product and follow each other.
-func newMatMul[T tensor.Elem](add func(acc []T, v T, b []T, stride int), addAll func(acc, b []T, list []int64, coef []T), conj func(T) T) kernel.New {
+// product and follow each other. Where b has one column it does so with column, if that is not nil.
+func newMatMul[T tensor.Elem](add func(acc []T, v T, b []T, stride int), addAll func(acc, b []T, list []int64, coef []T),
+	column func(p *product, out, a, b []T) int, conj func(T) T,
+) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		adjA, adjB := c.Attrs.Bool("adjoint_a"), c.Attrs.Bool("adjoint_b")
 		return kernel.Func(func(ctx *kernel.Context) error {
@@ -110,7 +125,7 @@ func newMatMul[T tensor.Elem](add func(acc []T, v T, b []T, stride int), addAll 
 			if err != nil || out.NumElements() == 0 || p.depth == 0 {
 				return err
 			}
-			return multiply(p, tensor.Values[T](out), tensor.Values[T](p.s.values), conjugate(tensor.Values[T](ctx.Input(3)), adjB, conj), adjA, add, addAll, conj)
+			return multiply(p, tensor.Values[T](out), tensor.Values[T](p.s.values), conjugate(tensor.Values[T](ctx.Input(3)), adjB, conj), adjA, add, addAll, column, conj)
 		}), nil
 	}
 }
@@ -129,7 +144,7 @@ func newShortMatMul[H elementwise.Short]() kernel.New {
 				return err
 			}
 			sums := make([]float32, out.NumElements())
-			if err := multiply(p, sums, wide[H](p.s.values), wide[H](ctx.Input(3)), adjA, accumulate, addListed[float32], same[float32]); err != nil {
+			if err := multiply(p, sums, wide[H](p.s.values), wide[H](ctx.Input(3)), adjA, accumulate, addListed[float32], addColumn[float32], same[float32]); err != nil {
 				return err
 			}
 			elementwise.Narrow(tensor.Values[H](out), sums)
@@ -202,8 +217,14 @@ func checkMatMul(indices, values, shape, b *tensor.Tensor) error {
 }
 
 func multiply[T any](p *product, out, a, b []T, adjA bool, add func(acc []T, v T, b []T, stride int),
-	addAll func(acc, b []T, list []int64, coef []T), conj func(T) T,
+	addAll func(acc, b []T, list []int64, coef []T), column func(p *product, out, a, b []T) int, conj func(T) T,
 ) error {
+	if p.cols == 1 && column != nil {
+		if i := column(p, out, a, b); i < len(a) {
+			return p.outside(i)
+		}
+		return nil
+	}
 	ix := p.s.ix // rows of two coordinates
 	for i := 0; i < p.s.n; {
 		m := ix[2*i+p.row]
