@@ -23,7 +23,7 @@ func newComponent(n *node, op string, attrs opdef.Attrs) (*component, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &kernel.Construction{Node: n.Node, Op: def, Attrs: attrs, Device: n.Device}
+	c := &kernel.Construction{Node: n.Node, Op: def, Attrs: attrs, Device: n.Device, Functions: n.Functions}
 	if c.Inputs, err = def.InputTypes(attrs); err != nil {
 		return nil, err
 	}

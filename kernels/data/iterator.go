@@ -97,15 +97,27 @@ func (it *Iterator) reset(ctx *kernel.Context, t *tensor.Tensor) error {
 			return err
 		}
 	}
-	if err := checkAsserted(t, []string{"Root"}); err != nil {
+	made := t.Retain()
+	if asksForParallelMaps(options(d)) {
+		made.Release()
+		if made, err = parallelized(newRun(ctx, it.life, it.ends), t); err != nil {
+			return err
+		}
+		if d, err = datasetOf(&made); err != nil {
+			return err
+		}
+	}
+	if err := checkAsserted(&made, []string{"Root"}); err != nil {
+		made.Release()
 		return err
 	}
 	r := it.renew(ctx)
 	at, err := d.iterate(r)
 	if err != nil {
+		made.Release()
 		return err
 	}
-	it.data, it.made, it.at = d, t.Retain(), at
+	it.data, it.made, it.at = d, made, at
 	return nil
 }
 

@@ -34,8 +34,8 @@ func init() {
 	})
 }
 
-// optionsDataset has the elements of its input. What its options ask for is the business of Go's scheduler; they are kept
-// for programs that look at them.
+// optionsDataset has the elements of its input. Of what its options ask for iterators heed parallel maps; the rest is the
+// business of Go's scheduler, and kept for programs that look at it.
 type optionsDataset struct {
 	passDataset
 	options string
