@@ -1,6 +1,7 @@
 package math
 
 import (
+	"math"
 	"strconv"
 	"sync"
 
@@ -83,9 +84,7 @@ func histogram[T elementwise.Real](ctx *kernel.Context) error {
 		block := s.places[:min(len(s.places), len(x))]
 		clamped(s, block, x, r[0], r[1])
 		simd.SubScalar(block, block, from)
-		simd.DivScalar(block, block, step)
-		simd.Int32FromDouble(s.bins[:len(block)], block)
-		for i, b := range s.bins[:len(block)] {
+		for i, b := range s.quotients(len(block), step) {
 			if uint64(b) < uint64(len(counts)) {
 				counts[b]++
 				continue
@@ -103,9 +102,34 @@ func histogram[T elementwise.Real](ctx *kernel.Context) error {
 
 // histogramBlock is what a histogram computes of some values; vector code makes local memory escape.
 type histogramBlock struct {
-	singles [512]float32
-	places  [512]float64
-	bins    [512]int32
+	singles        [1024]float32
+	places, scaled [1024]float64
+	bins, upper    [1024]int32
+}
+
+// quotients divides n places, which are not negative, by step, and cuts off what comes after the point. Two products take
+// less time than a quotient: with a little less than the reciprocal and with a little more, which give the same integer
+// unless the quotient is next to one. Places are no numbers where quotients are none.
+func (s *histogramBlock) quotients(n int, step float64) []int32 {
+	const little, least = 1.0 / (1 << 50), 0x1p-1022
+	places, scaled, bins, upper := s.places[:n], s.scaled[:n], s.bins[:n], s.upper[:n]
+	if reciprocal := 1 / step; reciprocal < least || reciprocal > math.MaxFloat64 {
+		simd.DivScalar(places, places, step)
+		simd.Int32FromDouble(bins, places)
+		return bins
+	}
+	simd.MulScalar(scaled, places, (1-little)/step)
+	simd.Int32FromDouble(bins, scaled)
+	simd.MulScalar(scaled, places, (1+little)/step)
+	simd.Int32FromDouble(upper, scaled)
+	if s.bins != s.upper {
+		for i, b := range upper {
+			if b != bins[i] {
+				bins[i] = int32(places[i] / step)
+			}
+		}
+	}
+	return bins
 }
 
 var histogramBlocks = sync.Pool{New: func() any { return new(histogramBlock) }}
