@@ -4,7 +4,7 @@
 
 // func pairs1x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs1x1AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs1x1AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -14,33 +14,38 @@ TEXT ·pairs1x1AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z1
 	VBROADCASTSS (AX), Z2
 	BYTE         $0x62
@@ -50,16 +55,30 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xc1
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z1
+	VBROADCASTSS (AX), Z2
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x6e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc1
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -78,7 +97,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
@@ -99,15 +118,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -116,7 +135,7 @@ stored:
 
 // func pairs2x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs2x1AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs2x1AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -126,36 +145,41 @@ TEXT ·pairs2x1AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z2
 	VBROADCASTSS (AX), Z3
 	BYTE         $0x62
@@ -172,16 +196,37 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xca
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z2
+	VBROADCASTSS (AX), Z3
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x66
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc2
+	VBROADCASTSS (AX)(R8*1), Z4
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x5e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xca
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -203,7 +248,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z2
 	VADDPS    Z2, Z0, Z0
 	VADDPS    Z2, Z1, Z1
@@ -230,15 +275,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -247,7 +292,7 @@ stored:
 
 // func pairs3x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs3x1AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs3x1AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -257,39 +302,44 @@ TEXT ·pairs3x1AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z3
 	VBROADCASTSS (AX), Z4
 	BYTE         $0x62
@@ -313,16 +363,44 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xd3
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z3
+	VBROADCASTSS (AX), Z4
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x5e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc3
+	VBROADCASTSS (AX)(R8*1), Z5
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x56
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R8*2), Z4
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x5e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd3
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -347,7 +425,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z3
 	VADDPS    Z3, Z0, Z0
 	VADDPS    Z3, Z1, Z1
@@ -380,15 +458,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -397,7 +475,7 @@ stored:
 
 // func pairs4x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs4x1AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs4x1AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -407,22 +485,22 @@ TEXT ·pairs4x1AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -431,19 +509,24 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z4
 	VBROADCASTSS (AX), Z5
 	BYTE         $0x62
@@ -474,16 +557,51 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xdc
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z4
+	VBROADCASTSS (AX), Z5
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x56
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (AX)(R8*1), Z6
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x4e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (AX)(R8*2), Z5
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x56
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd4
+	VBROADCASTSS (AX)(R9*1), Z6
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x4e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xdc
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -511,7 +629,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z4
 	VADDPS    Z4, Z0, Z0
 	VADDPS    Z4, Z1, Z1
@@ -550,15 +668,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -567,7 +685,7 @@ stored:
 
 // func pairs5x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs5x1AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs5x1AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -577,15 +695,15 @@ TEXT ·pairs5x1AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -593,7 +711,7 @@ tile:
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -604,19 +722,24 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z5
 	VBROADCASTSS (AX), Z6
 	BYTE         $0x62
@@ -654,16 +777,58 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xe5
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z5
+	VBROADCASTSS (AX), Z6
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x4e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc5
+	VBROADCASTSS (AX)(R8*1), Z7
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x46
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (AX)(R8*2), Z6
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x4e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd5
+	VBROADCASTSS (AX)(R9*1), Z7
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x46
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (AX)(R8*4), Z6
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x4e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe5
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -694,7 +859,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z5
 	VADDPS    Z5, Z0, Z0
 	VADDPS    Z5, Z1, Z1
@@ -739,15 +904,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -756,7 +921,7 @@ stored:
 
 // func pairs6x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs6x1AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs6x1AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -766,15 +931,15 @@ TEXT ·pairs6x1AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -783,7 +948,7 @@ tile:
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -796,20 +961,25 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z6
 	VBROADCASTSS (AX), Z7
 	BYTE         $0x62
@@ -854,16 +1024,65 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xee
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z6
+	VBROADCASTSS (AX), Z7
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x46
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc6
+	VBROADCASTSS (AX)(R8*1), Z8
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xce
+	VBROADCASTSS (AX)(R8*2), Z7
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x46
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (AX)(R9*1), Z8
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xde
+	VBROADCASTSS (AX)(R8*4), Z7
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x46
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe6
+	VBROADCASTSS (AX)(R10*1), Z8
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xee
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -897,7 +1116,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z6
 	VADDPS    Z6, Z0, Z0
 	VADDPS    Z6, Z1, Z1
@@ -948,15 +1167,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -965,7 +1184,7 @@ stored:
 
 // func pairs7x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs7x1AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs7x1AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -975,15 +1194,15 @@ TEXT ·pairs7x1AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -993,7 +1212,7 @@ tile:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1008,20 +1227,25 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z7
 	VBROADCASTSS (AX), Z8
 	BYTE         $0x62
@@ -1073,16 +1297,72 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xf7
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z7
+	VBROADCASTSS (AX), Z8
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc7
+	VBROADCASTSS (AX)(R8*1), Z9
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x36
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcf
+	VBROADCASTSS (AX)(R8*2), Z8
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd7
+	VBROADCASTSS (AX)(R9*1), Z9
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x36
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (AX)(R8*4), Z8
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe7
+	VBROADCASTSS (AX)(R10*1), Z9
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x36
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xef
+	VBROADCASTSS (AX)(R9*2), Z8
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xf7
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1119,7 +1399,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z7
 	VADDPS    Z7, Z0, Z0
 	VADDPS    Z7, Z1, Z1
@@ -1176,15 +1456,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1193,7 +1473,7 @@ stored:
 
 // func pairs8x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs8x1AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs8x1AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1203,15 +1483,15 @@ TEXT ·pairs8x1AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1222,7 +1502,7 @@ tile:
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1239,12 +1519,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1252,8 +1534,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z8
 	VBROADCASTSS (AX), Z9
 	BYTE         $0x62
@@ -1312,16 +1597,79 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xf8
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z8
+	VBROADCASTSS (AX), Z9
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x36
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc0
+	VBROADCASTSS (AX)(R8*1), Z10
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc8
+	VBROADCASTSS (AX)(R8*2), Z9
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x36
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd0
+	VBROADCASTSS (AX)(R9*1), Z10
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd8
+	VBROADCASTSS (AX)(R8*4), Z9
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x36
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe0
+	VBROADCASTSS (AX)(R10*1), Z10
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe8
+	VBROADCASTSS (AX)(R9*2), Z9
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x36
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xf0
+	VBROADCASTSS (AX)(R11*1), Z10
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xf8
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1361,7 +1709,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z8
 	VADDPS    Z8, Z0, Z0
 	VADDPS    Z8, Z1, Z1
@@ -1424,15 +1772,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1441,7 +1789,7 @@ stored:
 
 // func pairs9x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs9x1AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs9x1AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1451,15 +1799,15 @@ TEXT ·pairs9x1AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1471,7 +1819,7 @@ tile:
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1490,12 +1838,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1503,8 +1853,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z9
 	VBROADCASTSS (AX), Z10
 	BYTE         $0x62
@@ -1570,16 +1923,86 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xc1
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z9
+	VBROADCASTSS (AX), Z10
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc1
+	VBROADCASTSS (AX)(R8*1), Z11
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc9
+	VBROADCASTSS (AX)(R8*2), Z10
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd1
+	VBROADCASTSS (AX)(R9*1), Z11
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd9
+	VBROADCASTSS (AX)(R8*4), Z10
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe1
+	VBROADCASTSS (AX)(R10*1), Z11
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe9
+	VBROADCASTSS (AX)(R9*2), Z10
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xf1
+	VBROADCASTSS (AX)(R11*1), Z11
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xf9
+	VBROADCASTSS (AX)(R8*8), Z10
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x2e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc1
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1622,7 +2045,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z9
 	VADDPS    Z9, Z0, Z0
 	VADDPS    Z9, Z1, Z1
@@ -1691,15 +2114,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1708,7 +2131,7 @@ stored:
 
 // func pairs10x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs10x1AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs10x1AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1718,15 +2141,15 @@ TEXT ·pairs10x1AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1739,7 +2162,7 @@ tile:
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1760,12 +2183,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1774,8 +2199,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z10
 	VBROADCASTSS (AX), Z11
 	BYTE         $0x62
@@ -1848,16 +2276,93 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xca
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z10
+	VBROADCASTSS (AX), Z11
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc2
+	VBROADCASTSS (AX)(R8*1), Z12
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xca
+	VBROADCASTSS (AX)(R8*2), Z11
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd2
+	VBROADCASTSS (AX)(R9*1), Z12
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xda
+	VBROADCASTSS (AX)(R8*4), Z11
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe2
+	VBROADCASTSS (AX)(R10*1), Z12
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xea
+	VBROADCASTSS (AX)(R9*2), Z11
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xf2
+	VBROADCASTSS (AX)(R11*1), Z12
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xfa
+	VBROADCASTSS (AX)(R8*8), Z11
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x26
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc2
+	VBROADCASTSS (AX)(R12*1), Z12
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xca
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1903,7 +2408,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z10
 	VADDPS    Z10, Z0, Z0
 	VADDPS    Z10, Z1, Z1
@@ -1978,15 +2483,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1995,7 +2500,7 @@ stored:
 
 // func pairs11x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs11x1AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs11x1AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2005,15 +2510,15 @@ TEXT ·pairs11x1AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -2027,7 +2532,7 @@ tile:
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -2050,12 +2555,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -2064,8 +2571,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z11
 	VBROADCASTSS (AX), Z12
 	BYTE         $0x62
@@ -2145,16 +2655,100 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xd3
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z11
+	VBROADCASTSS (AX), Z12
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc3
+	VBROADCASTSS (AX)(R8*1), Z13
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R8*2), Z12
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd3
+	VBROADCASTSS (AX)(R9*1), Z13
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xdb
+	VBROADCASTSS (AX)(R8*4), Z12
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe3
+	VBROADCASTSS (AX)(R10*1), Z13
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xeb
+	VBROADCASTSS (AX)(R9*2), Z12
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xf3
+	VBROADCASTSS (AX)(R11*1), Z13
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xfb
+	VBROADCASTSS (AX)(R8*8), Z12
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc3
+	VBROADCASTSS (AX)(R12*1), Z13
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R10*2), Z12
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd3
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2203,7 +2797,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z11
 	VADDPS    Z11, Z0, Z0
 	VADDPS    Z11, Z1, Z1
@@ -2284,15 +2878,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2301,7 +2895,7 @@ stored:
 
 // func pairs12x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs12x1AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs12x1AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2311,15 +2905,15 @@ TEXT ·pairs12x1AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -2334,7 +2928,7 @@ tile:
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -2359,12 +2953,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -2374,8 +2970,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z12
 	VBROADCASTSS (AX), Z13
 	BYTE         $0x62
@@ -2462,16 +3061,107 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xdc
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z12
+	VBROADCASTSS (AX), Z13
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (AX)(R8*1), Z14
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (AX)(R8*2), Z13
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd4
+	VBROADCASTSS (AX)(R9*1), Z14
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xdc
+	VBROADCASTSS (AX)(R8*4), Z13
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS (AX)(R10*1), Z14
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xec
+	VBROADCASTSS (AX)(R9*2), Z13
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xf4
+	VBROADCASTSS (AX)(R11*1), Z14
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xfc
+	VBROADCASTSS (AX)(R8*8), Z13
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (AX)(R12*1), Z14
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (AX)(R10*2), Z13
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd4
+	VBROADCASTSS (AX)(R13*1), Z14
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xdc
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2523,7 +3213,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z12
 	VADDPS    Z12, Z0, Z0
 	VADDPS    Z12, Z1, Z1
@@ -2610,15 +3300,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2627,7 +3317,7 @@ stored:
 
 // func pairs13x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs13x1AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs13x1AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2637,15 +3327,15 @@ TEXT ·pairs13x1AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -2661,7 +3351,7 @@ tile:
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	VXORPS     Z12, Z12, Z12
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -2688,12 +3378,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -2703,8 +3395,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z13
 	VBROADCASTSS (AX), Z14
 	BYTE         $0x62
@@ -2798,16 +3493,114 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xe5
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z13
+	VBROADCASTSS (AX), Z14
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc5
+	VBROADCASTSS (AX)(R8*1), Z15
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (AX)(R8*2), Z14
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd5
+	VBROADCASTSS (AX)(R9*1), Z15
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (AX)(R8*4), Z14
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe5
+	VBROADCASTSS (AX)(R10*1), Z15
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (AX)(R9*2), Z14
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xf5
+	VBROADCASTSS (AX)(R11*1), Z15
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xfd
+	VBROADCASTSS (AX)(R8*8), Z14
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc5
+	VBROADCASTSS (AX)(R12*1), Z15
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (AX)(R10*2), Z14
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd5
+	VBROADCASTSS (AX)(R13*1), Z15
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (AX)(R9*4), Z14
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe5
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2862,7 +3655,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z13
 	VADDPS    Z13, Z0, Z0
 	VADDPS    Z13, Z1, Z1
@@ -2955,15 +3748,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2972,7 +3765,7 @@ stored:
 
 // func pairs14x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs14x1AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs14x1AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2982,15 +3775,15 @@ TEXT ·pairs14x1AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3007,7 +3800,7 @@ tile:
 	VXORPS     Z11, Z11, Z11
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -3036,12 +3829,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -3052,8 +3847,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z14
 	VBROADCASTSS (AX), Z15
 	BYTE         $0x62
@@ -3154,16 +3952,121 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xee
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z14
+	VBROADCASTSS (AX), Z15
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc6
+	VBROADCASTSS (AX)(R8*1), Z16
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x7e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xce
+	VBROADCASTSS (AX)(R8*2), Z15
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (AX)(R9*1), Z16
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x7e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xde
+	VBROADCASTSS (AX)(R8*4), Z15
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe6
+	VBROADCASTSS (AX)(R10*1), Z16
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x7e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (AX)(R9*2), Z15
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS (AX)(R11*1), Z16
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x7e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xfe
+	VBROADCASTSS (AX)(R8*8), Z15
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc6
+	VBROADCASTSS (AX)(R12*1), Z16
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x7e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xce
+	VBROADCASTSS (AX)(R10*2), Z15
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (AX)(R13*1), Z16
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x7e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xde
+	VBROADCASTSS (AX)(R9*4), Z15
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe6
+	VBROADCASTSS (AX)(R15*1), Z16
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x7e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3221,7 +4124,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z14
 	VADDPS    Z14, Z0, Z0
 	VADDPS    Z14, Z1, Z1
@@ -3320,15 +4223,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3337,7 +4240,7 @@ stored:
 
 // func pairs1x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs1x2AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs1x2AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3347,35 +4250,40 @@ TEXT ·pairs1x2AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z2
 	VMOVUPS      64(BX), Z3
 	VBROADCASTSS (AX), Z4
@@ -3392,16 +4300,37 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xcb
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z2
+	VMOVUPS      64(BX), Z3
+	VBROADCASTSS (AX), Z4
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x5e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc2
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x5e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcb
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3421,7 +4350,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z2
 	VMOVUPS.Z 64(BX), K1, Z3
 	VADDPS    Z2, Z0, Z0
@@ -3447,15 +4376,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3464,7 +4393,7 @@ stored:
 
 // func pairs2x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs2x2AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs2x2AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3474,40 +4403,45 @@ TEXT ·pairs2x2AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
 	VBROADCASTSS (AX), Z6
@@ -3537,16 +4471,50 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xdd
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z4
+	VMOVUPS      64(BX), Z5
+	VBROADCASTSS (AX), Z6
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x4e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x4e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (AX)(R8*1), Z7
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x46
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd4
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x46
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xdd
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3570,7 +4538,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z4
 	VMOVUPS.Z 64(BX), K1, Z5
 	VADDPS    Z4, Z0, Z0
@@ -3606,15 +4574,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3623,7 +4591,7 @@ stored:
 
 // func pairs3x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs3x2AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs3x2AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3633,15 +4601,15 @@ TEXT ·pairs3x2AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3650,7 +4618,7 @@ tile:
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -3660,18 +4628,23 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z6
 	VMOVUPS      64(BX), Z7
 	VBROADCASTSS (AX), Z8
@@ -3714,16 +4687,63 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xef
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z6
+	VMOVUPS      64(BX), Z7
+	VBROADCASTSS (AX), Z8
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc6
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcf
+	VBROADCASTSS (AX)(R8*1), Z9
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x36
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd6
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x36
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (AX)(R8*2), Z8
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0xf2
+	BYTE         $0x3e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xef
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3751,7 +4771,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z6
 	VMOVUPS.Z 64(BX), K1, Z7
 	VADDPS    Z6, Z0, Z0
@@ -3797,15 +4817,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3814,7 +4834,7 @@ stored:
 
 // func pairs4x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs4x2AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs4x2AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3824,15 +4844,15 @@ TEXT ·pairs4x2AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3843,7 +4863,7 @@ tile:
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -3856,19 +4876,24 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z8
 	VMOVUPS      64(BX), Z9
 	VBROADCASTSS (AX), Z10
@@ -3924,16 +4949,76 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xf9
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z8
+	VMOVUPS      64(BX), Z9
+	VBROADCASTSS (AX), Z10
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc0
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc9
+	VBROADCASTSS (AX)(R8*1), Z11
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd0
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd9
+	VBROADCASTSS (AX)(R8*2), Z10
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe0
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x2e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe9
+	VBROADCASTSS (AX)(R9*1), Z11
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xf0
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x26
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xf9
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3965,7 +5050,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z8
 	VMOVUPS.Z 64(BX), K1, Z9
 	VADDPS    Z8, Z0, Z0
@@ -4021,15 +5106,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4038,7 +5123,7 @@ stored:
 
 // func pairs5x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs5x2AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs5x2AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4048,15 +5133,15 @@ TEXT ·pairs5x2AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -4069,7 +5154,7 @@ tile:
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -4085,19 +5170,24 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z10
 	VMOVUPS      64(BX), Z11
 	VBROADCASTSS (AX), Z12
@@ -4166,16 +5256,89 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xcb
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z10
+	VMOVUPS      64(BX), Z11
+	VBROADCASTSS (AX), Z12
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc2
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R8*1), Z13
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd2
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xdb
+	VBROADCASTSS (AX)(R8*2), Z12
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe2
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xeb
+	VBROADCASTSS (AX)(R9*1), Z13
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xf2
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x16
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xfb
+	VBROADCASTSS (AX)(R8*4), Z12
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc2
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x1e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcb
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -4211,7 +5374,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z10
 	VMOVUPS.Z 64(BX), K1, Z11
 	VADDPS    Z10, Z0, Z0
@@ -4277,15 +5440,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4294,7 +5457,7 @@ stored:
 
 // func pairs6x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs6x2AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs6x2AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4304,15 +5467,15 @@ TEXT ·pairs6x2AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -4327,7 +5490,7 @@ tile:
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -4346,20 +5509,25 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z12
 	VMOVUPS      64(BX), Z13
 	VBROADCASTSS (AX), Z14
@@ -4441,16 +5609,102 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xdd
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VBROADCASTSS (AX), Z14
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (AX)(R8*1), Z15
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd4
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (AX)(R8*2), Z14
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xe4
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (AX)(R9*1), Z15
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xf4
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xfd
+	VBROADCASTSS (AX)(R8*4), Z14
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x0e
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (AX)(R10*1), Z15
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xd4
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x06
+	BYTE         $0x48
+	BYTE         $0x52
+	BYTE         $0xdd
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -4490,7 +5744,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z12
 	VMOVUPS.Z 64(BX), K1, Z13
 	VADDPS    Z12, Z0, Z0
@@ -4566,15 +5820,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4583,7 +5837,7 @@ stored:
 
 // func pairs7x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs7x2AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs7x2AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4593,15 +5847,15 @@ TEXT ·pairs7x2AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -4618,7 +5872,7 @@ tile:
 	VXORPS     Z11, Z11, Z11
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -4640,20 +5894,25 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z14
 	VMOVUPS      64(BX), Z15
 	VBROADCASTSS (AX), Z16
@@ -4748,16 +6007,115 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xef
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z14
+	VMOVUPS      64(BX), Z15
+	VBROADCASTSS (AX), Z16
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x7e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc6
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x7e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcf
+	VBROADCASTSS (AX)(R8*1), Z17
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x76
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x76
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (AX)(R8*2), Z16
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x7e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x7e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xef
+	VBROADCASTSS (AX)(R9*1), Z17
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x76
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	BYTE         $0x62
+	BYTE         $0xd2
+	BYTE         $0x76
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (AX)(R8*4), Z16
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x7e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc6
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x7e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcf
+	VBROADCASTSS (AX)(R10*1), Z17
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x76
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x76
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (AX)(R9*2), Z16
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x7e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x52
+	BYTE         $0x7e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xef
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -4801,7 +6159,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z14
 	VMOVUPS.Z 64(BX), K1, Z15
 	VADDPS    Z14, Z0, Z0
@@ -4887,15 +6245,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4904,7 +6262,7 @@ stored:
 
 // func pairs8x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs8x2AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs8x2AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4914,15 +6272,15 @@ TEXT ·pairs8x2AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -4941,7 +6299,7 @@ tile:
 	VXORPS     Z13, Z13, Z13
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -4966,12 +6324,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -4979,8 +6339,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z16
 	VMOVUPS      64(BX), Z17
 	VBROADCASTSS (AX), Z18
@@ -5088,16 +6451,128 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xf9
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z16
+	VMOVUPS      64(BX), Z17
+	VBROADCASTSS (AX), Z18
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x6e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x6e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VBROADCASTSS (AX)(R8*1), Z19
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x66
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd0
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x66
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VBROADCASTSS (AX)(R8*2), Z18
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x6e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe0
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x6e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VBROADCASTSS (AX)(R9*1), Z19
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x66
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf0
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x66
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	VBROADCASTSS (AX)(R8*4), Z18
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x6e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x6e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VBROADCASTSS (AX)(R10*1), Z19
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x66
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd0
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x66
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VBROADCASTSS (AX)(R9*2), Z18
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x6e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe0
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x6e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VBROADCASTSS (AX)(R11*1), Z19
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x66
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf0
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x66
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -5145,7 +6620,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z16
 	VMOVUPS.Z 64(BX), K1, Z17
 	VADDPS    Z16, Z0, Z0
@@ -5241,15 +6716,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -5258,7 +6733,7 @@ stored:
 
 // func pairs9x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs9x2AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs9x2AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -5268,15 +6743,15 @@ TEXT ·pairs9x2AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -5297,7 +6772,7 @@ tile:
 	VXORPS     Z15, Z15, Z15
 	VXORPS     Z16, Z16, Z16
 	VXORPS     Z17, Z17, Z17
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -5325,12 +6800,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -5338,8 +6815,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z18
 	VMOVUPS      64(BX), Z19
 	VBROADCASTSS (AX), Z20
@@ -5460,16 +6940,141 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xcb
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z18
+	VMOVUPS      64(BX), Z19
+	VBROADCASTSS (AX), Z20
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x5e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc2
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x5e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R8*1), Z21
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x56
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd2
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x56
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdb
+	VBROADCASTSS (AX)(R8*2), Z20
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x5e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe2
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x5e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xeb
+	VBROADCASTSS (AX)(R9*1), Z21
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x56
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf2
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x56
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xfb
+	VBROADCASTSS (AX)(R8*4), Z20
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x5e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc2
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x5e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R10*1), Z21
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x56
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd2
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x56
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdb
+	VBROADCASTSS (AX)(R9*2), Z20
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x5e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe2
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x5e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xeb
+	VBROADCASTSS (AX)(R11*1), Z21
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x56
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf2
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x56
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xfb
+	VBROADCASTSS (AX)(R8*8), Z20
+	BYTE         $0x62
+	BYTE         $0xa2
+	BYTE         $0x5e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc2
+	BYTE         $0x62
+	BYTE         $0xa2
+	BYTE         $0x5e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcb
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -5521,7 +7126,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z18
 	VMOVUPS.Z 64(BX), K1, Z19
 	VADDPS    Z18, Z0, Z0
@@ -5627,15 +7232,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -5644,7 +7249,7 @@ stored:
 
 // func pairs10x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs10x2AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs10x2AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -5654,15 +7259,15 @@ TEXT ·pairs10x2AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -5685,7 +7290,7 @@ tile:
 	VXORPS     Z17, Z17, Z17
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -5716,12 +7321,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -5730,8 +7337,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z20
 	VMOVUPS      64(BX), Z21
 	VBROADCASTSS (AX), Z22
@@ -5865,16 +7475,154 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xdd
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z20
+	VMOVUPS      64(BX), Z21
+	VBROADCASTSS (AX), Z22
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x4e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x4e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (AX)(R8*1), Z23
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x46
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd4
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x46
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (AX)(R8*2), Z22
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x4e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x4e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (AX)(R9*1), Z23
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x46
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf4
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x46
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xfd
+	VBROADCASTSS (AX)(R8*4), Z22
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x4e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x4e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (AX)(R10*1), Z23
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x46
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd4
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x46
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (AX)(R9*2), Z22
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x4e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x4e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (AX)(R11*1), Z23
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x46
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf4
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x46
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xfd
+	VBROADCASTSS (AX)(R8*8), Z22
+	BYTE         $0x62
+	BYTE         $0xa2
+	BYTE         $0x4e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0xa2
+	BYTE         $0x4e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (AX)(R12*1), Z23
+	BYTE         $0x62
+	BYTE         $0xa2
+	BYTE         $0x46
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd4
+	BYTE         $0x62
+	BYTE         $0xa2
+	BYTE         $0x46
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -5930,7 +7678,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z20
 	VMOVUPS.Z 64(BX), K1, Z21
 	VADDPS    Z20, Z0, Z0
@@ -6046,15 +7794,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -6063,7 +7811,7 @@ stored:
 
 // func pairs11x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs11x2AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs11x2AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -6073,15 +7821,15 @@ TEXT ·pairs11x2AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -6106,7 +7854,7 @@ tile:
 	VXORPS     Z19, Z19, Z19
 	VXORPS     Z20, Z20, Z20
 	VXORPS     Z21, Z21, Z21
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -6140,12 +7888,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -6154,8 +7904,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z22
 	VMOVUPS      64(BX), Z23
 	VBROADCASTSS (AX), Z24
@@ -6302,16 +8055,167 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xef
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z22
+	VMOVUPS      64(BX), Z23
+	VBROADCASTSS (AX), Z24
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc6
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcf
+	VBROADCASTSS (AX)(R8*1), Z25
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (AX)(R8*2), Z24
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xef
+	VBROADCASTSS (AX)(R9*1), Z25
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	BYTE         $0x62
+	BYTE         $0xb2
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (AX)(R8*4), Z24
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc6
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcf
+	VBROADCASTSS (AX)(R10*1), Z25
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (AX)(R9*2), Z24
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xef
+	VBROADCASTSS (AX)(R11*1), Z25
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	BYTE         $0x62
+	BYTE         $0x32
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (AX)(R8*8), Z24
+	BYTE         $0x62
+	BYTE         $0xa2
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc6
+	BYTE         $0x62
+	BYTE         $0xa2
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcf
+	VBROADCASTSS (AX)(R12*1), Z25
+	BYTE         $0x62
+	BYTE         $0xa2
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	BYTE         $0x62
+	BYTE         $0xa2
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (AX)(R10*2), Z24
+	BYTE         $0x62
+	BYTE         $0xa2
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0xa2
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xef
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -6371,7 +8275,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z22
 	VMOVUPS.Z 64(BX), K1, Z23
 	VADDPS    Z22, Z0, Z0
@@ -6497,15 +8401,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -6514,7 +8418,7 @@ stored:
 
 // func pairs12x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs12x2AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs12x2AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -6524,15 +8428,15 @@ TEXT ·pairs12x2AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -6559,7 +8463,7 @@ tile:
 	VXORPS     Z21, Z21, Z21
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -6596,12 +8500,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -6611,8 +8517,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z24
 	VMOVUPS      64(BX), Z25
 	VBROADCASTSS (AX), Z26
@@ -6772,16 +8681,180 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xf9
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z24
+	VMOVUPS      64(BX), Z25
+	VBROADCASTSS (AX), Z26
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VBROADCASTSS (AX)(R8*1), Z27
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd0
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VBROADCASTSS (AX)(R8*2), Z26
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe0
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VBROADCASTSS (AX)(R9*1), Z27
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf0
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	VBROADCASTSS (AX)(R8*4), Z26
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VBROADCASTSS (AX)(R10*1), Z27
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd0
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VBROADCASTSS (AX)(R9*2), Z26
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe0
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VBROADCASTSS (AX)(R11*1), Z27
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf0
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	VBROADCASTSS (AX)(R8*8), Z26
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc0
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc9
+	VBROADCASTSS (AX)(R12*1), Z27
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd0
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd9
+	VBROADCASTSS (AX)(R10*2), Z26
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe0
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe9
+	VBROADCASTSS (AX)(R13*1), Z27
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf0
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf9
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -6845,7 +8918,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z24
 	VMOVUPS.Z 64(BX), K1, Z25
 	VADDPS    Z24, Z0, Z0
@@ -6981,15 +9054,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -6998,7 +9071,7 @@ stored:
 
 // func pairs13x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs13x2AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs13x2AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -7008,15 +9081,15 @@ TEXT ·pairs13x2AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -7045,7 +9118,7 @@ tile:
 	VXORPS     Z23, Z23, Z23
 	VXORPS     Z24, Z24, Z24
 	VXORPS     Z25, Z25, Z25
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -7085,12 +9158,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -7100,8 +9175,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z26
 	VMOVUPS      64(BX), Z27
 	VBROADCASTSS (AX), Z28
@@ -7274,16 +9352,193 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xcb
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VBROADCASTSS (AX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x1e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc2
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x1e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R8*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x16
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd2
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x16
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdb
+	VBROADCASTSS (AX)(R8*2), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x1e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe2
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x1e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xeb
+	VBROADCASTSS (AX)(R9*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x16
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf2
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x16
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xfb
+	VBROADCASTSS (AX)(R8*4), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x1e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc2
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x1e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R10*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x16
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd2
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x16
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdb
+	VBROADCASTSS (AX)(R9*2), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x1e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe2
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x1e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xeb
+	VBROADCASTSS (AX)(R11*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x16
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf2
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x16
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xfb
+	VBROADCASTSS (AX)(R8*8), Z28
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x1e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc2
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x1e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcb
+	VBROADCASTSS (AX)(R12*1), Z29
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x16
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd2
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x16
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdb
+	VBROADCASTSS (AX)(R10*2), Z28
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x1e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe2
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x1e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xeb
+	VBROADCASTSS (AX)(R13*1), Z29
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x16
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf2
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x16
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xfb
+	VBROADCASTSS (AX)(R9*4), Z28
+	BYTE         $0x62
+	BYTE         $0x02
+	BYTE         $0x1e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc2
+	BYTE         $0x62
+	BYTE         $0x02
+	BYTE         $0x1e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcb
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -7351,7 +9606,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z26
 	VMOVUPS.Z 64(BX), K1, Z27
 	VADDPS    Z26, Z0, Z0
@@ -7497,15 +9752,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -7514,7 +9769,7 @@ stored:
 
 // func pairs14x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs14x2AVX512(SB), NOSPLIT, $56-8
+TEXT ·pairs14x2AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -7524,15 +9779,15 @@ TEXT ·pairs14x2AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -7563,7 +9818,7 @@ tile:
 	VXORPS     Z25, Z25, Z25
 	VXORPS     Z26, Z26, Z26
 	VXORPS     Z27, Z27, Z27
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -7606,12 +9861,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -7622,8 +9879,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z28
 	VMOVUPS      64(BX), Z29
 	VBROADCASTSS (AX), Z30
@@ -7809,16 +10069,206 @@ inner:
 	BYTE         $0x52
 	BYTE         $0xdd
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (AX), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x0e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x0e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (AX)(R8*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x06
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x06
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (AX)(R8*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x0e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x0e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (AX)(R9*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x06
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x06
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xfd
+	VBROADCASTSS (AX)(R8*4), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x0e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x0e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (AX)(R10*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x06
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x06
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (AX)(R9*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x0e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x0e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (AX)(R11*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x06
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x06
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xfd
+	VBROADCASTSS (AX)(R8*8), Z30
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x0e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x0e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (AX)(R12*1), Z31
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x06
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x06
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (AX)(R10*2), Z30
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x0e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x0e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (AX)(R13*1), Z31
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x06
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x06
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xfd
+	VBROADCASTSS (AX)(R9*4), Z30
+	BYTE         $0x62
+	BYTE         $0x02
+	BYTE         $0x0e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x02
+	BYTE         $0x0e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (AX)(R15*1), Z31
+	BYTE         $0x62
+	BYTE         $0x02
+	BYTE         $0x06
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd4
+	BYTE         $0x62
+	BYTE         $0x02
+	BYTE         $0x06
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -7890,7 +10340,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -8046,15 +10496,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)

@@ -4,7 +4,7 @@
 
 // func tile1x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x1x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile1x1x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -14,47 +14,61 @@ TEXT ·tile1x1x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y1
 	VBROADCASTSS (AX), Y2
 	VFMADD231PS  Y1, Y2, Y0
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y1
+	VBROADCASTSS (AX), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -73,7 +87,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMASKMOVPS (BX), Y2, Y1
 	VADDPS     Y1, Y0, Y0
 
@@ -94,15 +108,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -111,7 +125,7 @@ stored:
 
 // func tile2x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x1x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile2x1x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -121,52 +135,68 @@ TEXT ·tile2x1x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y2
 	VBROADCASTSS (AX), Y3
 	VFMADD231PS  Y2, Y3, Y0
 	VBROADCASTSS (AX)(R8*1), Y4
 	VFMADD231PS  Y2, Y4, Y1
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y2
+	VBROADCASTSS (AX), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS (AX)(R8*1), Y4
+	VFMADD231PS  Y2, Y4, Y1
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -188,7 +218,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMASKMOVPS (BX), Y3, Y2
 	VADDPS     Y2, Y0, Y0
 	VADDPS     Y2, Y1, Y1
@@ -215,15 +245,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -232,7 +262,7 @@ stored:
 
 // func tile3x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x1x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile3x1x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -242,39 +272,44 @@ TEXT ·tile3x1x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y3
 	VBROADCASTSS (AX), Y4
 	VFMADD231PS  Y3, Y4, Y0
@@ -283,16 +318,29 @@ inner:
 	VBROADCASTSS (AX)(R8*2), Y4
 	VFMADD231PS  Y3, Y4, Y2
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y3
+	VBROADCASTSS (AX), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS (AX)(R8*1), Y5
+	VFMADD231PS  Y3, Y5, Y1
+	VBROADCASTSS (AX)(R8*2), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -317,7 +365,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMASKMOVPS (BX), Y4, Y3
 	VADDPS     Y3, Y0, Y0
 	VADDPS     Y3, Y1, Y1
@@ -350,15 +398,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -367,7 +415,7 @@ stored:
 
 // func tile4x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x1x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile4x1x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -377,22 +425,22 @@ TEXT ·tile4x1x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -401,19 +449,24 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y4
 	VBROADCASTSS (AX), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -424,16 +477,31 @@ inner:
 	VBROADCASTSS (AX)(R9*1), Y6
 	VFMADD231PS  Y4, Y6, Y3
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y4
+	VBROADCASTSS (AX), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (AX)(R8*1), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VBROADCASTSS (AX)(R8*2), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS (AX)(R9*1), Y6
+	VFMADD231PS  Y4, Y6, Y3
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -461,7 +529,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMASKMOVPS (BX), Y5, Y4
 	VADDPS     Y4, Y0, Y0
 	VADDPS     Y4, Y1, Y1
@@ -500,15 +568,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -517,7 +585,7 @@ stored:
 
 // func tile5x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x1x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile5x1x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -527,15 +595,15 @@ TEXT ·tile5x1x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -543,7 +611,7 @@ tile:
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -554,19 +622,24 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y5
 	VBROADCASTSS (AX), Y6
 	VFMADD231PS  Y5, Y6, Y0
@@ -579,16 +652,33 @@ inner:
 	VBROADCASTSS (AX)(R8*4), Y6
 	VFMADD231PS  Y5, Y6, Y4
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y5
+	VBROADCASTSS (AX), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS (AX)(R8*1), Y7
+	VFMADD231PS  Y5, Y7, Y1
+	VBROADCASTSS (AX)(R8*2), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS (AX)(R9*1), Y7
+	VFMADD231PS  Y5, Y7, Y3
+	VBROADCASTSS (AX)(R8*4), Y6
+	VFMADD231PS  Y5, Y6, Y4
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -619,7 +709,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMASKMOVPS (BX), Y6, Y5
 	VADDPS     Y5, Y0, Y0
 	VADDPS     Y5, Y1, Y1
@@ -664,15 +754,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -681,7 +771,7 @@ stored:
 
 // func tile6x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x1x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile6x1x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -691,15 +781,15 @@ TEXT ·tile6x1x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -708,7 +798,7 @@ tile:
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -721,20 +811,25 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y6
 	VBROADCASTSS (AX), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -749,16 +844,35 @@ inner:
 	VBROADCASTSS (AX)(R10*1), Y8
 	VFMADD231PS  Y6, Y8, Y5
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y6
+	VBROADCASTSS (AX), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS (AX)(R8*1), Y8
+	VFMADD231PS  Y6, Y8, Y1
+	VBROADCASTSS (AX)(R8*2), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS (AX)(R9*1), Y8
+	VFMADD231PS  Y6, Y8, Y3
+	VBROADCASTSS (AX)(R8*4), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	VBROADCASTSS (AX)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y5
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -792,7 +906,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMASKMOVPS (BX), Y7, Y6
 	VADDPS     Y6, Y0, Y0
 	VADDPS     Y6, Y1, Y1
@@ -843,15 +957,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -860,7 +974,7 @@ stored:
 
 // func tile1x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x2x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile1x2x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -870,50 +984,66 @@ TEXT ·tile1x2x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y2
 	VMOVUPS      32(BX), Y3
 	VBROADCASTSS (AX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y2
+	VMOVUPS      32(BX), Y3
+	VBROADCASTSS (AX), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -933,7 +1063,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y2
 	VMASKMOVPS 32(BX), Y4, Y3
 	VADDPS     Y2, Y0, Y0
@@ -959,15 +1089,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -976,7 +1106,7 @@ stored:
 
 // func tile2x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x2x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile2x2x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -986,38 +1116,43 @@ TEXT ·tile2x2x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y4
 	VMOVUPS      32(BX), Y5
 	VBROADCASTSS (AX), Y6
@@ -1027,16 +1162,30 @@ inner:
 	VFMADD231PS  Y4, Y7, Y2
 	VFMADD231PS  Y5, Y7, Y3
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y4
+	VMOVUPS      32(BX), Y5
+	VBROADCASTSS (AX), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (AX)(R8*1), Y7
+	VFMADD231PS  Y4, Y7, Y2
+	VFMADD231PS  Y5, Y7, Y3
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1060,7 +1209,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y4
 	VMASKMOVPS 32(BX), Y6, Y5
 	VADDPS     Y4, Y0, Y0
@@ -1096,15 +1245,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1113,7 +1262,7 @@ stored:
 
 // func tile3x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x2x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile3x2x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1123,15 +1272,15 @@ TEXT ·tile3x2x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -1140,25 +1289,30 @@ tile:
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y6
 	VMOVUPS      32(BX), Y7
 	VBROADCASTSS (AX), Y8
@@ -1171,16 +1325,33 @@ inner:
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y6
+	VMOVUPS      32(BX), Y7
+	VBROADCASTSS (AX), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS (AX)(R8*1), Y9
+	VFMADD231PS  Y6, Y9, Y2
+	VFMADD231PS  Y7, Y9, Y3
+	VBROADCASTSS (AX)(R8*2), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1208,7 +1379,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y6
 	VMASKMOVPS 32(BX), Y8, Y7
 	VADDPS     Y6, Y0, Y0
@@ -1254,15 +1425,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1271,7 +1442,7 @@ stored:
 
 // func tile4x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x2x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile4x2x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1281,15 +1452,15 @@ TEXT ·tile4x2x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -1300,7 +1471,7 @@ tile:
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1309,19 +1480,24 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y8
 	VMOVUPS      32(BX), Y9
 	VBROADCASTSS (AX), Y10
@@ -1337,16 +1513,36 @@ inner:
 	VFMADD231PS  Y8, Y11, Y6
 	VFMADD231PS  Y9, Y11, Y7
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y8
+	VMOVUPS      32(BX), Y9
+	VBROADCASTSS (AX), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (AX)(R8*1), Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VFMADD231PS  Y9, Y11, Y3
+	VBROADCASTSS (AX)(R8*2), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (AX)(R9*1), Y11
+	VFMADD231PS  Y8, Y11, Y6
+	VFMADD231PS  Y9, Y11, Y7
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1378,7 +1574,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y8
 	VMASKMOVPS 32(BX), Y10, Y9
 	VADDPS     Y8, Y0, Y0
@@ -1434,15 +1630,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1451,7 +1647,7 @@ stored:
 
 // func tile5x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x2x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile5x2x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1461,15 +1657,15 @@ TEXT ·tile5x2x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -1482,7 +1678,7 @@ tile:
 	VXORPS     Y7, Y7, Y7
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y9, Y9, Y9
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1493,19 +1689,24 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y10
 	VMOVUPS      32(BX), Y11
 	VBROADCASTSS (AX), Y12
@@ -1524,16 +1725,39 @@ inner:
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y10
+	VMOVUPS      32(BX), Y11
+	VBROADCASTSS (AX), Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS (AX)(R8*1), Y13
+	VFMADD231PS  Y10, Y13, Y2
+	VFMADD231PS  Y11, Y13, Y3
+	VBROADCASTSS (AX)(R8*2), Y12
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (AX)(R9*1), Y13
+	VFMADD231PS  Y10, Y13, Y6
+	VFMADD231PS  Y11, Y13, Y7
+	VBROADCASTSS (AX)(R8*4), Y12
+	VFMADD231PS  Y10, Y12, Y8
+	VFMADD231PS  Y11, Y12, Y9
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1569,7 +1793,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y10
 	VMASKMOVPS 32(BX), Y12, Y11
 	VADDPS     Y10, Y0, Y0
@@ -1635,15 +1859,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1652,7 +1876,7 @@ stored:
 
 // func tile6x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x2x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile6x2x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1662,15 +1886,15 @@ TEXT ·tile6x2x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -1685,7 +1909,7 @@ tile:
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1698,20 +1922,25 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y12
 	VMOVUPS      32(BX), Y13
 	VBROADCASTSS (AX), Y14
@@ -1733,16 +1962,42 @@ inner:
 	VFMADD231PS  Y12, Y15, Y10
 	VFMADD231PS  Y13, Y15, Y11
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (AX), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (AX)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y3
+	VBROADCASTSS (AX)(R8*2), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (AX)(R9*1), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VBROADCASTSS (AX)(R8*4), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (AX)(R10*1), Y15
+	VFMADD231PS  Y12, Y15, Y10
+	VFMADD231PS  Y13, Y15, Y11
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1782,7 +2037,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y12
 	VMASKMOVPS 32(BX), Y14, Y13
 	VADDPS     Y12, Y0, Y0
@@ -1858,15 +2113,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1875,7 +2130,7 @@ stored:
 
 // func tile1x3x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x3x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile1x3x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1885,36 +2140,41 @@ TEXT ·tile1x3x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y3
 	VMOVUPS      32(BX), Y4
 	VMOVUPS      64(BX), Y5
@@ -1923,16 +2183,29 @@ inner:
 	VFMADD231PS  Y4, Y6, Y1
 	VFMADD231PS  Y5, Y6, Y2
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y3
+	VMOVUPS      32(BX), Y4
+	VMOVUPS      64(BX), Y5
+	VBROADCASTSS (AX), Y6
+	VFMADD231PS  Y3, Y6, Y0
+	VFMADD231PS  Y4, Y6, Y1
+	VFMADD231PS  Y5, Y6, Y2
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -1953,7 +2226,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y3
 	VMOVUPS    32(BX), Y4
 	VMASKMOVPS 64(BX), Y6, Y5
@@ -1984,15 +2257,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2001,7 +2274,7 @@ stored:
 
 // func tile2x3x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x3x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile2x3x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2011,15 +2284,15 @@ TEXT ·tile2x3x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -2028,25 +2301,30 @@ tile:
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y6
 	VMOVUPS      32(BX), Y7
 	VMOVUPS      64(BX), Y8
@@ -2059,16 +2337,33 @@ inner:
 	VFMADD231PS  Y7, Y10, Y4
 	VFMADD231PS  Y8, Y10, Y5
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y6
+	VMOVUPS      32(BX), Y7
+	VMOVUPS      64(BX), Y8
+	VBROADCASTSS (AX), Y9
+	VFMADD231PS  Y6, Y9, Y0
+	VFMADD231PS  Y7, Y9, Y1
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (AX)(R8*1), Y10
+	VFMADD231PS  Y6, Y10, Y3
+	VFMADD231PS  Y7, Y10, Y4
+	VFMADD231PS  Y8, Y10, Y5
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2094,7 +2389,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y6
 	VMOVUPS    32(BX), Y7
 	VMASKMOVPS 64(BX), Y9, Y8
@@ -2139,15 +2434,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2156,7 +2451,7 @@ stored:
 
 // func tile3x3x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x3x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile3x3x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2166,15 +2461,15 @@ TEXT ·tile3x3x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -2186,7 +2481,7 @@ tile:
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
 	VXORPS     Y8, Y8, Y8
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -2196,18 +2491,23 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y9
 	VMOVUPS      32(BX), Y10
 	VMOVUPS      64(BX), Y11
@@ -2224,16 +2524,37 @@ inner:
 	VFMADD231PS  Y10, Y12, Y7
 	VFMADD231PS  Y11, Y12, Y8
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y9
+	VMOVUPS      32(BX), Y10
+	VMOVUPS      64(BX), Y11
+	VBROADCASTSS (AX), Y12
+	VFMADD231PS  Y9, Y12, Y0
+	VFMADD231PS  Y10, Y12, Y1
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (AX)(R8*1), Y13
+	VFMADD231PS  Y9, Y13, Y3
+	VFMADD231PS  Y10, Y13, Y4
+	VFMADD231PS  Y11, Y13, Y5
+	VBROADCASTSS (AX)(R8*2), Y12
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y10, Y12, Y7
+	VFMADD231PS  Y11, Y12, Y8
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2264,7 +2585,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y9
 	VMOVUPS    32(BX), Y10
 	VMASKMOVPS 64(BX), Y12, Y11
@@ -2323,15 +2644,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2340,7 +2661,7 @@ stored:
 
 // func tile4x3x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x3x32AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile4x3x32AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2350,15 +2671,15 @@ TEXT ·tile4x3x32AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -2373,7 +2694,7 @@ tile:
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -2386,19 +2707,24 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y12
 	VMOVUPS      32(BX), Y13
 	VMOVUPS      64(BX), Y14
@@ -2419,16 +2745,41 @@ inner:
 	VFMADD231PS  Y13, Y15, Y10
 	VFMADD231PS  Y14, Y15, Y11
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VMOVUPS      64(BX), Y14
+	VBROADCASTSS (AX), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS (AX)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (AX)(R8*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (AX)(R9*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2464,7 +2815,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y12
 	VMOVUPS    32(BX), Y13
 	VMASKMOVPS 64(BX), Y15, Y14
@@ -2537,15 +2888,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2564,7 +2915,7 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 
 // func tile1x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x1x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile1x1x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2574,47 +2925,61 @@ TEXT ·tile1x1x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y1
 	VBROADCASTSD (AX), Y2
 	VFMADD231PD  Y1, Y2, Y0
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y1
+	VBROADCASTSD (AX), Y2
+	VFMADD231PD  Y1, Y2, Y0
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2633,7 +2998,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMASKMOVPD (BX), Y2, Y1
 	VADDPD     Y1, Y0, Y0
 
@@ -2654,15 +3019,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2671,7 +3036,7 @@ stored:
 
 // func tile2x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x1x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile2x1x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2681,52 +3046,68 @@ TEXT ·tile2x1x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y2
 	VBROADCASTSD (AX), Y3
 	VFMADD231PD  Y2, Y3, Y0
 	VBROADCASTSD (AX)(R8*1), Y4
 	VFMADD231PD  Y2, Y4, Y1
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y2
+	VBROADCASTSD (AX), Y3
+	VFMADD231PD  Y2, Y3, Y0
+	VBROADCASTSD (AX)(R8*1), Y4
+	VFMADD231PD  Y2, Y4, Y1
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2748,7 +3129,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMASKMOVPD (BX), Y3, Y2
 	VADDPD     Y2, Y0, Y0
 	VADDPD     Y2, Y1, Y1
@@ -2775,15 +3156,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2792,7 +3173,7 @@ stored:
 
 // func tile3x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x1x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile3x1x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2802,39 +3183,44 @@ TEXT ·tile3x1x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y3
 	VBROADCASTSD (AX), Y4
 	VFMADD231PD  Y3, Y4, Y0
@@ -2843,16 +3229,29 @@ inner:
 	VBROADCASTSD (AX)(R8*2), Y4
 	VFMADD231PD  Y3, Y4, Y2
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y3
+	VBROADCASTSD (AX), Y4
+	VFMADD231PD  Y3, Y4, Y0
+	VBROADCASTSD (AX)(R8*1), Y5
+	VFMADD231PD  Y3, Y5, Y1
+	VBROADCASTSD (AX)(R8*2), Y4
+	VFMADD231PD  Y3, Y4, Y2
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2877,7 +3276,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMASKMOVPD (BX), Y4, Y3
 	VADDPD     Y3, Y0, Y0
 	VADDPD     Y3, Y1, Y1
@@ -2910,15 +3309,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2927,7 +3326,7 @@ stored:
 
 // func tile4x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x1x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile4x1x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2937,22 +3336,22 @@ TEXT ·tile4x1x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -2961,19 +3360,24 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y4
 	VBROADCASTSD (AX), Y5
 	VFMADD231PD  Y4, Y5, Y0
@@ -2984,16 +3388,31 @@ inner:
 	VBROADCASTSD (AX)(R9*1), Y6
 	VFMADD231PD  Y4, Y6, Y3
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y4
+	VBROADCASTSD (AX), Y5
+	VFMADD231PD  Y4, Y5, Y0
+	VBROADCASTSD (AX)(R8*1), Y6
+	VFMADD231PD  Y4, Y6, Y1
+	VBROADCASTSD (AX)(R8*2), Y5
+	VFMADD231PD  Y4, Y5, Y2
+	VBROADCASTSD (AX)(R9*1), Y6
+	VFMADD231PD  Y4, Y6, Y3
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3021,7 +3440,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMASKMOVPD (BX), Y5, Y4
 	VADDPD     Y4, Y0, Y0
 	VADDPD     Y4, Y1, Y1
@@ -3060,15 +3479,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3077,7 +3496,7 @@ stored:
 
 // func tile5x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x1x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile5x1x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3087,15 +3506,15 @@ TEXT ·tile5x1x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -3103,7 +3522,7 @@ tile:
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -3114,19 +3533,24 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y5
 	VBROADCASTSD (AX), Y6
 	VFMADD231PD  Y5, Y6, Y0
@@ -3139,16 +3563,33 @@ inner:
 	VBROADCASTSD (AX)(R8*4), Y6
 	VFMADD231PD  Y5, Y6, Y4
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y5
+	VBROADCASTSD (AX), Y6
+	VFMADD231PD  Y5, Y6, Y0
+	VBROADCASTSD (AX)(R8*1), Y7
+	VFMADD231PD  Y5, Y7, Y1
+	VBROADCASTSD (AX)(R8*2), Y6
+	VFMADD231PD  Y5, Y6, Y2
+	VBROADCASTSD (AX)(R9*1), Y7
+	VFMADD231PD  Y5, Y7, Y3
+	VBROADCASTSD (AX)(R8*4), Y6
+	VFMADD231PD  Y5, Y6, Y4
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3179,7 +3620,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMASKMOVPD (BX), Y6, Y5
 	VADDPD     Y5, Y0, Y0
 	VADDPD     Y5, Y1, Y1
@@ -3224,15 +3665,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3241,7 +3682,7 @@ stored:
 
 // func tile6x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x1x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile6x1x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3251,15 +3692,15 @@ TEXT ·tile6x1x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -3268,7 +3709,7 @@ tile:
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -3281,20 +3722,25 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y6
 	VBROADCASTSD (AX), Y7
 	VFMADD231PD  Y6, Y7, Y0
@@ -3309,16 +3755,35 @@ inner:
 	VBROADCASTSD (AX)(R10*1), Y8
 	VFMADD231PD  Y6, Y8, Y5
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y6
+	VBROADCASTSD (AX), Y7
+	VFMADD231PD  Y6, Y7, Y0
+	VBROADCASTSD (AX)(R8*1), Y8
+	VFMADD231PD  Y6, Y8, Y1
+	VBROADCASTSD (AX)(R8*2), Y7
+	VFMADD231PD  Y6, Y7, Y2
+	VBROADCASTSD (AX)(R9*1), Y8
+	VFMADD231PD  Y6, Y8, Y3
+	VBROADCASTSD (AX)(R8*4), Y7
+	VFMADD231PD  Y6, Y7, Y4
+	VBROADCASTSD (AX)(R10*1), Y8
+	VFMADD231PD  Y6, Y8, Y5
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3352,7 +3817,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMASKMOVPD (BX), Y7, Y6
 	VADDPD     Y6, Y0, Y0
 	VADDPD     Y6, Y1, Y1
@@ -3403,15 +3868,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3420,7 +3885,7 @@ stored:
 
 // func tile1x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x2x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile1x2x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3430,50 +3895,66 @@ TEXT ·tile1x2x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y2
 	VMOVUPS      32(BX), Y3
 	VBROADCASTSD (AX), Y4
 	VFMADD231PD  Y2, Y4, Y0
 	VFMADD231PD  Y3, Y4, Y1
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y2
+	VMOVUPS      32(BX), Y3
+	VBROADCASTSD (AX), Y4
+	VFMADD231PD  Y2, Y4, Y0
+	VFMADD231PD  Y3, Y4, Y1
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3493,7 +3974,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y2
 	VMASKMOVPD 32(BX), Y4, Y3
 	VADDPD     Y2, Y0, Y0
@@ -3519,15 +4000,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3536,7 +4017,7 @@ stored:
 
 // func tile2x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x2x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile2x2x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3546,38 +4027,43 @@ TEXT ·tile2x2x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y4
 	VMOVUPS      32(BX), Y5
 	VBROADCASTSD (AX), Y6
@@ -3587,16 +4073,30 @@ inner:
 	VFMADD231PD  Y4, Y7, Y2
 	VFMADD231PD  Y5, Y7, Y3
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y4
+	VMOVUPS      32(BX), Y5
+	VBROADCASTSD (AX), Y6
+	VFMADD231PD  Y4, Y6, Y0
+	VFMADD231PD  Y5, Y6, Y1
+	VBROADCASTSD (AX)(R8*1), Y7
+	VFMADD231PD  Y4, Y7, Y2
+	VFMADD231PD  Y5, Y7, Y3
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3620,7 +4120,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y4
 	VMASKMOVPD 32(BX), Y6, Y5
 	VADDPD     Y4, Y0, Y0
@@ -3656,15 +4156,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3673,7 +4173,7 @@ stored:
 
 // func tile3x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x2x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile3x2x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3683,15 +4183,15 @@ TEXT ·tile3x2x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -3700,25 +4200,30 @@ tile:
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y6
 	VMOVUPS      32(BX), Y7
 	VBROADCASTSD (AX), Y8
@@ -3731,16 +4236,33 @@ inner:
 	VFMADD231PD  Y6, Y8, Y4
 	VFMADD231PD  Y7, Y8, Y5
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y6
+	VMOVUPS      32(BX), Y7
+	VBROADCASTSD (AX), Y8
+	VFMADD231PD  Y6, Y8, Y0
+	VFMADD231PD  Y7, Y8, Y1
+	VBROADCASTSD (AX)(R8*1), Y9
+	VFMADD231PD  Y6, Y9, Y2
+	VFMADD231PD  Y7, Y9, Y3
+	VBROADCASTSD (AX)(R8*2), Y8
+	VFMADD231PD  Y6, Y8, Y4
+	VFMADD231PD  Y7, Y8, Y5
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3768,7 +4290,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y6
 	VMASKMOVPD 32(BX), Y8, Y7
 	VADDPD     Y6, Y0, Y0
@@ -3814,15 +4336,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3831,7 +4353,7 @@ stored:
 
 // func tile4x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x2x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile4x2x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3841,15 +4363,15 @@ TEXT ·tile4x2x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -3860,7 +4382,7 @@ tile:
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -3869,19 +4391,24 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y8
 	VMOVUPS      32(BX), Y9
 	VBROADCASTSD (AX), Y10
@@ -3897,16 +4424,36 @@ inner:
 	VFMADD231PD  Y8, Y11, Y6
 	VFMADD231PD  Y9, Y11, Y7
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y8
+	VMOVUPS      32(BX), Y9
+	VBROADCASTSD (AX), Y10
+	VFMADD231PD  Y8, Y10, Y0
+	VFMADD231PD  Y9, Y10, Y1
+	VBROADCASTSD (AX)(R8*1), Y11
+	VFMADD231PD  Y8, Y11, Y2
+	VFMADD231PD  Y9, Y11, Y3
+	VBROADCASTSD (AX)(R8*2), Y10
+	VFMADD231PD  Y8, Y10, Y4
+	VFMADD231PD  Y9, Y10, Y5
+	VBROADCASTSD (AX)(R9*1), Y11
+	VFMADD231PD  Y8, Y11, Y6
+	VFMADD231PD  Y9, Y11, Y7
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3938,7 +4485,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y8
 	VMASKMOVPD 32(BX), Y10, Y9
 	VADDPD     Y8, Y0, Y0
@@ -3994,15 +4541,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4011,7 +4558,7 @@ stored:
 
 // func tile5x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x2x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile5x2x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4021,15 +4568,15 @@ TEXT ·tile5x2x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -4042,7 +4589,7 @@ tile:
 	VXORPS     Y7, Y7, Y7
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y9, Y9, Y9
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -4053,19 +4600,24 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y10
 	VMOVUPS      32(BX), Y11
 	VBROADCASTSD (AX), Y12
@@ -4084,16 +4636,39 @@ inner:
 	VFMADD231PD  Y10, Y12, Y8
 	VFMADD231PD  Y11, Y12, Y9
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y10
+	VMOVUPS      32(BX), Y11
+	VBROADCASTSD (AX), Y12
+	VFMADD231PD  Y10, Y12, Y0
+	VFMADD231PD  Y11, Y12, Y1
+	VBROADCASTSD (AX)(R8*1), Y13
+	VFMADD231PD  Y10, Y13, Y2
+	VFMADD231PD  Y11, Y13, Y3
+	VBROADCASTSD (AX)(R8*2), Y12
+	VFMADD231PD  Y10, Y12, Y4
+	VFMADD231PD  Y11, Y12, Y5
+	VBROADCASTSD (AX)(R9*1), Y13
+	VFMADD231PD  Y10, Y13, Y6
+	VFMADD231PD  Y11, Y13, Y7
+	VBROADCASTSD (AX)(R8*4), Y12
+	VFMADD231PD  Y10, Y12, Y8
+	VFMADD231PD  Y11, Y12, Y9
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -4129,7 +4704,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y10
 	VMASKMOVPD 32(BX), Y12, Y11
 	VADDPD     Y10, Y0, Y0
@@ -4195,15 +4770,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4212,7 +4787,7 @@ stored:
 
 // func tile6x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x2x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile6x2x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4222,15 +4797,15 @@ TEXT ·tile6x2x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -4245,7 +4820,7 @@ tile:
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -4258,20 +4833,25 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y12
 	VMOVUPS      32(BX), Y13
 	VBROADCASTSD (AX), Y14
@@ -4293,16 +4873,42 @@ inner:
 	VFMADD231PD  Y12, Y15, Y10
 	VFMADD231PD  Y13, Y15, Y11
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSD (AX), Y14
+	VFMADD231PD  Y12, Y14, Y0
+	VFMADD231PD  Y13, Y14, Y1
+	VBROADCASTSD (AX)(R8*1), Y15
+	VFMADD231PD  Y12, Y15, Y2
+	VFMADD231PD  Y13, Y15, Y3
+	VBROADCASTSD (AX)(R8*2), Y14
+	VFMADD231PD  Y12, Y14, Y4
+	VFMADD231PD  Y13, Y14, Y5
+	VBROADCASTSD (AX)(R9*1), Y15
+	VFMADD231PD  Y12, Y15, Y6
+	VFMADD231PD  Y13, Y15, Y7
+	VBROADCASTSD (AX)(R8*4), Y14
+	VFMADD231PD  Y12, Y14, Y8
+	VFMADD231PD  Y13, Y14, Y9
+	VBROADCASTSD (AX)(R10*1), Y15
+	VFMADD231PD  Y12, Y15, Y10
+	VFMADD231PD  Y13, Y15, Y11
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -4342,7 +4948,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y12
 	VMASKMOVPD 32(BX), Y14, Y13
 	VADDPD     Y12, Y0, Y0
@@ -4418,15 +5024,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4435,7 +5041,7 @@ stored:
 
 // func tile1x3x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x3x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile1x3x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4445,36 +5051,41 @@ TEXT ·tile1x3x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y3
 	VMOVUPS      32(BX), Y4
 	VMOVUPS      64(BX), Y5
@@ -4483,16 +5094,29 @@ inner:
 	VFMADD231PD  Y4, Y6, Y1
 	VFMADD231PD  Y5, Y6, Y2
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y3
+	VMOVUPS      32(BX), Y4
+	VMOVUPS      64(BX), Y5
+	VBROADCASTSD (AX), Y6
+	VFMADD231PD  Y3, Y6, Y0
+	VFMADD231PD  Y4, Y6, Y1
+	VFMADD231PD  Y5, Y6, Y2
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -4513,7 +5137,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y3
 	VMOVUPS    32(BX), Y4
 	VMASKMOVPD 64(BX), Y6, Y5
@@ -4544,15 +5168,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4561,7 +5185,7 @@ stored:
 
 // func tile2x3x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x3x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile2x3x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4571,15 +5195,15 @@ TEXT ·tile2x3x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -4588,25 +5212,30 @@ tile:
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y6
 	VMOVUPS      32(BX), Y7
 	VMOVUPS      64(BX), Y8
@@ -4619,16 +5248,33 @@ inner:
 	VFMADD231PD  Y7, Y10, Y4
 	VFMADD231PD  Y8, Y10, Y5
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y6
+	VMOVUPS      32(BX), Y7
+	VMOVUPS      64(BX), Y8
+	VBROADCASTSD (AX), Y9
+	VFMADD231PD  Y6, Y9, Y0
+	VFMADD231PD  Y7, Y9, Y1
+	VFMADD231PD  Y8, Y9, Y2
+	VBROADCASTSD (AX)(R8*1), Y10
+	VFMADD231PD  Y6, Y10, Y3
+	VFMADD231PD  Y7, Y10, Y4
+	VFMADD231PD  Y8, Y10, Y5
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -4654,7 +5300,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y6
 	VMOVUPS    32(BX), Y7
 	VMASKMOVPD 64(BX), Y9, Y8
@@ -4699,15 +5345,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4716,7 +5362,7 @@ stored:
 
 // func tile3x3x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x3x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile3x3x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4726,15 +5372,15 @@ TEXT ·tile3x3x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -4746,7 +5392,7 @@ tile:
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
 	VXORPS     Y8, Y8, Y8
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -4756,18 +5402,23 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y9
 	VMOVUPS      32(BX), Y10
 	VMOVUPS      64(BX), Y11
@@ -4784,16 +5435,37 @@ inner:
 	VFMADD231PD  Y10, Y12, Y7
 	VFMADD231PD  Y11, Y12, Y8
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y9
+	VMOVUPS      32(BX), Y10
+	VMOVUPS      64(BX), Y11
+	VBROADCASTSD (AX), Y12
+	VFMADD231PD  Y9, Y12, Y0
+	VFMADD231PD  Y10, Y12, Y1
+	VFMADD231PD  Y11, Y12, Y2
+	VBROADCASTSD (AX)(R8*1), Y13
+	VFMADD231PD  Y9, Y13, Y3
+	VFMADD231PD  Y10, Y13, Y4
+	VFMADD231PD  Y11, Y13, Y5
+	VBROADCASTSD (AX)(R8*2), Y12
+	VFMADD231PD  Y9, Y12, Y6
+	VFMADD231PD  Y10, Y12, Y7
+	VFMADD231PD  Y11, Y12, Y8
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -4824,7 +5496,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y9
 	VMOVUPS    32(BX), Y10
 	VMASKMOVPD 64(BX), Y12, Y11
@@ -4883,15 +5555,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4900,7 +5572,7 @@ stored:
 
 // func tile4x3x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x3x64AVX2(SB), NOSPLIT, $56-8
+TEXT ·tile4x3x64AVX2(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4910,15 +5582,15 @@ TEXT ·tile4x3x64AVX2(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Y0, Y0, Y0
@@ -4933,7 +5605,7 @@ tile:
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -4946,19 +5618,24 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Y12
 	VMOVUPS      32(BX), Y13
 	VMOVUPS      64(BX), Y14
@@ -4979,16 +5656,41 @@ inner:
 	VFMADD231PD  Y13, Y15, Y10
 	VFMADD231PD  Y14, Y15, Y11
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VMOVUPS      64(BX), Y14
+	VBROADCASTSD (AX), Y15
+	VFMADD231PD  Y12, Y15, Y0
+	VFMADD231PD  Y13, Y15, Y1
+	VFMADD231PD  Y14, Y15, Y2
+	VBROADCASTSD (AX)(R8*1), Y15
+	VFMADD231PD  Y12, Y15, Y3
+	VFMADD231PD  Y13, Y15, Y4
+	VFMADD231PD  Y14, Y15, Y5
+	VBROADCASTSD (AX)(R8*2), Y15
+	VFMADD231PD  Y12, Y15, Y6
+	VFMADD231PD  Y13, Y15, Y7
+	VFMADD231PD  Y14, Y15, Y8
+	VBROADCASTSD (AX)(R9*1), Y15
+	VFMADD231PD  Y12, Y15, Y9
+	VFMADD231PD  Y13, Y15, Y10
+	VFMADD231PD  Y14, Y15, Y11
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -5024,7 +5726,7 @@ inner:
 noAdd:
 	TESTQ      $0x00000002, DX
 	JZ         noBias
-	MOVQ       40(SP), BX
+	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y12
 	VMOVUPS    32(BX), Y13
 	VMASKMOVPD 64(BX), Y15, Y14
@@ -5097,15 +5799,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)

@@ -142,6 +142,36 @@ func tile13x2x32AVX512(args *byte)
 //go:noescape
 func tile14x2x32AVX512(args *byte)
 
+// tile1x3x32AVX512: tiles of 1 rows and 3 vectors of float32.
+//
+//go:noescape
+func tile1x3x32AVX512(args *byte)
+
+// tile2x3x32AVX512: tiles of 2 rows and 3 vectors of float32.
+//
+//go:noescape
+func tile2x3x32AVX512(args *byte)
+
+// tile3x3x32AVX512: tiles of 3 rows and 3 vectors of float32.
+//
+//go:noescape
+func tile3x3x32AVX512(args *byte)
+
+// tile4x3x32AVX512: tiles of 4 rows and 3 vectors of float32.
+//
+//go:noescape
+func tile4x3x32AVX512(args *byte)
+
+// tile5x3x32AVX512: tiles of 5 rows and 3 vectors of float32.
+//
+//go:noescape
+func tile5x3x32AVX512(args *byte)
+
+// tile6x3x32AVX512: tiles of 6 rows and 3 vectors of float32.
+//
+//go:noescape
+func tile6x3x32AVX512(args *byte)
+
 // tile1x4x32AVX512: tiles of 1 rows and 4 vectors of float32.
 //
 //go:noescape
@@ -311,6 +341,36 @@ func tile13x2x64AVX512(args *byte)
 //
 //go:noescape
 func tile14x2x64AVX512(args *byte)
+
+// tile1x3x64AVX512: tiles of 1 rows and 3 vectors of float64.
+//
+//go:noescape
+func tile1x3x64AVX512(args *byte)
+
+// tile2x3x64AVX512: tiles of 2 rows and 3 vectors of float64.
+//
+//go:noescape
+func tile2x3x64AVX512(args *byte)
+
+// tile3x3x64AVX512: tiles of 3 rows and 3 vectors of float64.
+//
+//go:noescape
+func tile3x3x64AVX512(args *byte)
+
+// tile4x3x64AVX512: tiles of 4 rows and 3 vectors of float64.
+//
+//go:noescape
+func tile4x3x64AVX512(args *byte)
+
+// tile5x3x64AVX512: tiles of 5 rows and 3 vectors of float64.
+//
+//go:noescape
+func tile5x3x64AVX512(args *byte)
+
+// tile6x3x64AVX512: tiles of 6 rows and 3 vectors of float64.
+//
+//go:noescape
+func tile6x3x64AVX512(args *byte)
 
 // tile1x4x64AVX512: tiles of 1 rows and 4 vectors of float64.
 //

@@ -4,7 +4,7 @@
 
 // func tile1x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x1x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile1x1x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -14,46 +14,59 @@ TEXT ·tile1x1x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z1
 	VFMADD231PS.BCST (AX), Z1, Z0
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z1
+	VFMADD231PS.BCST (AX), Z1, Z0
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -72,7 +85,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
@@ -93,15 +106,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -110,7 +123,7 @@ stored:
 
 // func tile2x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x1x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile2x1x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -120,50 +133,64 @@ TEXT ·tile2x1x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z2
 	VFMADD231PS.BCST (AX), Z2, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z2, Z1
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z2
+	VFMADD231PS.BCST (AX), Z2, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z2, Z1
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -185,7 +212,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z2
 	VADDPS    Z2, Z0, Z0
 	VADDPS    Z2, Z1, Z1
@@ -212,15 +239,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -229,7 +256,7 @@ stored:
 
 // func tile3x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x1x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile3x1x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -239,54 +266,69 @@ TEXT ·tile3x1x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z3
 	VFMADD231PS.BCST (AX), Z3, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z3, Z1
 	VFMADD231PS.BCST (AX)(R8*2), Z3, Z2
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z3
+	VFMADD231PS.BCST (AX), Z3, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z3, Z2
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -311,7 +353,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z3
 	VADDPS    Z3, Z0, Z0
 	VADDPS    Z3, Z1, Z1
@@ -344,15 +386,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -361,7 +403,7 @@ stored:
 
 // func tile4x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x1x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile4x1x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -371,22 +413,22 @@ TEXT ·tile4x1x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -395,35 +437,51 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z4
 	VFMADD231PS.BCST (AX), Z4, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z4, Z1
 	VFMADD231PS.BCST (AX)(R8*2), Z4, Z2
 	VFMADD231PS.BCST (AX)(R9*1), Z4, Z3
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z4
+	VFMADD231PS.BCST (AX), Z4, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z4, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z4, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z4, Z3
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -451,7 +509,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z4
 	VADDPS    Z4, Z0, Z0
 	VADDPS    Z4, Z1, Z1
@@ -490,15 +548,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -507,7 +565,7 @@ stored:
 
 // func tile5x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x1x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile5x1x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -517,15 +575,15 @@ TEXT ·tile5x1x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -533,7 +591,7 @@ tile:
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -544,19 +602,24 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z5
 	VFMADD231PS.BCST (AX), Z5, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z5, Z1
@@ -564,16 +627,28 @@ inner:
 	VFMADD231PS.BCST (AX)(R9*1), Z5, Z3
 	VFMADD231PS.BCST (AX)(R8*4), Z5, Z4
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z5
+	VFMADD231PS.BCST (AX), Z5, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z5, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z5, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z5, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z5, Z4
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -604,7 +679,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z5
 	VADDPS    Z5, Z0, Z0
 	VADDPS    Z5, Z1, Z1
@@ -649,15 +724,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -666,7 +741,7 @@ stored:
 
 // func tile6x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x1x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile6x1x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -676,15 +751,15 @@ TEXT ·tile6x1x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -693,7 +768,7 @@ tile:
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -706,20 +781,25 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z6
 	VFMADD231PS.BCST (AX), Z6, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z6, Z1
@@ -728,16 +808,29 @@ inner:
 	VFMADD231PS.BCST (AX)(R8*4), Z6, Z4
 	VFMADD231PS.BCST (AX)(R10*1), Z6, Z5
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z6
+	VFMADD231PS.BCST (AX), Z6, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z6, Z5
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -771,7 +864,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z6
 	VADDPS    Z6, Z0, Z0
 	VADDPS    Z6, Z1, Z1
@@ -822,15 +915,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -839,7 +932,7 @@ stored:
 
 // func tile7x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile7x1x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile7x1x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -849,15 +942,15 @@ TEXT ·tile7x1x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -867,7 +960,7 @@ tile:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -882,20 +975,25 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z7
 	VFMADD231PS.BCST (AX), Z7, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z7, Z1
@@ -905,16 +1003,30 @@ inner:
 	VFMADD231PS.BCST (AX)(R10*1), Z7, Z5
 	VFMADD231PS.BCST (AX)(R9*2), Z7, Z6
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z7
+	VFMADD231PS.BCST (AX), Z7, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z7, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z7, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z7, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z7, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z7, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z7, Z6
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -951,7 +1063,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z7
 	VADDPS    Z7, Z0, Z0
 	VADDPS    Z7, Z1, Z1
@@ -1008,15 +1120,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1025,7 +1137,7 @@ stored:
 
 // func tile8x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile8x1x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile8x1x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1035,15 +1147,15 @@ TEXT ·tile8x1x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1054,7 +1166,7 @@ tile:
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1071,12 +1183,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1084,8 +1198,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z8
 	VFMADD231PS.BCST (AX), Z8, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z8, Z1
@@ -1096,16 +1213,31 @@ inner:
 	VFMADD231PS.BCST (AX)(R9*2), Z8, Z6
 	VFMADD231PS.BCST (AX)(R11*1), Z8, Z7
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z8
+	VFMADD231PS.BCST (AX), Z8, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z8, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z8, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z8, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z8, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z8, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z8, Z6
+	VFMADD231PS.BCST (AX)(R11*1), Z8, Z7
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -1145,7 +1277,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z8
 	VADDPS    Z8, Z0, Z0
 	VADDPS    Z8, Z1, Z1
@@ -1208,15 +1340,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1225,7 +1357,7 @@ stored:
 
 // func tile9x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile9x1x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile9x1x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1235,15 +1367,15 @@ TEXT ·tile9x1x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1255,7 +1387,7 @@ tile:
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1274,12 +1406,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1287,8 +1421,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z9
 	VFMADD231PS.BCST (AX), Z9, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z9, Z1
@@ -1300,16 +1437,32 @@ inner:
 	VFMADD231PS.BCST (AX)(R11*1), Z9, Z7
 	VFMADD231PS.BCST (AX)(R8*8), Z9, Z8
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z9
+	VFMADD231PS.BCST (AX), Z9, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z9, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z9, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z9, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z9, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z9, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z9, Z6
+	VFMADD231PS.BCST (AX)(R11*1), Z9, Z7
+	VFMADD231PS.BCST (AX)(R8*8), Z9, Z8
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -1352,7 +1505,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z9
 	VADDPS    Z9, Z0, Z0
 	VADDPS    Z9, Z1, Z1
@@ -1421,15 +1574,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1438,7 +1591,7 @@ stored:
 
 // func tile10x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile10x1x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile10x1x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1448,15 +1601,15 @@ TEXT ·tile10x1x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1469,7 +1622,7 @@ tile:
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1490,12 +1643,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1504,8 +1659,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z10
 	VFMADD231PS.BCST (AX), Z10, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z10, Z1
@@ -1518,16 +1676,33 @@ inner:
 	VFMADD231PS.BCST (AX)(R8*8), Z10, Z8
 	VFMADD231PS.BCST (AX)(R12*1), Z10, Z9
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z10
+	VFMADD231PS.BCST (AX), Z10, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z10, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z10, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z10, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z10, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z10, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z10, Z6
+	VFMADD231PS.BCST (AX)(R11*1), Z10, Z7
+	VFMADD231PS.BCST (AX)(R8*8), Z10, Z8
+	VFMADD231PS.BCST (AX)(R12*1), Z10, Z9
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -1573,7 +1748,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z10
 	VADDPS    Z10, Z0, Z0
 	VADDPS    Z10, Z1, Z1
@@ -1648,15 +1823,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1665,7 +1840,7 @@ stored:
 
 // func tile11x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile11x1x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile11x1x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1675,15 +1850,15 @@ TEXT ·tile11x1x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1697,7 +1872,7 @@ tile:
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1720,12 +1895,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1734,8 +1911,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z11
 	VFMADD231PS.BCST (AX), Z11, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z11, Z1
@@ -1749,16 +1929,34 @@ inner:
 	VFMADD231PS.BCST (AX)(R12*1), Z11, Z9
 	VFMADD231PS.BCST (AX)(R10*2), Z11, Z10
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z11
+	VFMADD231PS.BCST (AX), Z11, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z11, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z11, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z11, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z11, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z11, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z11, Z6
+	VFMADD231PS.BCST (AX)(R11*1), Z11, Z7
+	VFMADD231PS.BCST (AX)(R8*8), Z11, Z8
+	VFMADD231PS.BCST (AX)(R12*1), Z11, Z9
+	VFMADD231PS.BCST (AX)(R10*2), Z11, Z10
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -1807,7 +2005,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z11
 	VADDPS    Z11, Z0, Z0
 	VADDPS    Z11, Z1, Z1
@@ -1888,15 +2086,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -1905,7 +2103,7 @@ stored:
 
 // func tile12x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile12x1x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile12x1x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -1915,15 +2113,15 @@ TEXT ·tile12x1x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -1938,7 +2136,7 @@ tile:
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -1963,12 +2161,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -1978,8 +2178,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z12
 	VFMADD231PS.BCST (AX), Z12, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z12, Z1
@@ -1994,16 +2197,35 @@ inner:
 	VFMADD231PS.BCST (AX)(R10*2), Z12, Z10
 	VFMADD231PS.BCST (AX)(R13*1), Z12, Z11
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z12
+	VFMADD231PS.BCST (AX), Z12, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z12, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z12, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z12, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z12, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z12, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z12, Z6
+	VFMADD231PS.BCST (AX)(R11*1), Z12, Z7
+	VFMADD231PS.BCST (AX)(R8*8), Z12, Z8
+	VFMADD231PS.BCST (AX)(R12*1), Z12, Z9
+	VFMADD231PS.BCST (AX)(R10*2), Z12, Z10
+	VFMADD231PS.BCST (AX)(R13*1), Z12, Z11
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -2055,7 +2277,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z12
 	VADDPS    Z12, Z0, Z0
 	VADDPS    Z12, Z1, Z1
@@ -2142,15 +2364,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2159,7 +2381,7 @@ stored:
 
 // func tile13x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile13x1x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile13x1x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2169,15 +2391,15 @@ TEXT ·tile13x1x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -2193,7 +2415,7 @@ tile:
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	VXORPS     Z12, Z12, Z12
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -2220,12 +2442,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -2235,8 +2459,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z13
 	VFMADD231PS.BCST (AX), Z13, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z13, Z1
@@ -2252,16 +2479,36 @@ inner:
 	VFMADD231PS.BCST (AX)(R13*1), Z13, Z11
 	VFMADD231PS.BCST (AX)(R9*4), Z13, Z12
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z13
+	VFMADD231PS.BCST (AX), Z13, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z13, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z13, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z13, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z13, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z13, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z13, Z6
+	VFMADD231PS.BCST (AX)(R11*1), Z13, Z7
+	VFMADD231PS.BCST (AX)(R8*8), Z13, Z8
+	VFMADD231PS.BCST (AX)(R12*1), Z13, Z9
+	VFMADD231PS.BCST (AX)(R10*2), Z13, Z10
+	VFMADD231PS.BCST (AX)(R13*1), Z13, Z11
+	VFMADD231PS.BCST (AX)(R9*4), Z13, Z12
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -2316,7 +2563,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z13
 	VADDPS    Z13, Z0, Z0
 	VADDPS    Z13, Z1, Z1
@@ -2409,15 +2656,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2426,7 +2673,7 @@ stored:
 
 // func tile14x1x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile14x1x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile14x1x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2436,15 +2683,15 @@ TEXT ·tile14x1x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -2461,7 +2708,7 @@ tile:
 	VXORPS     Z11, Z11, Z11
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -2490,12 +2737,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -2506,8 +2755,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z14
 	VFMADD231PS.BCST (AX), Z14, Z0
 	VFMADD231PS.BCST (AX)(R8*1), Z14, Z1
@@ -2524,16 +2776,37 @@ inner:
 	VFMADD231PS.BCST (AX)(R9*4), Z14, Z12
 	VFMADD231PS.BCST (AX)(R15*1), Z14, Z13
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z14
+	VFMADD231PS.BCST (AX), Z14, Z0
+	VFMADD231PS.BCST (AX)(R8*1), Z14, Z1
+	VFMADD231PS.BCST (AX)(R8*2), Z14, Z2
+	VFMADD231PS.BCST (AX)(R9*1), Z14, Z3
+	VFMADD231PS.BCST (AX)(R8*4), Z14, Z4
+	VFMADD231PS.BCST (AX)(R10*1), Z14, Z5
+	VFMADD231PS.BCST (AX)(R9*2), Z14, Z6
+	VFMADD231PS.BCST (AX)(R11*1), Z14, Z7
+	VFMADD231PS.BCST (AX)(R8*8), Z14, Z8
+	VFMADD231PS.BCST (AX)(R12*1), Z14, Z9
+	VFMADD231PS.BCST (AX)(R10*2), Z14, Z10
+	VFMADD231PS.BCST (AX)(R13*1), Z14, Z11
+	VFMADD231PS.BCST (AX)(R9*4), Z14, Z12
+	VFMADD231PS.BCST (AX)(R15*1), Z14, Z13
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -2591,7 +2864,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS.Z (BX), K1, Z14
 	VADDPS    Z14, Z0, Z0
 	VADDPS    Z14, Z1, Z1
@@ -2690,15 +2963,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2707,7 +2980,7 @@ stored:
 
 // func tile1x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x2x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile1x2x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2717,51 +2990,67 @@ TEXT ·tile1x2x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z2
 	VMOVUPS      64(BX), Z3
 	VBROADCASTSS (AX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z2
+	VMOVUPS      64(BX), Z3
+	VBROADCASTSS (AX), Z4
+	VFMADD231PS  Z2, Z4, Z0
+	VFMADD231PS  Z3, Z4, Z1
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2781,7 +3070,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z2
 	VMOVUPS.Z 64(BX), K1, Z3
 	VADDPS    Z2, Z0, Z0
@@ -2807,15 +3096,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2824,7 +3113,7 @@ stored:
 
 // func tile2x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x2x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile2x2x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2834,40 +3123,45 @@ TEXT ·tile2x2x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
 	VBROADCASTSS (AX), Z6
@@ -2877,16 +3171,30 @@ inner:
 	VFMADD231PS  Z4, Z7, Z2
 	VFMADD231PS  Z5, Z7, Z3
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z4
+	VMOVUPS      64(BX), Z5
+	VBROADCASTSS (AX), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (AX)(R8*1), Z7
+	VFMADD231PS  Z4, Z7, Z2
+	VFMADD231PS  Z5, Z7, Z3
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -2910,7 +3218,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z4
 	VMOVUPS.Z 64(BX), K1, Z5
 	VADDPS    Z4, Z0, Z0
@@ -2946,15 +3254,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -2963,7 +3271,7 @@ stored:
 
 // func tile3x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x2x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile3x2x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -2973,15 +3281,15 @@ TEXT ·tile3x2x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -2990,7 +3298,7 @@ tile:
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -3000,18 +3308,23 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z6
 	VMOVUPS      64(BX), Z7
 	VBROADCASTSS (AX), Z8
@@ -3024,16 +3337,33 @@ inner:
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z6
+	VMOVUPS      64(BX), Z7
+	VBROADCASTSS (AX), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (AX)(R8*1), Z9
+	VFMADD231PS  Z6, Z9, Z2
+	VFMADD231PS  Z7, Z9, Z3
+	VBROADCASTSS (AX)(R8*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3061,7 +3391,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z6
 	VMOVUPS.Z 64(BX), K1, Z7
 	VADDPS    Z6, Z0, Z0
@@ -3107,15 +3437,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3124,7 +3454,7 @@ stored:
 
 // func tile4x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x2x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile4x2x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3134,15 +3464,15 @@ TEXT ·tile4x2x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3153,7 +3483,7 @@ tile:
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -3166,19 +3496,24 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z8
 	VMOVUPS      64(BX), Z9
 	VBROADCASTSS (AX), Z10
@@ -3194,16 +3529,36 @@ inner:
 	VFMADD231PS  Z8, Z11, Z6
 	VFMADD231PS  Z9, Z11, Z7
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z8
+	VMOVUPS      64(BX), Z9
+	VBROADCASTSS (AX), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (AX)(R8*1), Z11
+	VFMADD231PS  Z8, Z11, Z2
+	VFMADD231PS  Z9, Z11, Z3
+	VBROADCASTSS (AX)(R8*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (AX)(R9*1), Z11
+	VFMADD231PS  Z8, Z11, Z6
+	VFMADD231PS  Z9, Z11, Z7
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3235,7 +3590,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z8
 	VMOVUPS.Z 64(BX), K1, Z9
 	VADDPS    Z8, Z0, Z0
@@ -3291,15 +3646,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3308,7 +3663,7 @@ stored:
 
 // func tile5x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x2x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile5x2x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3318,15 +3673,15 @@ TEXT ·tile5x2x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3339,7 +3694,7 @@ tile:
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -3355,19 +3710,24 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z10
 	VMOVUPS      64(BX), Z11
 	VBROADCASTSS (AX), Z12
@@ -3386,16 +3746,39 @@ inner:
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z10
+	VMOVUPS      64(BX), Z11
+	VBROADCASTSS (AX), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (AX)(R8*1), Z13
+	VFMADD231PS  Z10, Z13, Z2
+	VFMADD231PS  Z11, Z13, Z3
+	VBROADCASTSS (AX)(R8*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (AX)(R9*1), Z13
+	VFMADD231PS  Z10, Z13, Z6
+	VFMADD231PS  Z11, Z13, Z7
+	VBROADCASTSS (AX)(R8*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3431,7 +3814,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z10
 	VMOVUPS.Z 64(BX), K1, Z11
 	VADDPS    Z10, Z0, Z0
@@ -3497,15 +3880,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3514,7 +3897,7 @@ stored:
 
 // func tile6x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x2x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile6x2x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3524,15 +3907,15 @@ TEXT ·tile6x2x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3547,7 +3930,7 @@ tile:
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -3566,20 +3949,25 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z12
 	VMOVUPS      64(BX), Z13
 	VBROADCASTSS (AX), Z14
@@ -3601,16 +3989,42 @@ inner:
 	VFMADD231PS  Z12, Z15, Z10
 	VFMADD231PS  Z13, Z15, Z11
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VBROADCASTSS (AX), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (AX)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z2
+	VFMADD231PS  Z13, Z15, Z3
+	VBROADCASTSS (AX)(R8*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (AX)(R9*1), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VBROADCASTSS (AX)(R8*4), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (AX)(R10*1), Z15
+	VFMADD231PS  Z12, Z15, Z10
+	VFMADD231PS  Z13, Z15, Z11
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3650,7 +4064,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z12
 	VMOVUPS.Z 64(BX), K1, Z13
 	VADDPS    Z12, Z0, Z0
@@ -3726,15 +4140,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3743,7 +4157,7 @@ stored:
 
 // func tile7x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile7x2x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile7x2x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -3753,15 +4167,15 @@ TEXT ·tile7x2x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -3778,7 +4192,7 @@ tile:
 	VXORPS     Z11, Z11, Z11
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -3800,20 +4214,25 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z14
 	VMOVUPS      64(BX), Z15
 	VBROADCASTSS (AX), Z16
@@ -3838,16 +4257,45 @@ inner:
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z14
+	VMOVUPS      64(BX), Z15
+	VBROADCASTSS (AX), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (AX)(R8*1), Z17
+	VFMADD231PS  Z14, Z17, Z2
+	VFMADD231PS  Z15, Z17, Z3
+	VBROADCASTSS (AX)(R8*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (AX)(R9*1), Z17
+	VFMADD231PS  Z14, Z17, Z6
+	VFMADD231PS  Z15, Z17, Z7
+	VBROADCASTSS (AX)(R8*4), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (AX)(R10*1), Z17
+	VFMADD231PS  Z14, Z17, Z10
+	VFMADD231PS  Z15, Z17, Z11
+	VBROADCASTSS (AX)(R9*2), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -3891,7 +4339,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z14
 	VMOVUPS.Z 64(BX), K1, Z15
 	VADDPS    Z14, Z0, Z0
@@ -3977,15 +4425,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -3994,7 +4442,7 @@ stored:
 
 // func tile8x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile8x2x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile8x2x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4004,15 +4452,15 @@ TEXT ·tile8x2x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -4031,7 +4479,7 @@ tile:
 	VXORPS     Z13, Z13, Z13
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -4056,12 +4504,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -4069,8 +4519,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z16
 	VMOVUPS      64(BX), Z17
 	VBROADCASTSS (AX), Z18
@@ -4098,16 +4551,48 @@ inner:
 	VFMADD231PS  Z16, Z19, Z14
 	VFMADD231PS  Z17, Z19, Z15
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z16
+	VMOVUPS      64(BX), Z17
+	VBROADCASTSS (AX), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (AX)(R8*1), Z19
+	VFMADD231PS  Z16, Z19, Z2
+	VFMADD231PS  Z17, Z19, Z3
+	VBROADCASTSS (AX)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (AX)(R9*1), Z19
+	VFMADD231PS  Z16, Z19, Z6
+	VFMADD231PS  Z17, Z19, Z7
+	VBROADCASTSS (AX)(R8*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (AX)(R10*1), Z19
+	VFMADD231PS  Z16, Z19, Z10
+	VFMADD231PS  Z17, Z19, Z11
+	VBROADCASTSS (AX)(R9*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (AX)(R11*1), Z19
+	VFMADD231PS  Z16, Z19, Z14
+	VFMADD231PS  Z17, Z19, Z15
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -4155,7 +4640,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z16
 	VMOVUPS.Z 64(BX), K1, Z17
 	VADDPS    Z16, Z0, Z0
@@ -4251,15 +4736,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4268,7 +4753,7 @@ stored:
 
 // func tile9x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile9x2x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile9x2x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4278,15 +4763,15 @@ TEXT ·tile9x2x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -4307,7 +4792,7 @@ tile:
 	VXORPS     Z15, Z15, Z15
 	VXORPS     Z16, Z16, Z16
 	VXORPS     Z17, Z17, Z17
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -4335,12 +4820,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -4348,8 +4835,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z18
 	VMOVUPS      64(BX), Z19
 	VBROADCASTSS (AX), Z20
@@ -4380,16 +4870,51 @@ inner:
 	VFMADD231PS  Z18, Z20, Z16
 	VFMADD231PS  Z19, Z20, Z17
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z18
+	VMOVUPS      64(BX), Z19
+	VBROADCASTSS (AX), Z20
+	VFMADD231PS  Z18, Z20, Z0
+	VFMADD231PS  Z19, Z20, Z1
+	VBROADCASTSS (AX)(R8*1), Z21
+	VFMADD231PS  Z18, Z21, Z2
+	VFMADD231PS  Z19, Z21, Z3
+	VBROADCASTSS (AX)(R8*2), Z20
+	VFMADD231PS  Z18, Z20, Z4
+	VFMADD231PS  Z19, Z20, Z5
+	VBROADCASTSS (AX)(R9*1), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VBROADCASTSS (AX)(R8*4), Z20
+	VFMADD231PS  Z18, Z20, Z8
+	VFMADD231PS  Z19, Z20, Z9
+	VBROADCASTSS (AX)(R10*1), Z21
+	VFMADD231PS  Z18, Z21, Z10
+	VFMADD231PS  Z19, Z21, Z11
+	VBROADCASTSS (AX)(R9*2), Z20
+	VFMADD231PS  Z18, Z20, Z12
+	VFMADD231PS  Z19, Z20, Z13
+	VBROADCASTSS (AX)(R11*1), Z21
+	VFMADD231PS  Z18, Z21, Z14
+	VFMADD231PS  Z19, Z21, Z15
+	VBROADCASTSS (AX)(R8*8), Z20
+	VFMADD231PS  Z18, Z20, Z16
+	VFMADD231PS  Z19, Z20, Z17
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -4441,7 +4966,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z18
 	VMOVUPS.Z 64(BX), K1, Z19
 	VADDPS    Z18, Z0, Z0
@@ -4547,15 +5072,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4564,7 +5089,7 @@ stored:
 
 // func tile10x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile10x2x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile10x2x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4574,15 +5099,15 @@ TEXT ·tile10x2x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -4605,7 +5130,7 @@ tile:
 	VXORPS     Z17, Z17, Z17
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -4636,12 +5161,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -4650,8 +5177,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z20
 	VMOVUPS      64(BX), Z21
 	VBROADCASTSS (AX), Z22
@@ -4685,16 +5215,54 @@ inner:
 	VFMADD231PS  Z20, Z23, Z18
 	VFMADD231PS  Z21, Z23, Z19
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z20
+	VMOVUPS      64(BX), Z21
+	VBROADCASTSS (AX), Z22
+	VFMADD231PS  Z20, Z22, Z0
+	VFMADD231PS  Z21, Z22, Z1
+	VBROADCASTSS (AX)(R8*1), Z23
+	VFMADD231PS  Z20, Z23, Z2
+	VFMADD231PS  Z21, Z23, Z3
+	VBROADCASTSS (AX)(R8*2), Z22
+	VFMADD231PS  Z20, Z22, Z4
+	VFMADD231PS  Z21, Z22, Z5
+	VBROADCASTSS (AX)(R9*1), Z23
+	VFMADD231PS  Z20, Z23, Z6
+	VFMADD231PS  Z21, Z23, Z7
+	VBROADCASTSS (AX)(R8*4), Z22
+	VFMADD231PS  Z20, Z22, Z8
+	VFMADD231PS  Z21, Z22, Z9
+	VBROADCASTSS (AX)(R10*1), Z23
+	VFMADD231PS  Z20, Z23, Z10
+	VFMADD231PS  Z21, Z23, Z11
+	VBROADCASTSS (AX)(R9*2), Z22
+	VFMADD231PS  Z20, Z22, Z12
+	VFMADD231PS  Z21, Z22, Z13
+	VBROADCASTSS (AX)(R11*1), Z23
+	VFMADD231PS  Z20, Z23, Z14
+	VFMADD231PS  Z21, Z23, Z15
+	VBROADCASTSS (AX)(R8*8), Z22
+	VFMADD231PS  Z20, Z22, Z16
+	VFMADD231PS  Z21, Z22, Z17
+	VBROADCASTSS (AX)(R12*1), Z23
+	VFMADD231PS  Z20, Z23, Z18
+	VFMADD231PS  Z21, Z23, Z19
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -4750,7 +5318,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z20
 	VMOVUPS.Z 64(BX), K1, Z21
 	VADDPS    Z20, Z0, Z0
@@ -4866,15 +5434,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -4883,7 +5451,7 @@ stored:
 
 // func tile11x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile11x2x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile11x2x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -4893,15 +5461,15 @@ TEXT ·tile11x2x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -4926,7 +5494,7 @@ tile:
 	VXORPS     Z19, Z19, Z19
 	VXORPS     Z20, Z20, Z20
 	VXORPS     Z21, Z21, Z21
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -4960,12 +5528,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -4974,8 +5544,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z22
 	VMOVUPS      64(BX), Z23
 	VBROADCASTSS (AX), Z24
@@ -5012,16 +5585,57 @@ inner:
 	VFMADD231PS  Z22, Z24, Z20
 	VFMADD231PS  Z23, Z24, Z21
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z22
+	VMOVUPS      64(BX), Z23
+	VBROADCASTSS (AX), Z24
+	VFMADD231PS  Z22, Z24, Z0
+	VFMADD231PS  Z23, Z24, Z1
+	VBROADCASTSS (AX)(R8*1), Z25
+	VFMADD231PS  Z22, Z25, Z2
+	VFMADD231PS  Z23, Z25, Z3
+	VBROADCASTSS (AX)(R8*2), Z24
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (AX)(R9*1), Z25
+	VFMADD231PS  Z22, Z25, Z6
+	VFMADD231PS  Z23, Z25, Z7
+	VBROADCASTSS (AX)(R8*4), Z24
+	VFMADD231PS  Z22, Z24, Z8
+	VFMADD231PS  Z23, Z24, Z9
+	VBROADCASTSS (AX)(R10*1), Z25
+	VFMADD231PS  Z22, Z25, Z10
+	VFMADD231PS  Z23, Z25, Z11
+	VBROADCASTSS (AX)(R9*2), Z24
+	VFMADD231PS  Z22, Z24, Z12
+	VFMADD231PS  Z23, Z24, Z13
+	VBROADCASTSS (AX)(R11*1), Z25
+	VFMADD231PS  Z22, Z25, Z14
+	VFMADD231PS  Z23, Z25, Z15
+	VBROADCASTSS (AX)(R8*8), Z24
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (AX)(R12*1), Z25
+	VFMADD231PS  Z22, Z25, Z18
+	VFMADD231PS  Z23, Z25, Z19
+	VBROADCASTSS (AX)(R10*2), Z24
+	VFMADD231PS  Z22, Z24, Z20
+	VFMADD231PS  Z23, Z24, Z21
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -5081,7 +5695,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z22
 	VMOVUPS.Z 64(BX), K1, Z23
 	VADDPS    Z22, Z0, Z0
@@ -5207,15 +5821,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -5224,7 +5838,7 @@ stored:
 
 // func tile12x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile12x2x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile12x2x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -5234,15 +5848,15 @@ TEXT ·tile12x2x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -5269,7 +5883,7 @@ tile:
 	VXORPS     Z21, Z21, Z21
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -5306,12 +5920,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -5321,8 +5937,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z24
 	VMOVUPS      64(BX), Z25
 	VBROADCASTSS (AX), Z26
@@ -5362,16 +5981,60 @@ inner:
 	VFMADD231PS  Z24, Z27, Z22
 	VFMADD231PS  Z25, Z27, Z23
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z24
+	VMOVUPS      64(BX), Z25
+	VBROADCASTSS (AX), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS (AX)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z2
+	VFMADD231PS  Z25, Z27, Z3
+	VBROADCASTSS (AX)(R8*2), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS (AX)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VBROADCASTSS (AX)(R8*4), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS (AX)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z10
+	VFMADD231PS  Z25, Z27, Z11
+	VBROADCASTSS (AX)(R9*2), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS (AX)(R11*1), Z27
+	VFMADD231PS  Z24, Z27, Z14
+	VFMADD231PS  Z25, Z27, Z15
+	VBROADCASTSS (AX)(R8*8), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS (AX)(R12*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VBROADCASTSS (AX)(R10*2), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS (AX)(R13*1), Z27
+	VFMADD231PS  Z24, Z27, Z22
+	VFMADD231PS  Z25, Z27, Z23
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -5435,7 +6098,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z24
 	VMOVUPS.Z 64(BX), K1, Z25
 	VADDPS    Z24, Z0, Z0
@@ -5571,15 +6234,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -5588,7 +6251,7 @@ stored:
 
 // func tile13x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile13x2x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile13x2x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -5598,15 +6261,15 @@ TEXT ·tile13x2x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -5635,7 +6298,7 @@ tile:
 	VXORPS     Z23, Z23, Z23
 	VXORPS     Z24, Z24, Z24
 	VXORPS     Z25, Z25, Z25
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -5675,12 +6338,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -5690,8 +6355,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z26
 	VMOVUPS      64(BX), Z27
 	VBROADCASTSS (AX), Z28
@@ -5734,16 +6402,63 @@ inner:
 	VFMADD231PS  Z26, Z28, Z24
 	VFMADD231PS  Z27, Z28, Z25
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VBROADCASTSS (AX), Z28
+	VFMADD231PS  Z26, Z28, Z0
+	VFMADD231PS  Z27, Z28, Z1
+	VBROADCASTSS (AX)(R8*1), Z29
+	VFMADD231PS  Z26, Z29, Z2
+	VFMADD231PS  Z27, Z29, Z3
+	VBROADCASTSS (AX)(R8*2), Z28
+	VFMADD231PS  Z26, Z28, Z4
+	VFMADD231PS  Z27, Z28, Z5
+	VBROADCASTSS (AX)(R9*1), Z29
+	VFMADD231PS  Z26, Z29, Z6
+	VFMADD231PS  Z27, Z29, Z7
+	VBROADCASTSS (AX)(R8*4), Z28
+	VFMADD231PS  Z26, Z28, Z8
+	VFMADD231PS  Z27, Z28, Z9
+	VBROADCASTSS (AX)(R10*1), Z29
+	VFMADD231PS  Z26, Z29, Z10
+	VFMADD231PS  Z27, Z29, Z11
+	VBROADCASTSS (AX)(R9*2), Z28
+	VFMADD231PS  Z26, Z28, Z12
+	VFMADD231PS  Z27, Z28, Z13
+	VBROADCASTSS (AX)(R11*1), Z29
+	VFMADD231PS  Z26, Z29, Z14
+	VFMADD231PS  Z27, Z29, Z15
+	VBROADCASTSS (AX)(R8*8), Z28
+	VFMADD231PS  Z26, Z28, Z16
+	VFMADD231PS  Z27, Z28, Z17
+	VBROADCASTSS (AX)(R12*1), Z29
+	VFMADD231PS  Z26, Z29, Z18
+	VFMADD231PS  Z27, Z29, Z19
+	VBROADCASTSS (AX)(R10*2), Z28
+	VFMADD231PS  Z26, Z28, Z20
+	VFMADD231PS  Z27, Z28, Z21
+	VBROADCASTSS (AX)(R13*1), Z29
+	VFMADD231PS  Z26, Z29, Z22
+	VFMADD231PS  Z27, Z29, Z23
+	VBROADCASTSS (AX)(R9*4), Z28
+	VFMADD231PS  Z26, Z28, Z24
+	VFMADD231PS  Z27, Z28, Z25
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -5811,7 +6526,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z26
 	VMOVUPS.Z 64(BX), K1, Z27
 	VADDPS    Z26, Z0, Z0
@@ -5957,15 +6672,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -5974,7 +6689,7 @@ stored:
 
 // func tile14x2x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile14x2x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile14x2x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -5984,15 +6699,15 @@ TEXT ·tile14x2x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -6023,7 +6738,7 @@ tile:
 	VXORPS     Z25, Z25, Z25
 	VXORPS     Z26, Z26, Z26
 	VXORPS     Z27, Z27, Z27
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -6066,12 +6781,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -6082,8 +6799,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z28
 	VMOVUPS      64(BX), Z29
 	VBROADCASTSS (AX), Z30
@@ -6129,16 +6849,66 @@ inner:
 	VFMADD231PS  Z28, Z31, Z26
 	VFMADD231PS  Z29, Z31, Z27
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (AX), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (AX)(R8*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (AX)(R8*2), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (AX)(R9*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (AX)(R8*4), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS (AX)(R10*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (AX)(R9*2), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS (AX)(R11*1), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS (AX)(R8*8), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS (AX)(R12*1), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS (AX)(R10*2), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS (AX)(R13*1), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS (AX)(R9*4), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	VBROADCASTSS (AX)(R15*1), Z31
+	VFMADD231PS  Z28, Z31, Z26
+	VFMADD231PS  Z29, Z31, Z27
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -6210,7 +6980,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPS.Z 64(BX), K1, Z29
 	VADDPS    Z28, Z0, Z0
@@ -6366,24 +7136,24 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
-// func tile1x4x32AVX512(args *byte)
+// func tile1x3x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x4x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile1x3x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -6393,39 +7163,1428 @@ TEXT ·tile1x4x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
+
+tile:
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	MOVQ       40(SP), AX
+	MOVQ       80(DI), SI
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
+	MOVQ       32(DI), DX
+	MOVQ       40(DI), SI
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
+	MOVQ       24(DI), R8
+
+outer:
+	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
+
+first:
+	VMOVUPS      (BX), Z3
+	VMOVUPS      64(BX), Z4
+	VMOVUPS      128(BX), Z5
+	VBROADCASTSS (AX), Z6
+	VFMADD231PS  Z3, Z6, Z0
+	VFMADD231PS  Z4, Z6, Z1
+	VFMADD231PS  Z5, Z6, Z2
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z3
+	VMOVUPS      64(BX), Z4
+	VMOVUPS      128(BX), Z5
+	VBROADCASTSS (AX), Z6
+	VFMADD231PS  Z3, Z6, Z0
+	VFMADD231PS  Z4, Z6, Z1
+	VFMADD231PS  Z5, Z6, Z2
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+	DECQ         CX
+	JNZ          first
+	ADDQ         64(DI), AX
+	ADDQ         72(DI), BX
+	DECQ         16(SP)
+	JNZ          outer
+	MOVQ         40(SP), AX
+	MOVQ         80(DI), SI
+	MOVQ         96(DI), DX
+	MOVQ         88(DI), CX
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
+	KMOVW        R8, K1
+	TESTQ        $0x00000001, DX
+	JZ           noAdd
+	MOVQ         AX, BX
+	VADDPS       (BX), Z0, Z0
+	VADDPS       64(BX), Z1, Z1
+	VMOVUPS.Z    128(BX), K1, Z3
+	VADDPS       Z3, Z2, Z2
+
+noAdd:
+	TESTQ     $0x00000002, DX
+	JZ        noBias
+	MOVQ      48(SP), BX
+	VMOVUPS   (BX), Z3
+	VMOVUPS   64(BX), Z4
+	VMOVUPS.Z 128(BX), K1, Z5
+	VADDPS    Z3, Z0, Z0
+	VADDPS    Z4, Z1, Z1
+	VADDPS    Z5, Z2, Z2
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z3, Z3, Z3
+	VMAXPS Z0, Z3, Z0
+	VMAXPS Z1, Z3, Z1
+	VMAXPS Z2, Z3, Z2
+
+noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 32(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
+	DECQ    8(SP)
+	JNZ     tile
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tile2x3x32AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·tile2x3x32AVX512(SB), NOSPLIT, $64-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 40(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	MOVQ       32(SP), AX
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	MOVQ       40(SP), AX
+	MOVQ       80(DI), SI
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
+	MOVQ       32(DI), DX
+	MOVQ       40(DI), SI
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
+	MOVQ       24(DI), R8
+
+outer:
+	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
+
+first:
+	VMOVUPS      (BX), Z6
+	VMOVUPS      64(BX), Z7
+	VMOVUPS      128(BX), Z8
+	VBROADCASTSS (AX), Z9
+	VFMADD231PS  Z6, Z9, Z0
+	VFMADD231PS  Z7, Z9, Z1
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS (AX)(R8*1), Z10
+	VFMADD231PS  Z6, Z10, Z3
+	VFMADD231PS  Z7, Z10, Z4
+	VFMADD231PS  Z8, Z10, Z5
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z6
+	VMOVUPS      64(BX), Z7
+	VMOVUPS      128(BX), Z8
+	VBROADCASTSS (AX), Z9
+	VFMADD231PS  Z6, Z9, Z0
+	VFMADD231PS  Z7, Z9, Z1
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS (AX)(R8*1), Z10
+	VFMADD231PS  Z6, Z10, Z3
+	VFMADD231PS  Z7, Z10, Z4
+	VFMADD231PS  Z8, Z10, Z5
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+	DECQ         CX
+	JNZ          first
+	ADDQ         64(DI), AX
+	ADDQ         72(DI), BX
+	DECQ         16(SP)
+	JNZ          outer
+	MOVQ         40(SP), AX
+	MOVQ         80(DI), SI
+	MOVQ         96(DI), DX
+	MOVQ         88(DI), CX
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
+	KMOVW        R8, K1
+	TESTQ        $0x00000001, DX
+	JZ           noAdd
+	MOVQ         AX, BX
+	VADDPS       (BX), Z0, Z0
+	VADDPS       64(BX), Z1, Z1
+	VMOVUPS.Z    128(BX), K1, Z6
+	VADDPS       Z6, Z2, Z2
+	ADDQ         SI, BX
+	VADDPS       (BX), Z3, Z3
+	VADDPS       64(BX), Z4, Z4
+	VMOVUPS.Z    128(BX), K1, Z6
+	VADDPS       Z6, Z5, Z5
+
+noAdd:
+	TESTQ     $0x00000002, DX
+	JZ        noBias
+	MOVQ      48(SP), BX
+	VMOVUPS   (BX), Z6
+	VMOVUPS   64(BX), Z7
+	VMOVUPS.Z 128(BX), K1, Z8
+	VADDPS    Z6, Z0, Z0
+	VADDPS    Z7, Z1, Z1
+	VADDPS    Z8, Z2, Z2
+	VADDPS    Z6, Z3, Z3
+	VADDPS    Z7, Z4, Z4
+	VADDPS    Z8, Z5, Z5
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z6, Z6, Z6
+	VMAXPS Z0, Z6, Z0
+	VMAXPS Z1, Z6, Z1
+	VMAXPS Z2, Z6, Z2
+	VMAXPS Z3, Z6, Z3
+	VMAXPS Z4, Z6, Z4
+	VMAXPS Z5, Z6, Z5
+
+noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, K1, 128(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, 128(AX)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 32(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
+	DECQ    8(SP)
+	JNZ     tile
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tile3x3x32AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·tile3x3x32AVX512(SB), NOSPLIT, $64-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 40(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
+
+tile:
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	MOVQ       40(SP), AX
+	MOVQ       80(DI), SI
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
+	MOVQ       32(DI), DX
+	MOVQ       40(DI), SI
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
+	MOVQ       24(DI), R8
+
+outer:
+	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
+
+first:
+	VMOVUPS      (BX), Z9
+	VMOVUPS      64(BX), Z10
+	VMOVUPS      128(BX), Z11
+	VBROADCASTSS (AX), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (AX)(R8*1), Z13
+	VFMADD231PS  Z9, Z13, Z3
+	VFMADD231PS  Z10, Z13, Z4
+	VFMADD231PS  Z11, Z13, Z5
+	VBROADCASTSS (AX)(R8*2), Z12
+	VFMADD231PS  Z9, Z12, Z6
+	VFMADD231PS  Z10, Z12, Z7
+	VFMADD231PS  Z11, Z12, Z8
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z9
+	VMOVUPS      64(BX), Z10
+	VMOVUPS      128(BX), Z11
+	VBROADCASTSS (AX), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (AX)(R8*1), Z13
+	VFMADD231PS  Z9, Z13, Z3
+	VFMADD231PS  Z10, Z13, Z4
+	VFMADD231PS  Z11, Z13, Z5
+	VBROADCASTSS (AX)(R8*2), Z12
+	VFMADD231PS  Z9, Z12, Z6
+	VFMADD231PS  Z10, Z12, Z7
+	VFMADD231PS  Z11, Z12, Z8
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+	DECQ         CX
+	JNZ          first
+	ADDQ         64(DI), AX
+	ADDQ         72(DI), BX
+	DECQ         16(SP)
+	JNZ          outer
+	MOVQ         40(SP), AX
+	MOVQ         80(DI), SI
+	MOVQ         96(DI), DX
+	MOVQ         88(DI), CX
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
+	KMOVW        R8, K1
+	TESTQ        $0x00000001, DX
+	JZ           noAdd
+	MOVQ         AX, BX
+	VADDPS       (BX), Z0, Z0
+	VADDPS       64(BX), Z1, Z1
+	VMOVUPS.Z    128(BX), K1, Z9
+	VADDPS       Z9, Z2, Z2
+	ADDQ         SI, BX
+	VADDPS       (BX), Z3, Z3
+	VADDPS       64(BX), Z4, Z4
+	VMOVUPS.Z    128(BX), K1, Z9
+	VADDPS       Z9, Z5, Z5
+	ADDQ         SI, BX
+	VADDPS       (BX), Z6, Z6
+	VADDPS       64(BX), Z7, Z7
+	VMOVUPS.Z    128(BX), K1, Z9
+	VADDPS       Z9, Z8, Z8
+
+noAdd:
+	TESTQ     $0x00000002, DX
+	JZ        noBias
+	MOVQ      48(SP), BX
+	VMOVUPS   (BX), Z9
+	VMOVUPS   64(BX), Z10
+	VMOVUPS.Z 128(BX), K1, Z11
+	VADDPS    Z9, Z0, Z0
+	VADDPS    Z10, Z1, Z1
+	VADDPS    Z11, Z2, Z2
+	VADDPS    Z9, Z3, Z3
+	VADDPS    Z10, Z4, Z4
+	VADDPS    Z11, Z5, Z5
+	VADDPS    Z9, Z6, Z6
+	VADDPS    Z10, Z7, Z7
+	VADDPS    Z11, Z8, Z8
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z9, Z9, Z9
+	VMAXPS Z0, Z9, Z0
+	VMAXPS Z1, Z9, Z1
+	VMAXPS Z2, Z9, Z2
+	VMAXPS Z3, Z9, Z3
+	VMAXPS Z4, Z9, Z4
+	VMAXPS Z5, Z9, Z5
+	VMAXPS Z6, Z9, Z6
+	VMAXPS Z7, Z9, Z7
+	VMAXPS Z8, Z9, Z8
+
+noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, K1, 128(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, 128(AX)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 32(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
+	DECQ    8(SP)
+	JNZ     tile
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tile4x3x32AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·tile4x3x32AVX512(SB), NOSPLIT, $64-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 40(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
+
+tile:
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	MOVQ       40(SP), AX
+	MOVQ       80(DI), SI
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
+	MOVQ       32(DI), DX
+	MOVQ       40(DI), SI
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
+	MOVQ       24(DI), R8
+	LEAQ       (R8)(R8*2), R9
+
+outer:
+	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
+
+first:
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VMOVUPS      128(BX), Z14
+	VBROADCASTSS (AX), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (AX)(R8*1), Z16
+	VFMADD231PS  Z12, Z16, Z3
+	VFMADD231PS  Z13, Z16, Z4
+	VFMADD231PS  Z14, Z16, Z5
+	VBROADCASTSS (AX)(R8*2), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (AX)(R9*1), Z16
+	VFMADD231PS  Z12, Z16, Z9
+	VFMADD231PS  Z13, Z16, Z10
+	VFMADD231PS  Z14, Z16, Z11
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VMOVUPS      128(BX), Z14
+	VBROADCASTSS (AX), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (AX)(R8*1), Z16
+	VFMADD231PS  Z12, Z16, Z3
+	VFMADD231PS  Z13, Z16, Z4
+	VFMADD231PS  Z14, Z16, Z5
+	VBROADCASTSS (AX)(R8*2), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (AX)(R9*1), Z16
+	VFMADD231PS  Z12, Z16, Z9
+	VFMADD231PS  Z13, Z16, Z10
+	VFMADD231PS  Z14, Z16, Z11
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+	DECQ         CX
+	JNZ          first
+	ADDQ         64(DI), AX
+	ADDQ         72(DI), BX
+	DECQ         16(SP)
+	JNZ          outer
+	MOVQ         40(SP), AX
+	MOVQ         80(DI), SI
+	MOVQ         96(DI), DX
+	MOVQ         88(DI), CX
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
+	KMOVW        R8, K1
+	TESTQ        $0x00000001, DX
+	JZ           noAdd
+	MOVQ         AX, BX
+	VADDPS       (BX), Z0, Z0
+	VADDPS       64(BX), Z1, Z1
+	VMOVUPS.Z    128(BX), K1, Z12
+	VADDPS       Z12, Z2, Z2
+	ADDQ         SI, BX
+	VADDPS       (BX), Z3, Z3
+	VADDPS       64(BX), Z4, Z4
+	VMOVUPS.Z    128(BX), K1, Z12
+	VADDPS       Z12, Z5, Z5
+	ADDQ         SI, BX
+	VADDPS       (BX), Z6, Z6
+	VADDPS       64(BX), Z7, Z7
+	VMOVUPS.Z    128(BX), K1, Z12
+	VADDPS       Z12, Z8, Z8
+	ADDQ         SI, BX
+	VADDPS       (BX), Z9, Z9
+	VADDPS       64(BX), Z10, Z10
+	VMOVUPS.Z    128(BX), K1, Z12
+	VADDPS       Z12, Z11, Z11
+
+noAdd:
+	TESTQ     $0x00000002, DX
+	JZ        noBias
+	MOVQ      48(SP), BX
+	VMOVUPS   (BX), Z12
+	VMOVUPS   64(BX), Z13
+	VMOVUPS.Z 128(BX), K1, Z14
+	VADDPS    Z12, Z0, Z0
+	VADDPS    Z13, Z1, Z1
+	VADDPS    Z14, Z2, Z2
+	VADDPS    Z12, Z3, Z3
+	VADDPS    Z13, Z4, Z4
+	VADDPS    Z14, Z5, Z5
+	VADDPS    Z12, Z6, Z6
+	VADDPS    Z13, Z7, Z7
+	VADDPS    Z14, Z8, Z8
+	VADDPS    Z12, Z9, Z9
+	VADDPS    Z13, Z10, Z10
+	VADDPS    Z14, Z11, Z11
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z12, Z12, Z12
+	VMAXPS Z0, Z12, Z0
+	VMAXPS Z1, Z12, Z1
+	VMAXPS Z2, Z12, Z2
+	VMAXPS Z3, Z12, Z3
+	VMAXPS Z4, Z12, Z4
+	VMAXPS Z5, Z12, Z5
+	VMAXPS Z6, Z12, Z6
+	VMAXPS Z7, Z12, Z7
+	VMAXPS Z8, Z12, Z8
+	VMAXPS Z9, Z12, Z9
+	VMAXPS Z10, Z12, Z10
+	VMAXPS Z11, Z12, Z11
+
+noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, K1, 128(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, 128(AX)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 32(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
+	DECQ    8(SP)
+	JNZ     tile
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tile5x3x32AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·tile5x3x32AVX512(SB), NOSPLIT, $64-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 40(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
+
+tile:
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	MOVQ       40(SP), AX
+	MOVQ       80(DI), SI
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
+	MOVQ       32(DI), DX
+	MOVQ       40(DI), SI
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
+	MOVQ       24(DI), R8
+	LEAQ       (R8)(R8*2), R9
+
+outer:
+	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
+
+first:
+	VMOVUPS      (BX), Z15
+	VMOVUPS      64(BX), Z16
+	VMOVUPS      128(BX), Z17
+	VBROADCASTSS (AX), Z18
+	VFMADD231PS  Z15, Z18, Z0
+	VFMADD231PS  Z16, Z18, Z1
+	VFMADD231PS  Z17, Z18, Z2
+	VBROADCASTSS (AX)(R8*1), Z19
+	VFMADD231PS  Z15, Z19, Z3
+	VFMADD231PS  Z16, Z19, Z4
+	VFMADD231PS  Z17, Z19, Z5
+	VBROADCASTSS (AX)(R8*2), Z18
+	VFMADD231PS  Z15, Z18, Z6
+	VFMADD231PS  Z16, Z18, Z7
+	VFMADD231PS  Z17, Z18, Z8
+	VBROADCASTSS (AX)(R9*1), Z19
+	VFMADD231PS  Z15, Z19, Z9
+	VFMADD231PS  Z16, Z19, Z10
+	VFMADD231PS  Z17, Z19, Z11
+	VBROADCASTSS (AX)(R8*4), Z18
+	VFMADD231PS  Z15, Z18, Z12
+	VFMADD231PS  Z16, Z18, Z13
+	VFMADD231PS  Z17, Z18, Z14
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z15
+	VMOVUPS      64(BX), Z16
+	VMOVUPS      128(BX), Z17
+	VBROADCASTSS (AX), Z18
+	VFMADD231PS  Z15, Z18, Z0
+	VFMADD231PS  Z16, Z18, Z1
+	VFMADD231PS  Z17, Z18, Z2
+	VBROADCASTSS (AX)(R8*1), Z19
+	VFMADD231PS  Z15, Z19, Z3
+	VFMADD231PS  Z16, Z19, Z4
+	VFMADD231PS  Z17, Z19, Z5
+	VBROADCASTSS (AX)(R8*2), Z18
+	VFMADD231PS  Z15, Z18, Z6
+	VFMADD231PS  Z16, Z18, Z7
+	VFMADD231PS  Z17, Z18, Z8
+	VBROADCASTSS (AX)(R9*1), Z19
+	VFMADD231PS  Z15, Z19, Z9
+	VFMADD231PS  Z16, Z19, Z10
+	VFMADD231PS  Z17, Z19, Z11
+	VBROADCASTSS (AX)(R8*4), Z18
+	VFMADD231PS  Z15, Z18, Z12
+	VFMADD231PS  Z16, Z18, Z13
+	VFMADD231PS  Z17, Z18, Z14
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+	DECQ         CX
+	JNZ          first
+	ADDQ         64(DI), AX
+	ADDQ         72(DI), BX
+	DECQ         16(SP)
+	JNZ          outer
+	MOVQ         40(SP), AX
+	MOVQ         80(DI), SI
+	MOVQ         96(DI), DX
+	MOVQ         88(DI), CX
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
+	KMOVW        R8, K1
+	TESTQ        $0x00000001, DX
+	JZ           noAdd
+	MOVQ         AX, BX
+	VADDPS       (BX), Z0, Z0
+	VADDPS       64(BX), Z1, Z1
+	VMOVUPS.Z    128(BX), K1, Z15
+	VADDPS       Z15, Z2, Z2
+	ADDQ         SI, BX
+	VADDPS       (BX), Z3, Z3
+	VADDPS       64(BX), Z4, Z4
+	VMOVUPS.Z    128(BX), K1, Z15
+	VADDPS       Z15, Z5, Z5
+	ADDQ         SI, BX
+	VADDPS       (BX), Z6, Z6
+	VADDPS       64(BX), Z7, Z7
+	VMOVUPS.Z    128(BX), K1, Z15
+	VADDPS       Z15, Z8, Z8
+	ADDQ         SI, BX
+	VADDPS       (BX), Z9, Z9
+	VADDPS       64(BX), Z10, Z10
+	VMOVUPS.Z    128(BX), K1, Z15
+	VADDPS       Z15, Z11, Z11
+	ADDQ         SI, BX
+	VADDPS       (BX), Z12, Z12
+	VADDPS       64(BX), Z13, Z13
+	VMOVUPS.Z    128(BX), K1, Z15
+	VADDPS       Z15, Z14, Z14
+
+noAdd:
+	TESTQ     $0x00000002, DX
+	JZ        noBias
+	MOVQ      48(SP), BX
+	VMOVUPS   (BX), Z15
+	VMOVUPS   64(BX), Z16
+	VMOVUPS.Z 128(BX), K1, Z17
+	VADDPS    Z15, Z0, Z0
+	VADDPS    Z16, Z1, Z1
+	VADDPS    Z17, Z2, Z2
+	VADDPS    Z15, Z3, Z3
+	VADDPS    Z16, Z4, Z4
+	VADDPS    Z17, Z5, Z5
+	VADDPS    Z15, Z6, Z6
+	VADDPS    Z16, Z7, Z7
+	VADDPS    Z17, Z8, Z8
+	VADDPS    Z15, Z9, Z9
+	VADDPS    Z16, Z10, Z10
+	VADDPS    Z17, Z11, Z11
+	VADDPS    Z15, Z12, Z12
+	VADDPS    Z16, Z13, Z13
+	VADDPS    Z17, Z14, Z14
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z15, Z15, Z15
+	VMAXPS Z0, Z15, Z0
+	VMAXPS Z1, Z15, Z1
+	VMAXPS Z2, Z15, Z2
+	VMAXPS Z3, Z15, Z3
+	VMAXPS Z4, Z15, Z4
+	VMAXPS Z5, Z15, Z5
+	VMAXPS Z6, Z15, Z6
+	VMAXPS Z7, Z15, Z7
+	VMAXPS Z8, Z15, Z8
+	VMAXPS Z9, Z15, Z9
+	VMAXPS Z10, Z15, Z10
+	VMAXPS Z11, Z15, Z11
+	VMAXPS Z12, Z15, Z12
+	VMAXPS Z13, Z15, Z13
+	VMAXPS Z14, Z15, Z14
+
+noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, K1, 128(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, 128(AX)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 32(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
+	DECQ    8(SP)
+	JNZ     tile
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tile6x3x32AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·tile6x3x32AVX512(SB), NOSPLIT, $64-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 40(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
+
+tile:
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	VXORPS     Z16, Z16, Z16
+	VXORPS     Z17, Z17, Z17
+	MOVQ       40(SP), AX
+	MOVQ       80(DI), SI
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
+	MOVQ       32(DI), DX
+	MOVQ       40(DI), SI
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
+	MOVQ       24(DI), R8
+	LEAQ       (R8)(R8*2), R9
+	LEAQ       (R8)(R8*4), R10
+
+outer:
+	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
+
+first:
+	VMOVUPS      (BX), Z18
+	VMOVUPS      64(BX), Z19
+	VMOVUPS      128(BX), Z20
+	VBROADCASTSS (AX), Z21
+	VFMADD231PS  Z18, Z21, Z0
+	VFMADD231PS  Z19, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VBROADCASTSS (AX)(R8*1), Z22
+	VFMADD231PS  Z18, Z22, Z3
+	VFMADD231PS  Z19, Z22, Z4
+	VFMADD231PS  Z20, Z22, Z5
+	VBROADCASTSS (AX)(R8*2), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VFMADD231PS  Z20, Z21, Z8
+	VBROADCASTSS (AX)(R9*1), Z22
+	VFMADD231PS  Z18, Z22, Z9
+	VFMADD231PS  Z19, Z22, Z10
+	VFMADD231PS  Z20, Z22, Z11
+	VBROADCASTSS (AX)(R8*4), Z21
+	VFMADD231PS  Z18, Z21, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z20, Z21, Z14
+	VBROADCASTSS (AX)(R10*1), Z22
+	VFMADD231PS  Z18, Z22, Z15
+	VFMADD231PS  Z19, Z22, Z16
+	VFMADD231PS  Z20, Z22, Z17
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z18
+	VMOVUPS      64(BX), Z19
+	VMOVUPS      128(BX), Z20
+	VBROADCASTSS (AX), Z21
+	VFMADD231PS  Z18, Z21, Z0
+	VFMADD231PS  Z19, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VBROADCASTSS (AX)(R8*1), Z22
+	VFMADD231PS  Z18, Z22, Z3
+	VFMADD231PS  Z19, Z22, Z4
+	VFMADD231PS  Z20, Z22, Z5
+	VBROADCASTSS (AX)(R8*2), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VFMADD231PS  Z20, Z21, Z8
+	VBROADCASTSS (AX)(R9*1), Z22
+	VFMADD231PS  Z18, Z22, Z9
+	VFMADD231PS  Z19, Z22, Z10
+	VFMADD231PS  Z20, Z22, Z11
+	VBROADCASTSS (AX)(R8*4), Z21
+	VFMADD231PS  Z18, Z21, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z20, Z21, Z14
+	VBROADCASTSS (AX)(R10*1), Z22
+	VFMADD231PS  Z18, Z22, Z15
+	VFMADD231PS  Z19, Z22, Z16
+	VFMADD231PS  Z20, Z22, Z17
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+	DECQ         CX
+	JNZ          first
+	ADDQ         64(DI), AX
+	ADDQ         72(DI), BX
+	DECQ         16(SP)
+	JNZ          outer
+	MOVQ         40(SP), AX
+	MOVQ         80(DI), SI
+	MOVQ         96(DI), DX
+	MOVQ         88(DI), CX
+	MOVQ         $0x00000010, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
+	KMOVW        R8, K1
+	TESTQ        $0x00000001, DX
+	JZ           noAdd
+	MOVQ         AX, BX
+	VADDPS       (BX), Z0, Z0
+	VADDPS       64(BX), Z1, Z1
+	VMOVUPS.Z    128(BX), K1, Z18
+	VADDPS       Z18, Z2, Z2
+	ADDQ         SI, BX
+	VADDPS       (BX), Z3, Z3
+	VADDPS       64(BX), Z4, Z4
+	VMOVUPS.Z    128(BX), K1, Z18
+	VADDPS       Z18, Z5, Z5
+	ADDQ         SI, BX
+	VADDPS       (BX), Z6, Z6
+	VADDPS       64(BX), Z7, Z7
+	VMOVUPS.Z    128(BX), K1, Z18
+	VADDPS       Z18, Z8, Z8
+	ADDQ         SI, BX
+	VADDPS       (BX), Z9, Z9
+	VADDPS       64(BX), Z10, Z10
+	VMOVUPS.Z    128(BX), K1, Z18
+	VADDPS       Z18, Z11, Z11
+	ADDQ         SI, BX
+	VADDPS       (BX), Z12, Z12
+	VADDPS       64(BX), Z13, Z13
+	VMOVUPS.Z    128(BX), K1, Z18
+	VADDPS       Z18, Z14, Z14
+	ADDQ         SI, BX
+	VADDPS       (BX), Z15, Z15
+	VADDPS       64(BX), Z16, Z16
+	VMOVUPS.Z    128(BX), K1, Z18
+	VADDPS       Z18, Z17, Z17
+
+noAdd:
+	TESTQ     $0x00000002, DX
+	JZ        noBias
+	MOVQ      48(SP), BX
+	VMOVUPS   (BX), Z18
+	VMOVUPS   64(BX), Z19
+	VMOVUPS.Z 128(BX), K1, Z20
+	VADDPS    Z18, Z0, Z0
+	VADDPS    Z19, Z1, Z1
+	VADDPS    Z20, Z2, Z2
+	VADDPS    Z18, Z3, Z3
+	VADDPS    Z19, Z4, Z4
+	VADDPS    Z20, Z5, Z5
+	VADDPS    Z18, Z6, Z6
+	VADDPS    Z19, Z7, Z7
+	VADDPS    Z20, Z8, Z8
+	VADDPS    Z18, Z9, Z9
+	VADDPS    Z19, Z10, Z10
+	VADDPS    Z20, Z11, Z11
+	VADDPS    Z18, Z12, Z12
+	VADDPS    Z19, Z13, Z13
+	VADDPS    Z20, Z14, Z14
+	VADDPS    Z18, Z15, Z15
+	VADDPS    Z19, Z16, Z16
+	VADDPS    Z20, Z17, Z17
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z18, Z18, Z18
+	VMAXPS Z0, Z18, Z0
+	VMAXPS Z1, Z18, Z1
+	VMAXPS Z2, Z18, Z2
+	VMAXPS Z3, Z18, Z3
+	VMAXPS Z4, Z18, Z4
+	VMAXPS Z5, Z18, Z5
+	VMAXPS Z6, Z18, Z6
+	VMAXPS Z7, Z18, Z7
+	VMAXPS Z8, Z18, Z8
+	VMAXPS Z9, Z18, Z9
+	VMAXPS Z10, Z18, Z10
+	VMAXPS Z11, Z18, Z11
+	VMAXPS Z12, Z18, Z12
+	VMAXPS Z13, Z18, Z13
+	VMAXPS Z14, Z18, Z14
+	VMAXPS Z15, Z18, Z15
+	VMAXPS Z16, Z18, Z16
+	VMAXPS Z17, Z18, Z17
+
+noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z15, (AX)
+	VMOVUPS Z16, 64(AX)
+	VMOVUPS Z17, K1, 128(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z15, (AX)
+	VMOVUPS Z16, 64(AX)
+	VMOVUPS Z17, 128(AX)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 32(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
+	DECQ    8(SP)
+	JNZ     tile
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tile1x4x32AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·tile1x4x32AVX512(SB), NOSPLIT, $64-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 40(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
+
+tile:
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
 	VMOVUPS      128(BX), Z6
@@ -6436,16 +8595,31 @@ inner:
 	VFMADD231PS  Z6, Z8, Z2
 	VFMADD231PS  Z7, Z8, Z3
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z4
+	VMOVUPS      64(BX), Z5
+	VMOVUPS      128(BX), Z6
+	VMOVUPS      192(BX), Z7
+	VBROADCASTSS (AX), Z8
+	VFMADD231PS  Z4, Z8, Z0
+	VFMADD231PS  Z5, Z8, Z1
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -6467,7 +8641,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z4
 	VMOVUPS   64(BX), Z5
 	VMOVUPS   128(BX), Z6
@@ -6503,15 +8677,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -6520,7 +8694,7 @@ stored:
 
 // func tile2x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x4x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile2x4x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -6530,15 +8704,15 @@ TEXT ·tile2x4x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -6549,7 +8723,7 @@ tile:
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -6560,18 +8734,23 @@ tile:
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z8
 	VMOVUPS      64(BX), Z9
 	VMOVUPS      128(BX), Z10
@@ -6587,16 +8766,36 @@ inner:
 	VFMADD231PS  Z10, Z13, Z6
 	VFMADD231PS  Z11, Z13, Z7
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z8
+	VMOVUPS      64(BX), Z9
+	VMOVUPS      128(BX), Z10
+	VMOVUPS      192(BX), Z11
+	VBROADCASTSS (AX), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (AX)(R8*1), Z13
+	VFMADD231PS  Z8, Z13, Z4
+	VFMADD231PS  Z9, Z13, Z5
+	VFMADD231PS  Z10, Z13, Z6
+	VFMADD231PS  Z11, Z13, Z7
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -6624,7 +8823,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z8
 	VMOVUPS   64(BX), Z9
 	VMOVUPS   128(BX), Z10
@@ -6678,15 +8877,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -6695,7 +8894,7 @@ stored:
 
 // func tile3x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x4x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile3x4x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -6705,15 +8904,15 @@ TEXT ·tile3x4x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -6728,7 +8927,7 @@ tile:
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -6744,18 +8943,23 @@ tile:
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z12
 	VMOVUPS      64(BX), Z13
 	VMOVUPS      128(BX), Z14
@@ -6776,16 +8980,41 @@ inner:
 	VFMADD231PS  Z14, Z16, Z10
 	VFMADD231PS  Z15, Z16, Z11
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VMOVUPS      128(BX), Z14
+	VMOVUPS      192(BX), Z15
+	VBROADCASTSS (AX), Z16
+	VFMADD231PS  Z12, Z16, Z0
+	VFMADD231PS  Z13, Z16, Z1
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (AX)(R8*1), Z17
+	VFMADD231PS  Z12, Z17, Z4
+	VFMADD231PS  Z13, Z17, Z5
+	VFMADD231PS  Z14, Z17, Z6
+	VFMADD231PS  Z15, Z17, Z7
+	VBROADCASTSS (AX)(R8*2), Z16
+	VFMADD231PS  Z12, Z16, Z8
+	VFMADD231PS  Z13, Z16, Z9
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -6819,7 +9048,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z12
 	VMOVUPS   64(BX), Z13
 	VMOVUPS   128(BX), Z14
@@ -6891,15 +9120,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -6908,7 +9137,7 @@ stored:
 
 // func tile4x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x4x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile4x4x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -6918,15 +9147,15 @@ TEXT ·tile4x4x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -6945,7 +9174,7 @@ tile:
 	VXORPS     Z13, Z13, Z13
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -6966,19 +9195,24 @@ tile:
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z16
 	VMOVUPS      64(BX), Z17
 	VMOVUPS      128(BX), Z18
@@ -7004,16 +9238,46 @@ inner:
 	VFMADD231PS  Z18, Z21, Z14
 	VFMADD231PS  Z19, Z21, Z15
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z16
+	VMOVUPS      64(BX), Z17
+	VMOVUPS      128(BX), Z18
+	VMOVUPS      192(BX), Z19
+	VBROADCASTSS (AX), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (AX)(R8*1), Z21
+	VFMADD231PS  Z16, Z21, Z4
+	VFMADD231PS  Z17, Z21, Z5
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VBROADCASTSS (AX)(R8*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (AX)(R9*1), Z21
+	VFMADD231PS  Z16, Z21, Z12
+	VFMADD231PS  Z17, Z21, Z13
+	VFMADD231PS  Z18, Z21, Z14
+	VFMADD231PS  Z19, Z21, Z15
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -7053,7 +9317,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z16
 	VMOVUPS   64(BX), Z17
 	VMOVUPS   128(BX), Z18
@@ -7143,15 +9407,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -7160,7 +9424,7 @@ stored:
 
 // func tile5x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x4x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile5x4x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -7170,15 +9434,15 @@ TEXT ·tile5x4x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -7201,7 +9465,7 @@ tile:
 	VXORPS     Z17, Z17, Z17
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -7227,19 +9491,24 @@ tile:
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z20
 	VMOVUPS      64(BX), Z21
 	VMOVUPS      128(BX), Z22
@@ -7270,16 +9539,51 @@ inner:
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z20
+	VMOVUPS      64(BX), Z21
+	VMOVUPS      128(BX), Z22
+	VMOVUPS      192(BX), Z23
+	VBROADCASTSS (AX), Z24
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (AX)(R8*1), Z25
+	VFMADD231PS  Z20, Z25, Z4
+	VFMADD231PS  Z21, Z25, Z5
+	VFMADD231PS  Z22, Z25, Z6
+	VFMADD231PS  Z23, Z25, Z7
+	VBROADCASTSS (AX)(R8*2), Z24
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (AX)(R9*1), Z25
+	VFMADD231PS  Z20, Z25, Z12
+	VFMADD231PS  Z21, Z25, Z13
+	VFMADD231PS  Z22, Z25, Z14
+	VFMADD231PS  Z23, Z25, Z15
+	VBROADCASTSS (AX)(R8*4), Z24
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -7325,7 +9629,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z20
 	VMOVUPS   64(BX), Z21
 	VMOVUPS   128(BX), Z22
@@ -7433,15 +9737,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -7450,7 +9754,7 @@ stored:
 
 // func tile6x4x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x4x32AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile6x4x32AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -7460,15 +9764,15 @@ TEXT ·tile6x4x32AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -7495,7 +9799,7 @@ tile:
 	VXORPS     Z21, Z21, Z21
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -7526,20 +9830,25 @@ tile:
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z24
 	VMOVUPS      64(BX), Z25
 	VMOVUPS      128(BX), Z26
@@ -7575,16 +9884,56 @@ inner:
 	VFMADD231PS  Z26, Z29, Z22
 	VFMADD231PS  Z27, Z29, Z23
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z24
+	VMOVUPS      64(BX), Z25
+	VMOVUPS      128(BX), Z26
+	VMOVUPS      192(BX), Z27
+	VBROADCASTSS (AX), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (AX)(R8*1), Z29
+	VFMADD231PS  Z24, Z29, Z4
+	VFMADD231PS  Z25, Z29, Z5
+	VFMADD231PS  Z26, Z29, Z6
+	VFMADD231PS  Z27, Z29, Z7
+	VBROADCASTSS (AX)(R8*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (AX)(R9*1), Z29
+	VFMADD231PS  Z24, Z29, Z12
+	VFMADD231PS  Z25, Z29, Z13
+	VFMADD231PS  Z26, Z29, Z14
+	VFMADD231PS  Z27, Z29, Z15
+	VBROADCASTSS (AX)(R8*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (AX)(R10*1), Z29
+	VFMADD231PS  Z24, Z29, Z20
+	VFMADD231PS  Z25, Z29, Z21
+	VFMADD231PS  Z26, Z29, Z22
+	VFMADD231PS  Z27, Z29, Z23
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -7636,7 +9985,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z24
 	VMOVUPS   64(BX), Z25
 	VMOVUPS   128(BX), Z26
@@ -7762,15 +10111,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -7789,7 +10138,7 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 
 // func tile1x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x1x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile1x1x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -7799,46 +10148,59 @@ TEXT ·tile1x1x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z1
 	VFMADD231PD.BCST (AX), Z1, Z0
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z1
+	VFMADD231PD.BCST (AX), Z1, Z0
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -7857,7 +10219,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPD.Z (BX), K1, Z1
 	VADDPD    Z1, Z0, Z0
 
@@ -7878,15 +10240,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -7895,7 +10257,7 @@ stored:
 
 // func tile2x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x1x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile2x1x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -7905,50 +10267,64 @@ TEXT ·tile2x1x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z2
 	VFMADD231PD.BCST (AX), Z2, Z0
 	VFMADD231PD.BCST (AX)(R8*1), Z2, Z1
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z2
+	VFMADD231PD.BCST (AX), Z2, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z2, Z1
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -7970,7 +10346,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPD.Z (BX), K1, Z2
 	VADDPD    Z2, Z0, Z0
 	VADDPD    Z2, Z1, Z1
@@ -7997,15 +10373,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -8014,7 +10390,7 @@ stored:
 
 // func tile3x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x1x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile3x1x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -8024,54 +10400,69 @@ TEXT ·tile3x1x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z3
 	VFMADD231PD.BCST (AX), Z3, Z0
 	VFMADD231PD.BCST (AX)(R8*1), Z3, Z1
 	VFMADD231PD.BCST (AX)(R8*2), Z3, Z2
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z3
+	VFMADD231PD.BCST (AX), Z3, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z3, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z3, Z2
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -8096,7 +10487,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPD.Z (BX), K1, Z3
 	VADDPD    Z3, Z0, Z0
 	VADDPD    Z3, Z1, Z1
@@ -8129,15 +10520,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -8146,7 +10537,7 @@ stored:
 
 // func tile4x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x1x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile4x1x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -8156,22 +10547,22 @@ TEXT ·tile4x1x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -8180,35 +10571,51 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z4
 	VFMADD231PD.BCST (AX), Z4, Z0
 	VFMADD231PD.BCST (AX)(R8*1), Z4, Z1
 	VFMADD231PD.BCST (AX)(R8*2), Z4, Z2
 	VFMADD231PD.BCST (AX)(R9*1), Z4, Z3
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z4
+	VFMADD231PD.BCST (AX), Z4, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z4, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z4, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z4, Z3
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -8236,7 +10643,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPD.Z (BX), K1, Z4
 	VADDPD    Z4, Z0, Z0
 	VADDPD    Z4, Z1, Z1
@@ -8275,15 +10682,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -8292,7 +10699,7 @@ stored:
 
 // func tile5x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x1x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile5x1x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -8302,15 +10709,15 @@ TEXT ·tile5x1x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -8318,7 +10725,7 @@ tile:
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -8329,19 +10736,24 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z5
 	VFMADD231PD.BCST (AX), Z5, Z0
 	VFMADD231PD.BCST (AX)(R8*1), Z5, Z1
@@ -8349,16 +10761,28 @@ inner:
 	VFMADD231PD.BCST (AX)(R9*1), Z5, Z3
 	VFMADD231PD.BCST (AX)(R8*4), Z5, Z4
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z5
+	VFMADD231PD.BCST (AX), Z5, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z5, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z5, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z5, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z5, Z4
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -8389,7 +10813,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPD.Z (BX), K1, Z5
 	VADDPD    Z5, Z0, Z0
 	VADDPD    Z5, Z1, Z1
@@ -8434,15 +10858,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -8451,7 +10875,7 @@ stored:
 
 // func tile6x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x1x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile6x1x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -8461,15 +10885,15 @@ TEXT ·tile6x1x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -8478,7 +10902,7 @@ tile:
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -8491,20 +10915,25 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z6
 	VFMADD231PD.BCST (AX), Z6, Z0
 	VFMADD231PD.BCST (AX)(R8*1), Z6, Z1
@@ -8513,16 +10942,29 @@ inner:
 	VFMADD231PD.BCST (AX)(R8*4), Z6, Z4
 	VFMADD231PD.BCST (AX)(R10*1), Z6, Z5
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z6
+	VFMADD231PD.BCST (AX), Z6, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z6, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z6, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z6, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z6, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z6, Z5
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -8556,7 +10998,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPD.Z (BX), K1, Z6
 	VADDPD    Z6, Z0, Z0
 	VADDPD    Z6, Z1, Z1
@@ -8607,15 +11049,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -8624,7 +11066,7 @@ stored:
 
 // func tile7x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile7x1x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile7x1x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -8634,15 +11076,15 @@ TEXT ·tile7x1x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -8652,7 +11094,7 @@ tile:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -8667,20 +11109,25 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z7
 	VFMADD231PD.BCST (AX), Z7, Z0
 	VFMADD231PD.BCST (AX)(R8*1), Z7, Z1
@@ -8690,16 +11137,30 @@ inner:
 	VFMADD231PD.BCST (AX)(R10*1), Z7, Z5
 	VFMADD231PD.BCST (AX)(R9*2), Z7, Z6
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z7
+	VFMADD231PD.BCST (AX), Z7, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z7, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z7, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z7, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z7, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z7, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z7, Z6
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -8736,7 +11197,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPD.Z (BX), K1, Z7
 	VADDPD    Z7, Z0, Z0
 	VADDPD    Z7, Z1, Z1
@@ -8793,15 +11254,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -8810,7 +11271,7 @@ stored:
 
 // func tile8x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile8x1x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile8x1x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -8820,15 +11281,15 @@ TEXT ·tile8x1x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -8839,7 +11300,7 @@ tile:
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -8856,12 +11317,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -8869,8 +11332,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z8
 	VFMADD231PD.BCST (AX), Z8, Z0
 	VFMADD231PD.BCST (AX)(R8*1), Z8, Z1
@@ -8881,16 +11347,31 @@ inner:
 	VFMADD231PD.BCST (AX)(R9*2), Z8, Z6
 	VFMADD231PD.BCST (AX)(R11*1), Z8, Z7
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z8
+	VFMADD231PD.BCST (AX), Z8, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z8, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z8, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z8, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z8, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z8, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z8, Z6
+	VFMADD231PD.BCST (AX)(R11*1), Z8, Z7
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -8930,7 +11411,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPD.Z (BX), K1, Z8
 	VADDPD    Z8, Z0, Z0
 	VADDPD    Z8, Z1, Z1
@@ -8993,15 +11474,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -9010,7 +11491,7 @@ stored:
 
 // func tile9x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile9x1x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile9x1x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -9020,15 +11501,15 @@ TEXT ·tile9x1x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -9040,7 +11521,7 @@ tile:
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -9059,12 +11540,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -9072,8 +11555,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z9
 	VFMADD231PD.BCST (AX), Z9, Z0
 	VFMADD231PD.BCST (AX)(R8*1), Z9, Z1
@@ -9085,16 +11571,32 @@ inner:
 	VFMADD231PD.BCST (AX)(R11*1), Z9, Z7
 	VFMADD231PD.BCST (AX)(R8*8), Z9, Z8
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z9
+	VFMADD231PD.BCST (AX), Z9, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z9, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z9, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z9, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z9, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z9, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z9, Z6
+	VFMADD231PD.BCST (AX)(R11*1), Z9, Z7
+	VFMADD231PD.BCST (AX)(R8*8), Z9, Z8
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -9137,7 +11639,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPD.Z (BX), K1, Z9
 	VADDPD    Z9, Z0, Z0
 	VADDPD    Z9, Z1, Z1
@@ -9206,15 +11708,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -9223,7 +11725,7 @@ stored:
 
 // func tile10x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile10x1x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile10x1x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -9233,15 +11735,15 @@ TEXT ·tile10x1x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -9254,7 +11756,7 @@ tile:
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -9275,12 +11777,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -9289,8 +11793,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z10
 	VFMADD231PD.BCST (AX), Z10, Z0
 	VFMADD231PD.BCST (AX)(R8*1), Z10, Z1
@@ -9303,16 +11810,33 @@ inner:
 	VFMADD231PD.BCST (AX)(R8*8), Z10, Z8
 	VFMADD231PD.BCST (AX)(R12*1), Z10, Z9
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z10
+	VFMADD231PD.BCST (AX), Z10, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z10, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z10, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z10, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z10, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z10, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z10, Z6
+	VFMADD231PD.BCST (AX)(R11*1), Z10, Z7
+	VFMADD231PD.BCST (AX)(R8*8), Z10, Z8
+	VFMADD231PD.BCST (AX)(R12*1), Z10, Z9
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -9358,7 +11882,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPD.Z (BX), K1, Z10
 	VADDPD    Z10, Z0, Z0
 	VADDPD    Z10, Z1, Z1
@@ -9433,15 +11957,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -9450,7 +11974,7 @@ stored:
 
 // func tile11x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile11x1x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile11x1x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -9460,15 +11984,15 @@ TEXT ·tile11x1x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -9482,7 +12006,7 @@ tile:
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -9505,12 +12029,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -9519,8 +12045,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z11
 	VFMADD231PD.BCST (AX), Z11, Z0
 	VFMADD231PD.BCST (AX)(R8*1), Z11, Z1
@@ -9534,16 +12063,34 @@ inner:
 	VFMADD231PD.BCST (AX)(R12*1), Z11, Z9
 	VFMADD231PD.BCST (AX)(R10*2), Z11, Z10
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z11
+	VFMADD231PD.BCST (AX), Z11, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z11, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z11, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z11, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z11, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z11, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z11, Z6
+	VFMADD231PD.BCST (AX)(R11*1), Z11, Z7
+	VFMADD231PD.BCST (AX)(R8*8), Z11, Z8
+	VFMADD231PD.BCST (AX)(R12*1), Z11, Z9
+	VFMADD231PD.BCST (AX)(R10*2), Z11, Z10
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -9592,7 +12139,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPD.Z (BX), K1, Z11
 	VADDPD    Z11, Z0, Z0
 	VADDPD    Z11, Z1, Z1
@@ -9673,15 +12220,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -9690,7 +12237,7 @@ stored:
 
 // func tile12x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile12x1x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile12x1x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -9700,15 +12247,15 @@ TEXT ·tile12x1x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -9723,7 +12270,7 @@ tile:
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -9748,12 +12295,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -9763,8 +12312,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z12
 	VFMADD231PD.BCST (AX), Z12, Z0
 	VFMADD231PD.BCST (AX)(R8*1), Z12, Z1
@@ -9779,16 +12331,35 @@ inner:
 	VFMADD231PD.BCST (AX)(R10*2), Z12, Z10
 	VFMADD231PD.BCST (AX)(R13*1), Z12, Z11
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z12
+	VFMADD231PD.BCST (AX), Z12, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z12, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z12, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z12, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z12, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z12, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z12, Z6
+	VFMADD231PD.BCST (AX)(R11*1), Z12, Z7
+	VFMADD231PD.BCST (AX)(R8*8), Z12, Z8
+	VFMADD231PD.BCST (AX)(R12*1), Z12, Z9
+	VFMADD231PD.BCST (AX)(R10*2), Z12, Z10
+	VFMADD231PD.BCST (AX)(R13*1), Z12, Z11
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -9840,7 +12411,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPD.Z (BX), K1, Z12
 	VADDPD    Z12, Z0, Z0
 	VADDPD    Z12, Z1, Z1
@@ -9927,15 +12498,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -9944,7 +12515,7 @@ stored:
 
 // func tile13x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile13x1x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile13x1x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -9954,15 +12525,15 @@ TEXT ·tile13x1x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -9978,7 +12549,7 @@ tile:
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	VXORPS     Z12, Z12, Z12
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -10005,12 +12576,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -10020,8 +12593,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z13
 	VFMADD231PD.BCST (AX), Z13, Z0
 	VFMADD231PD.BCST (AX)(R8*1), Z13, Z1
@@ -10037,16 +12613,36 @@ inner:
 	VFMADD231PD.BCST (AX)(R13*1), Z13, Z11
 	VFMADD231PD.BCST (AX)(R9*4), Z13, Z12
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z13
+	VFMADD231PD.BCST (AX), Z13, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z13, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z13, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z13, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z13, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z13, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z13, Z6
+	VFMADD231PD.BCST (AX)(R11*1), Z13, Z7
+	VFMADD231PD.BCST (AX)(R8*8), Z13, Z8
+	VFMADD231PD.BCST (AX)(R12*1), Z13, Z9
+	VFMADD231PD.BCST (AX)(R10*2), Z13, Z10
+	VFMADD231PD.BCST (AX)(R13*1), Z13, Z11
+	VFMADD231PD.BCST (AX)(R9*4), Z13, Z12
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -10101,7 +12697,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPD.Z (BX), K1, Z13
 	VADDPD    Z13, Z0, Z0
 	VADDPD    Z13, Z1, Z1
@@ -10194,15 +12790,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -10211,7 +12807,7 @@ stored:
 
 // func tile14x1x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile14x1x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile14x1x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -10221,15 +12817,15 @@ TEXT ·tile14x1x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -10246,7 +12842,7 @@ tile:
 	VXORPS     Z11, Z11, Z11
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
@@ -10275,12 +12871,14 @@ tile:
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -10291,8 +12889,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS          (BX), Z14
 	VFMADD231PD.BCST (AX), Z14, Z0
 	VFMADD231PD.BCST (AX)(R8*1), Z14, Z1
@@ -10309,16 +12910,37 @@ inner:
 	VFMADD231PD.BCST (AX)(R9*4), Z14, Z12
 	VFMADD231PD.BCST (AX)(R15*1), Z14, Z13
 	PREFETCHT1       (BP)
-	ADDQ             160(DI), BP
+	ADDQ             R14, BP
+	ADDQ             DX, AX
+	ADDQ             SI, BX
+
+second:
+	VMOVUPS          (BX), Z14
+	VFMADD231PD.BCST (AX), Z14, Z0
+	VFMADD231PD.BCST (AX)(R8*1), Z14, Z1
+	VFMADD231PD.BCST (AX)(R8*2), Z14, Z2
+	VFMADD231PD.BCST (AX)(R9*1), Z14, Z3
+	VFMADD231PD.BCST (AX)(R8*4), Z14, Z4
+	VFMADD231PD.BCST (AX)(R10*1), Z14, Z5
+	VFMADD231PD.BCST (AX)(R9*2), Z14, Z6
+	VFMADD231PD.BCST (AX)(R11*1), Z14, Z7
+	VFMADD231PD.BCST (AX)(R8*8), Z14, Z8
+	VFMADD231PD.BCST (AX)(R12*1), Z14, Z9
+	VFMADD231PD.BCST (AX)(R10*2), Z14, Z10
+	VFMADD231PD.BCST (AX)(R13*1), Z14, Z11
+	VFMADD231PD.BCST (AX)(R9*4), Z14, Z12
+	VFMADD231PD.BCST (AX)(R15*1), Z14, Z13
+	PREFETCHT1       (BP)
+	ADDQ             R14, BP
 	ADDQ             DX, AX
 	ADDQ             SI, BX
 	DECQ             CX
-	JNZ              inner
+	JNZ              first
 	ADDQ             64(DI), AX
 	ADDQ             72(DI), BX
-	DECQ             R14
+	DECQ             16(SP)
 	JNZ              outer
-	MOVQ             32(SP), AX
+	MOVQ             40(SP), AX
 	MOVQ             80(DI), SI
 	MOVQ             96(DI), DX
 	MOVQ             88(DI), CX
@@ -10376,7 +12998,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPD.Z (BX), K1, Z14
 	VADDPD    Z14, Z0, Z0
 	VADDPD    Z14, Z1, Z1
@@ -10475,15 +13097,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -10492,7 +13114,7 @@ stored:
 
 // func tile1x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x2x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile1x2x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -10502,51 +13124,67 @@ TEXT ·tile1x2x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z2
 	VMOVUPS      64(BX), Z3
 	VBROADCASTSD (AX), Z4
 	VFMADD231PD  Z2, Z4, Z0
 	VFMADD231PD  Z3, Z4, Z1
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z2
+	VMOVUPS      64(BX), Z3
+	VBROADCASTSD (AX), Z4
+	VFMADD231PD  Z2, Z4, Z0
+	VFMADD231PD  Z3, Z4, Z1
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -10566,7 +13204,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z2
 	VMOVUPD.Z 64(BX), K1, Z3
 	VADDPD    Z2, Z0, Z0
@@ -10592,15 +13230,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -10609,7 +13247,7 @@ stored:
 
 // func tile2x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x2x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile2x2x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -10619,40 +13257,45 @@ TEXT ·tile2x2x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
 	VBROADCASTSD (AX), Z6
@@ -10662,16 +13305,30 @@ inner:
 	VFMADD231PD  Z4, Z7, Z2
 	VFMADD231PD  Z5, Z7, Z3
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z4
+	VMOVUPS      64(BX), Z5
+	VBROADCASTSD (AX), Z6
+	VFMADD231PD  Z4, Z6, Z0
+	VFMADD231PD  Z5, Z6, Z1
+	VBROADCASTSD (AX)(R8*1), Z7
+	VFMADD231PD  Z4, Z7, Z2
+	VFMADD231PD  Z5, Z7, Z3
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -10695,7 +13352,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z4
 	VMOVUPD.Z 64(BX), K1, Z5
 	VADDPD    Z4, Z0, Z0
@@ -10731,15 +13388,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -10748,7 +13405,7 @@ stored:
 
 // func tile3x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x2x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile3x2x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -10758,15 +13415,15 @@ TEXT ·tile3x2x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -10775,7 +13432,7 @@ tile:
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -10785,18 +13442,23 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z6
 	VMOVUPS      64(BX), Z7
 	VBROADCASTSD (AX), Z8
@@ -10809,16 +13471,33 @@ inner:
 	VFMADD231PD  Z6, Z8, Z4
 	VFMADD231PD  Z7, Z8, Z5
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z6
+	VMOVUPS      64(BX), Z7
+	VBROADCASTSD (AX), Z8
+	VFMADD231PD  Z6, Z8, Z0
+	VFMADD231PD  Z7, Z8, Z1
+	VBROADCASTSD (AX)(R8*1), Z9
+	VFMADD231PD  Z6, Z9, Z2
+	VFMADD231PD  Z7, Z9, Z3
+	VBROADCASTSD (AX)(R8*2), Z8
+	VFMADD231PD  Z6, Z8, Z4
+	VFMADD231PD  Z7, Z8, Z5
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -10846,7 +13525,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z6
 	VMOVUPD.Z 64(BX), K1, Z7
 	VADDPD    Z6, Z0, Z0
@@ -10892,15 +13571,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -10909,7 +13588,7 @@ stored:
 
 // func tile4x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x2x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile4x2x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -10919,15 +13598,15 @@ TEXT ·tile4x2x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -10938,7 +13617,7 @@ tile:
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -10951,19 +13630,24 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z8
 	VMOVUPS      64(BX), Z9
 	VBROADCASTSD (AX), Z10
@@ -10979,16 +13663,36 @@ inner:
 	VFMADD231PD  Z8, Z11, Z6
 	VFMADD231PD  Z9, Z11, Z7
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z8
+	VMOVUPS      64(BX), Z9
+	VBROADCASTSD (AX), Z10
+	VFMADD231PD  Z8, Z10, Z0
+	VFMADD231PD  Z9, Z10, Z1
+	VBROADCASTSD (AX)(R8*1), Z11
+	VFMADD231PD  Z8, Z11, Z2
+	VFMADD231PD  Z9, Z11, Z3
+	VBROADCASTSD (AX)(R8*2), Z10
+	VFMADD231PD  Z8, Z10, Z4
+	VFMADD231PD  Z9, Z10, Z5
+	VBROADCASTSD (AX)(R9*1), Z11
+	VFMADD231PD  Z8, Z11, Z6
+	VFMADD231PD  Z9, Z11, Z7
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -11020,7 +13724,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z8
 	VMOVUPD.Z 64(BX), K1, Z9
 	VADDPD    Z8, Z0, Z0
@@ -11076,15 +13780,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -11093,7 +13797,7 @@ stored:
 
 // func tile5x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x2x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile5x2x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -11103,15 +13807,15 @@ TEXT ·tile5x2x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -11124,7 +13828,7 @@ tile:
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -11140,19 +13844,24 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z10
 	VMOVUPS      64(BX), Z11
 	VBROADCASTSD (AX), Z12
@@ -11171,16 +13880,39 @@ inner:
 	VFMADD231PD  Z10, Z12, Z8
 	VFMADD231PD  Z11, Z12, Z9
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z10
+	VMOVUPS      64(BX), Z11
+	VBROADCASTSD (AX), Z12
+	VFMADD231PD  Z10, Z12, Z0
+	VFMADD231PD  Z11, Z12, Z1
+	VBROADCASTSD (AX)(R8*1), Z13
+	VFMADD231PD  Z10, Z13, Z2
+	VFMADD231PD  Z11, Z13, Z3
+	VBROADCASTSD (AX)(R8*2), Z12
+	VFMADD231PD  Z10, Z12, Z4
+	VFMADD231PD  Z11, Z12, Z5
+	VBROADCASTSD (AX)(R9*1), Z13
+	VFMADD231PD  Z10, Z13, Z6
+	VFMADD231PD  Z11, Z13, Z7
+	VBROADCASTSD (AX)(R8*4), Z12
+	VFMADD231PD  Z10, Z12, Z8
+	VFMADD231PD  Z11, Z12, Z9
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -11216,7 +13948,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z10
 	VMOVUPD.Z 64(BX), K1, Z11
 	VADDPD    Z10, Z0, Z0
@@ -11282,15 +14014,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -11299,7 +14031,7 @@ stored:
 
 // func tile6x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x2x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile6x2x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -11309,15 +14041,15 @@ TEXT ·tile6x2x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -11332,7 +14064,7 @@ tile:
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -11351,20 +14083,25 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z12
 	VMOVUPS      64(BX), Z13
 	VBROADCASTSD (AX), Z14
@@ -11386,16 +14123,42 @@ inner:
 	VFMADD231PD  Z12, Z15, Z10
 	VFMADD231PD  Z13, Z15, Z11
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VBROADCASTSD (AX), Z14
+	VFMADD231PD  Z12, Z14, Z0
+	VFMADD231PD  Z13, Z14, Z1
+	VBROADCASTSD (AX)(R8*1), Z15
+	VFMADD231PD  Z12, Z15, Z2
+	VFMADD231PD  Z13, Z15, Z3
+	VBROADCASTSD (AX)(R8*2), Z14
+	VFMADD231PD  Z12, Z14, Z4
+	VFMADD231PD  Z13, Z14, Z5
+	VBROADCASTSD (AX)(R9*1), Z15
+	VFMADD231PD  Z12, Z15, Z6
+	VFMADD231PD  Z13, Z15, Z7
+	VBROADCASTSD (AX)(R8*4), Z14
+	VFMADD231PD  Z12, Z14, Z8
+	VFMADD231PD  Z13, Z14, Z9
+	VBROADCASTSD (AX)(R10*1), Z15
+	VFMADD231PD  Z12, Z15, Z10
+	VFMADD231PD  Z13, Z15, Z11
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -11435,7 +14198,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z12
 	VMOVUPD.Z 64(BX), K1, Z13
 	VADDPD    Z12, Z0, Z0
@@ -11511,15 +14274,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -11528,7 +14291,7 @@ stored:
 
 // func tile7x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile7x2x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile7x2x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -11538,15 +14301,15 @@ TEXT ·tile7x2x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -11563,7 +14326,7 @@ tile:
 	VXORPS     Z11, Z11, Z11
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -11585,20 +14348,25 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z14
 	VMOVUPS      64(BX), Z15
 	VBROADCASTSD (AX), Z16
@@ -11623,16 +14391,45 @@ inner:
 	VFMADD231PD  Z14, Z16, Z12
 	VFMADD231PD  Z15, Z16, Z13
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z14
+	VMOVUPS      64(BX), Z15
+	VBROADCASTSD (AX), Z16
+	VFMADD231PD  Z14, Z16, Z0
+	VFMADD231PD  Z15, Z16, Z1
+	VBROADCASTSD (AX)(R8*1), Z17
+	VFMADD231PD  Z14, Z17, Z2
+	VFMADD231PD  Z15, Z17, Z3
+	VBROADCASTSD (AX)(R8*2), Z16
+	VFMADD231PD  Z14, Z16, Z4
+	VFMADD231PD  Z15, Z16, Z5
+	VBROADCASTSD (AX)(R9*1), Z17
+	VFMADD231PD  Z14, Z17, Z6
+	VFMADD231PD  Z15, Z17, Z7
+	VBROADCASTSD (AX)(R8*4), Z16
+	VFMADD231PD  Z14, Z16, Z8
+	VFMADD231PD  Z15, Z16, Z9
+	VBROADCASTSD (AX)(R10*1), Z17
+	VFMADD231PD  Z14, Z17, Z10
+	VFMADD231PD  Z15, Z17, Z11
+	VBROADCASTSD (AX)(R9*2), Z16
+	VFMADD231PD  Z14, Z16, Z12
+	VFMADD231PD  Z15, Z16, Z13
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -11676,7 +14473,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z14
 	VMOVUPD.Z 64(BX), K1, Z15
 	VADDPD    Z14, Z0, Z0
@@ -11762,15 +14559,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -11779,7 +14576,7 @@ stored:
 
 // func tile8x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile8x2x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile8x2x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -11789,15 +14586,15 @@ TEXT ·tile8x2x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -11816,7 +14613,7 @@ tile:
 	VXORPS     Z13, Z13, Z13
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -11841,12 +14638,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -11854,8 +14653,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z16
 	VMOVUPS      64(BX), Z17
 	VBROADCASTSD (AX), Z18
@@ -11883,16 +14685,48 @@ inner:
 	VFMADD231PD  Z16, Z19, Z14
 	VFMADD231PD  Z17, Z19, Z15
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z16
+	VMOVUPS      64(BX), Z17
+	VBROADCASTSD (AX), Z18
+	VFMADD231PD  Z16, Z18, Z0
+	VFMADD231PD  Z17, Z18, Z1
+	VBROADCASTSD (AX)(R8*1), Z19
+	VFMADD231PD  Z16, Z19, Z2
+	VFMADD231PD  Z17, Z19, Z3
+	VBROADCASTSD (AX)(R8*2), Z18
+	VFMADD231PD  Z16, Z18, Z4
+	VFMADD231PD  Z17, Z18, Z5
+	VBROADCASTSD (AX)(R9*1), Z19
+	VFMADD231PD  Z16, Z19, Z6
+	VFMADD231PD  Z17, Z19, Z7
+	VBROADCASTSD (AX)(R8*4), Z18
+	VFMADD231PD  Z16, Z18, Z8
+	VFMADD231PD  Z17, Z18, Z9
+	VBROADCASTSD (AX)(R10*1), Z19
+	VFMADD231PD  Z16, Z19, Z10
+	VFMADD231PD  Z17, Z19, Z11
+	VBROADCASTSD (AX)(R9*2), Z18
+	VFMADD231PD  Z16, Z18, Z12
+	VFMADD231PD  Z17, Z18, Z13
+	VBROADCASTSD (AX)(R11*1), Z19
+	VFMADD231PD  Z16, Z19, Z14
+	VFMADD231PD  Z17, Z19, Z15
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -11940,7 +14774,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z16
 	VMOVUPD.Z 64(BX), K1, Z17
 	VADDPD    Z16, Z0, Z0
@@ -12036,15 +14870,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -12053,7 +14887,7 @@ stored:
 
 // func tile9x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile9x2x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile9x2x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -12063,15 +14897,15 @@ TEXT ·tile9x2x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -12092,7 +14926,7 @@ tile:
 	VXORPS     Z15, Z15, Z15
 	VXORPS     Z16, Z16, Z16
 	VXORPS     Z17, Z17, Z17
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -12120,12 +14954,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -12133,8 +14969,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z18
 	VMOVUPS      64(BX), Z19
 	VBROADCASTSD (AX), Z20
@@ -12165,16 +15004,51 @@ inner:
 	VFMADD231PD  Z18, Z20, Z16
 	VFMADD231PD  Z19, Z20, Z17
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z18
+	VMOVUPS      64(BX), Z19
+	VBROADCASTSD (AX), Z20
+	VFMADD231PD  Z18, Z20, Z0
+	VFMADD231PD  Z19, Z20, Z1
+	VBROADCASTSD (AX)(R8*1), Z21
+	VFMADD231PD  Z18, Z21, Z2
+	VFMADD231PD  Z19, Z21, Z3
+	VBROADCASTSD (AX)(R8*2), Z20
+	VFMADD231PD  Z18, Z20, Z4
+	VFMADD231PD  Z19, Z20, Z5
+	VBROADCASTSD (AX)(R9*1), Z21
+	VFMADD231PD  Z18, Z21, Z6
+	VFMADD231PD  Z19, Z21, Z7
+	VBROADCASTSD (AX)(R8*4), Z20
+	VFMADD231PD  Z18, Z20, Z8
+	VFMADD231PD  Z19, Z20, Z9
+	VBROADCASTSD (AX)(R10*1), Z21
+	VFMADD231PD  Z18, Z21, Z10
+	VFMADD231PD  Z19, Z21, Z11
+	VBROADCASTSD (AX)(R9*2), Z20
+	VFMADD231PD  Z18, Z20, Z12
+	VFMADD231PD  Z19, Z20, Z13
+	VBROADCASTSD (AX)(R11*1), Z21
+	VFMADD231PD  Z18, Z21, Z14
+	VFMADD231PD  Z19, Z21, Z15
+	VBROADCASTSD (AX)(R8*8), Z20
+	VFMADD231PD  Z18, Z20, Z16
+	VFMADD231PD  Z19, Z20, Z17
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -12226,7 +15100,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z18
 	VMOVUPD.Z 64(BX), K1, Z19
 	VADDPD    Z18, Z0, Z0
@@ -12332,15 +15206,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -12349,7 +15223,7 @@ stored:
 
 // func tile10x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile10x2x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile10x2x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -12359,15 +15233,15 @@ TEXT ·tile10x2x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -12390,7 +15264,7 @@ tile:
 	VXORPS     Z17, Z17, Z17
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -12421,12 +15295,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -12435,8 +15311,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z20
 	VMOVUPS      64(BX), Z21
 	VBROADCASTSD (AX), Z22
@@ -12470,16 +15349,54 @@ inner:
 	VFMADD231PD  Z20, Z23, Z18
 	VFMADD231PD  Z21, Z23, Z19
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z20
+	VMOVUPS      64(BX), Z21
+	VBROADCASTSD (AX), Z22
+	VFMADD231PD  Z20, Z22, Z0
+	VFMADD231PD  Z21, Z22, Z1
+	VBROADCASTSD (AX)(R8*1), Z23
+	VFMADD231PD  Z20, Z23, Z2
+	VFMADD231PD  Z21, Z23, Z3
+	VBROADCASTSD (AX)(R8*2), Z22
+	VFMADD231PD  Z20, Z22, Z4
+	VFMADD231PD  Z21, Z22, Z5
+	VBROADCASTSD (AX)(R9*1), Z23
+	VFMADD231PD  Z20, Z23, Z6
+	VFMADD231PD  Z21, Z23, Z7
+	VBROADCASTSD (AX)(R8*4), Z22
+	VFMADD231PD  Z20, Z22, Z8
+	VFMADD231PD  Z21, Z22, Z9
+	VBROADCASTSD (AX)(R10*1), Z23
+	VFMADD231PD  Z20, Z23, Z10
+	VFMADD231PD  Z21, Z23, Z11
+	VBROADCASTSD (AX)(R9*2), Z22
+	VFMADD231PD  Z20, Z22, Z12
+	VFMADD231PD  Z21, Z22, Z13
+	VBROADCASTSD (AX)(R11*1), Z23
+	VFMADD231PD  Z20, Z23, Z14
+	VFMADD231PD  Z21, Z23, Z15
+	VBROADCASTSD (AX)(R8*8), Z22
+	VFMADD231PD  Z20, Z22, Z16
+	VFMADD231PD  Z21, Z22, Z17
+	VBROADCASTSD (AX)(R12*1), Z23
+	VFMADD231PD  Z20, Z23, Z18
+	VFMADD231PD  Z21, Z23, Z19
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -12535,7 +15452,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z20
 	VMOVUPD.Z 64(BX), K1, Z21
 	VADDPD    Z20, Z0, Z0
@@ -12651,15 +15568,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -12668,7 +15585,7 @@ stored:
 
 // func tile11x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile11x2x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile11x2x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -12678,15 +15595,15 @@ TEXT ·tile11x2x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -12711,7 +15628,7 @@ tile:
 	VXORPS     Z19, Z19, Z19
 	VXORPS     Z20, Z20, Z20
 	VXORPS     Z21, Z21, Z21
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -12745,12 +15662,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -12759,8 +15678,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z22
 	VMOVUPS      64(BX), Z23
 	VBROADCASTSD (AX), Z24
@@ -12797,16 +15719,57 @@ inner:
 	VFMADD231PD  Z22, Z24, Z20
 	VFMADD231PD  Z23, Z24, Z21
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z22
+	VMOVUPS      64(BX), Z23
+	VBROADCASTSD (AX), Z24
+	VFMADD231PD  Z22, Z24, Z0
+	VFMADD231PD  Z23, Z24, Z1
+	VBROADCASTSD (AX)(R8*1), Z25
+	VFMADD231PD  Z22, Z25, Z2
+	VFMADD231PD  Z23, Z25, Z3
+	VBROADCASTSD (AX)(R8*2), Z24
+	VFMADD231PD  Z22, Z24, Z4
+	VFMADD231PD  Z23, Z24, Z5
+	VBROADCASTSD (AX)(R9*1), Z25
+	VFMADD231PD  Z22, Z25, Z6
+	VFMADD231PD  Z23, Z25, Z7
+	VBROADCASTSD (AX)(R8*4), Z24
+	VFMADD231PD  Z22, Z24, Z8
+	VFMADD231PD  Z23, Z24, Z9
+	VBROADCASTSD (AX)(R10*1), Z25
+	VFMADD231PD  Z22, Z25, Z10
+	VFMADD231PD  Z23, Z25, Z11
+	VBROADCASTSD (AX)(R9*2), Z24
+	VFMADD231PD  Z22, Z24, Z12
+	VFMADD231PD  Z23, Z24, Z13
+	VBROADCASTSD (AX)(R11*1), Z25
+	VFMADD231PD  Z22, Z25, Z14
+	VFMADD231PD  Z23, Z25, Z15
+	VBROADCASTSD (AX)(R8*8), Z24
+	VFMADD231PD  Z22, Z24, Z16
+	VFMADD231PD  Z23, Z24, Z17
+	VBROADCASTSD (AX)(R12*1), Z25
+	VFMADD231PD  Z22, Z25, Z18
+	VFMADD231PD  Z23, Z25, Z19
+	VBROADCASTSD (AX)(R10*2), Z24
+	VFMADD231PD  Z22, Z24, Z20
+	VFMADD231PD  Z23, Z24, Z21
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -12866,7 +15829,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z22
 	VMOVUPD.Z 64(BX), K1, Z23
 	VADDPD    Z22, Z0, Z0
@@ -12992,15 +15955,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -13009,7 +15972,7 @@ stored:
 
 // func tile12x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile12x2x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile12x2x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -13019,15 +15982,15 @@ TEXT ·tile12x2x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -13054,7 +16017,7 @@ tile:
 	VXORPS     Z21, Z21, Z21
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -13091,12 +16054,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -13106,8 +16071,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z24
 	VMOVUPS      64(BX), Z25
 	VBROADCASTSD (AX), Z26
@@ -13147,16 +16115,60 @@ inner:
 	VFMADD231PD  Z24, Z27, Z22
 	VFMADD231PD  Z25, Z27, Z23
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z24
+	VMOVUPS      64(BX), Z25
+	VBROADCASTSD (AX), Z26
+	VFMADD231PD  Z24, Z26, Z0
+	VFMADD231PD  Z25, Z26, Z1
+	VBROADCASTSD (AX)(R8*1), Z27
+	VFMADD231PD  Z24, Z27, Z2
+	VFMADD231PD  Z25, Z27, Z3
+	VBROADCASTSD (AX)(R8*2), Z26
+	VFMADD231PD  Z24, Z26, Z4
+	VFMADD231PD  Z25, Z26, Z5
+	VBROADCASTSD (AX)(R9*1), Z27
+	VFMADD231PD  Z24, Z27, Z6
+	VFMADD231PD  Z25, Z27, Z7
+	VBROADCASTSD (AX)(R8*4), Z26
+	VFMADD231PD  Z24, Z26, Z8
+	VFMADD231PD  Z25, Z26, Z9
+	VBROADCASTSD (AX)(R10*1), Z27
+	VFMADD231PD  Z24, Z27, Z10
+	VFMADD231PD  Z25, Z27, Z11
+	VBROADCASTSD (AX)(R9*2), Z26
+	VFMADD231PD  Z24, Z26, Z12
+	VFMADD231PD  Z25, Z26, Z13
+	VBROADCASTSD (AX)(R11*1), Z27
+	VFMADD231PD  Z24, Z27, Z14
+	VFMADD231PD  Z25, Z27, Z15
+	VBROADCASTSD (AX)(R8*8), Z26
+	VFMADD231PD  Z24, Z26, Z16
+	VFMADD231PD  Z25, Z26, Z17
+	VBROADCASTSD (AX)(R12*1), Z27
+	VFMADD231PD  Z24, Z27, Z18
+	VFMADD231PD  Z25, Z27, Z19
+	VBROADCASTSD (AX)(R10*2), Z26
+	VFMADD231PD  Z24, Z26, Z20
+	VFMADD231PD  Z25, Z26, Z21
+	VBROADCASTSD (AX)(R13*1), Z27
+	VFMADD231PD  Z24, Z27, Z22
+	VFMADD231PD  Z25, Z27, Z23
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -13220,7 +16232,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z24
 	VMOVUPD.Z 64(BX), K1, Z25
 	VADDPD    Z24, Z0, Z0
@@ -13356,15 +16368,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -13373,7 +16385,7 @@ stored:
 
 // func tile13x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile13x2x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile13x2x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -13383,15 +16395,15 @@ TEXT ·tile13x2x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -13420,7 +16432,7 @@ tile:
 	VXORPS     Z23, Z23, Z23
 	VXORPS     Z24, Z24, Z24
 	VXORPS     Z25, Z25, Z25
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -13460,12 +16472,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -13475,8 +16489,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z26
 	VMOVUPS      64(BX), Z27
 	VBROADCASTSD (AX), Z28
@@ -13519,16 +16536,63 @@ inner:
 	VFMADD231PD  Z26, Z28, Z24
 	VFMADD231PD  Z27, Z28, Z25
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VBROADCASTSD (AX), Z28
+	VFMADD231PD  Z26, Z28, Z0
+	VFMADD231PD  Z27, Z28, Z1
+	VBROADCASTSD (AX)(R8*1), Z29
+	VFMADD231PD  Z26, Z29, Z2
+	VFMADD231PD  Z27, Z29, Z3
+	VBROADCASTSD (AX)(R8*2), Z28
+	VFMADD231PD  Z26, Z28, Z4
+	VFMADD231PD  Z27, Z28, Z5
+	VBROADCASTSD (AX)(R9*1), Z29
+	VFMADD231PD  Z26, Z29, Z6
+	VFMADD231PD  Z27, Z29, Z7
+	VBROADCASTSD (AX)(R8*4), Z28
+	VFMADD231PD  Z26, Z28, Z8
+	VFMADD231PD  Z27, Z28, Z9
+	VBROADCASTSD (AX)(R10*1), Z29
+	VFMADD231PD  Z26, Z29, Z10
+	VFMADD231PD  Z27, Z29, Z11
+	VBROADCASTSD (AX)(R9*2), Z28
+	VFMADD231PD  Z26, Z28, Z12
+	VFMADD231PD  Z27, Z28, Z13
+	VBROADCASTSD (AX)(R11*1), Z29
+	VFMADD231PD  Z26, Z29, Z14
+	VFMADD231PD  Z27, Z29, Z15
+	VBROADCASTSD (AX)(R8*8), Z28
+	VFMADD231PD  Z26, Z28, Z16
+	VFMADD231PD  Z27, Z28, Z17
+	VBROADCASTSD (AX)(R12*1), Z29
+	VFMADD231PD  Z26, Z29, Z18
+	VFMADD231PD  Z27, Z29, Z19
+	VBROADCASTSD (AX)(R10*2), Z28
+	VFMADD231PD  Z26, Z28, Z20
+	VFMADD231PD  Z27, Z28, Z21
+	VBROADCASTSD (AX)(R13*1), Z29
+	VFMADD231PD  Z26, Z29, Z22
+	VFMADD231PD  Z27, Z29, Z23
+	VBROADCASTSD (AX)(R9*4), Z28
+	VFMADD231PD  Z26, Z28, Z24
+	VFMADD231PD  Z27, Z28, Z25
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -13596,7 +16660,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z26
 	VMOVUPD.Z 64(BX), K1, Z27
 	VADDPD    Z26, Z0, Z0
@@ -13742,15 +16806,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -13759,7 +16823,7 @@ stored:
 
 // func tile14x2x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile14x2x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile14x2x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -13769,15 +16833,15 @@ TEXT ·tile14x2x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -13808,7 +16872,7 @@ tile:
 	VXORPS     Z25, Z25, Z25
 	VXORPS     Z26, Z26, Z26
 	VXORPS     Z27, Z27, Z27
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -13851,12 +16915,14 @@ tile:
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
@@ -13867,8 +16933,11 @@ tile:
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z28
 	VMOVUPS      64(BX), Z29
 	VBROADCASTSD (AX), Z30
@@ -13914,16 +16983,66 @@ inner:
 	VFMADD231PD  Z28, Z31, Z26
 	VFMADD231PD  Z29, Z31, Z27
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSD (AX), Z30
+	VFMADD231PD  Z28, Z30, Z0
+	VFMADD231PD  Z29, Z30, Z1
+	VBROADCASTSD (AX)(R8*1), Z31
+	VFMADD231PD  Z28, Z31, Z2
+	VFMADD231PD  Z29, Z31, Z3
+	VBROADCASTSD (AX)(R8*2), Z30
+	VFMADD231PD  Z28, Z30, Z4
+	VFMADD231PD  Z29, Z30, Z5
+	VBROADCASTSD (AX)(R9*1), Z31
+	VFMADD231PD  Z28, Z31, Z6
+	VFMADD231PD  Z29, Z31, Z7
+	VBROADCASTSD (AX)(R8*4), Z30
+	VFMADD231PD  Z28, Z30, Z8
+	VFMADD231PD  Z29, Z30, Z9
+	VBROADCASTSD (AX)(R10*1), Z31
+	VFMADD231PD  Z28, Z31, Z10
+	VFMADD231PD  Z29, Z31, Z11
+	VBROADCASTSD (AX)(R9*2), Z30
+	VFMADD231PD  Z28, Z30, Z12
+	VFMADD231PD  Z29, Z30, Z13
+	VBROADCASTSD (AX)(R11*1), Z31
+	VFMADD231PD  Z28, Z31, Z14
+	VFMADD231PD  Z29, Z31, Z15
+	VBROADCASTSD (AX)(R8*8), Z30
+	VFMADD231PD  Z28, Z30, Z16
+	VFMADD231PD  Z29, Z30, Z17
+	VBROADCASTSD (AX)(R12*1), Z31
+	VFMADD231PD  Z28, Z31, Z18
+	VFMADD231PD  Z29, Z31, Z19
+	VBROADCASTSD (AX)(R10*2), Z30
+	VFMADD231PD  Z28, Z30, Z20
+	VFMADD231PD  Z29, Z30, Z21
+	VBROADCASTSD (AX)(R13*1), Z31
+	VFMADD231PD  Z28, Z31, Z22
+	VFMADD231PD  Z29, Z31, Z23
+	VBROADCASTSD (AX)(R9*4), Z30
+	VFMADD231PD  Z28, Z30, Z24
+	VFMADD231PD  Z29, Z30, Z25
+	VBROADCASTSD (AX)(R15*1), Z31
+	VFMADD231PD  Z28, Z31, Z26
+	VFMADD231PD  Z29, Z31, Z27
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -13995,7 +17114,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z28
 	VMOVUPD.Z 64(BX), K1, Z29
 	VADDPD    Z28, Z0, Z0
@@ -14151,24 +17270,24 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
 	VZEROUPPER
 	RET
 
-// func tile1x4x64AVX512(args *byte)
+// func tile1x3x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile1x4x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile1x3x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -14178,39 +17297,1428 @@ TEXT ·tile1x4x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
+
+tile:
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	MOVQ       40(SP), AX
+	MOVQ       80(DI), SI
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
+	MOVQ       32(DI), DX
+	MOVQ       40(DI), SI
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
+	MOVQ       24(DI), R8
+
+outer:
+	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
+
+first:
+	VMOVUPS      (BX), Z3
+	VMOVUPS      64(BX), Z4
+	VMOVUPS      128(BX), Z5
+	VBROADCASTSD (AX), Z6
+	VFMADD231PD  Z3, Z6, Z0
+	VFMADD231PD  Z4, Z6, Z1
+	VFMADD231PD  Z5, Z6, Z2
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z3
+	VMOVUPS      64(BX), Z4
+	VMOVUPS      128(BX), Z5
+	VBROADCASTSD (AX), Z6
+	VFMADD231PD  Z3, Z6, Z0
+	VFMADD231PD  Z4, Z6, Z1
+	VFMADD231PD  Z5, Z6, Z2
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+	DECQ         CX
+	JNZ          first
+	ADDQ         64(DI), AX
+	ADDQ         72(DI), BX
+	DECQ         16(SP)
+	JNZ          outer
+	MOVQ         40(SP), AX
+	MOVQ         80(DI), SI
+	MOVQ         96(DI), DX
+	MOVQ         88(DI), CX
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
+	KMOVW        R8, K1
+	TESTQ        $0x00000001, DX
+	JZ           noAdd
+	MOVQ         AX, BX
+	VADDPD       (BX), Z0, Z0
+	VADDPD       64(BX), Z1, Z1
+	VMOVUPD.Z    128(BX), K1, Z3
+	VADDPD       Z3, Z2, Z2
+
+noAdd:
+	TESTQ     $0x00000002, DX
+	JZ        noBias
+	MOVQ      48(SP), BX
+	VMOVUPS   (BX), Z3
+	VMOVUPS   64(BX), Z4
+	VMOVUPD.Z 128(BX), K1, Z5
+	VADDPD    Z3, Z0, Z0
+	VADDPD    Z4, Z1, Z1
+	VADDPD    Z5, Z2, Z2
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z3, Z3, Z3
+	VMAXPD Z0, Z3, Z0
+	VMAXPD Z1, Z3, Z1
+	VMAXPD Z2, Z3, Z2
+
+noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPD Z2, K1, 128(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 32(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
+	DECQ    8(SP)
+	JNZ     tile
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tile2x3x64AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·tile2x3x64AVX512(SB), NOSPLIT, $64-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 40(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	MOVQ       32(SP), AX
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	MOVQ       40(SP), AX
+	MOVQ       80(DI), SI
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
+	MOVQ       32(DI), DX
+	MOVQ       40(DI), SI
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
+	MOVQ       24(DI), R8
+
+outer:
+	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
+
+first:
+	VMOVUPS      (BX), Z6
+	VMOVUPS      64(BX), Z7
+	VMOVUPS      128(BX), Z8
+	VBROADCASTSD (AX), Z9
+	VFMADD231PD  Z6, Z9, Z0
+	VFMADD231PD  Z7, Z9, Z1
+	VFMADD231PD  Z8, Z9, Z2
+	VBROADCASTSD (AX)(R8*1), Z10
+	VFMADD231PD  Z6, Z10, Z3
+	VFMADD231PD  Z7, Z10, Z4
+	VFMADD231PD  Z8, Z10, Z5
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z6
+	VMOVUPS      64(BX), Z7
+	VMOVUPS      128(BX), Z8
+	VBROADCASTSD (AX), Z9
+	VFMADD231PD  Z6, Z9, Z0
+	VFMADD231PD  Z7, Z9, Z1
+	VFMADD231PD  Z8, Z9, Z2
+	VBROADCASTSD (AX)(R8*1), Z10
+	VFMADD231PD  Z6, Z10, Z3
+	VFMADD231PD  Z7, Z10, Z4
+	VFMADD231PD  Z8, Z10, Z5
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+	DECQ         CX
+	JNZ          first
+	ADDQ         64(DI), AX
+	ADDQ         72(DI), BX
+	DECQ         16(SP)
+	JNZ          outer
+	MOVQ         40(SP), AX
+	MOVQ         80(DI), SI
+	MOVQ         96(DI), DX
+	MOVQ         88(DI), CX
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
+	KMOVW        R8, K1
+	TESTQ        $0x00000001, DX
+	JZ           noAdd
+	MOVQ         AX, BX
+	VADDPD       (BX), Z0, Z0
+	VADDPD       64(BX), Z1, Z1
+	VMOVUPD.Z    128(BX), K1, Z6
+	VADDPD       Z6, Z2, Z2
+	ADDQ         SI, BX
+	VADDPD       (BX), Z3, Z3
+	VADDPD       64(BX), Z4, Z4
+	VMOVUPD.Z    128(BX), K1, Z6
+	VADDPD       Z6, Z5, Z5
+
+noAdd:
+	TESTQ     $0x00000002, DX
+	JZ        noBias
+	MOVQ      48(SP), BX
+	VMOVUPS   (BX), Z6
+	VMOVUPS   64(BX), Z7
+	VMOVUPD.Z 128(BX), K1, Z8
+	VADDPD    Z6, Z0, Z0
+	VADDPD    Z7, Z1, Z1
+	VADDPD    Z8, Z2, Z2
+	VADDPD    Z6, Z3, Z3
+	VADDPD    Z7, Z4, Z4
+	VADDPD    Z8, Z5, Z5
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z6, Z6, Z6
+	VMAXPD Z0, Z6, Z0
+	VMAXPD Z1, Z6, Z1
+	VMAXPD Z2, Z6, Z2
+	VMAXPD Z3, Z6, Z3
+	VMAXPD Z4, Z6, Z4
+	VMAXPD Z5, Z6, Z5
+
+noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPD Z2, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPD Z5, K1, 128(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, 128(AX)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 32(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
+	DECQ    8(SP)
+	JNZ     tile
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tile3x3x64AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·tile3x3x64AVX512(SB), NOSPLIT, $64-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 40(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
+
+tile:
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	MOVQ       40(SP), AX
+	MOVQ       80(DI), SI
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
+	MOVQ       32(DI), DX
+	MOVQ       40(DI), SI
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
+	MOVQ       24(DI), R8
+
+outer:
+	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
+
+first:
+	VMOVUPS      (BX), Z9
+	VMOVUPS      64(BX), Z10
+	VMOVUPS      128(BX), Z11
+	VBROADCASTSD (AX), Z12
+	VFMADD231PD  Z9, Z12, Z0
+	VFMADD231PD  Z10, Z12, Z1
+	VFMADD231PD  Z11, Z12, Z2
+	VBROADCASTSD (AX)(R8*1), Z13
+	VFMADD231PD  Z9, Z13, Z3
+	VFMADD231PD  Z10, Z13, Z4
+	VFMADD231PD  Z11, Z13, Z5
+	VBROADCASTSD (AX)(R8*2), Z12
+	VFMADD231PD  Z9, Z12, Z6
+	VFMADD231PD  Z10, Z12, Z7
+	VFMADD231PD  Z11, Z12, Z8
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z9
+	VMOVUPS      64(BX), Z10
+	VMOVUPS      128(BX), Z11
+	VBROADCASTSD (AX), Z12
+	VFMADD231PD  Z9, Z12, Z0
+	VFMADD231PD  Z10, Z12, Z1
+	VFMADD231PD  Z11, Z12, Z2
+	VBROADCASTSD (AX)(R8*1), Z13
+	VFMADD231PD  Z9, Z13, Z3
+	VFMADD231PD  Z10, Z13, Z4
+	VFMADD231PD  Z11, Z13, Z5
+	VBROADCASTSD (AX)(R8*2), Z12
+	VFMADD231PD  Z9, Z12, Z6
+	VFMADD231PD  Z10, Z12, Z7
+	VFMADD231PD  Z11, Z12, Z8
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+	DECQ         CX
+	JNZ          first
+	ADDQ         64(DI), AX
+	ADDQ         72(DI), BX
+	DECQ         16(SP)
+	JNZ          outer
+	MOVQ         40(SP), AX
+	MOVQ         80(DI), SI
+	MOVQ         96(DI), DX
+	MOVQ         88(DI), CX
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
+	KMOVW        R8, K1
+	TESTQ        $0x00000001, DX
+	JZ           noAdd
+	MOVQ         AX, BX
+	VADDPD       (BX), Z0, Z0
+	VADDPD       64(BX), Z1, Z1
+	VMOVUPD.Z    128(BX), K1, Z9
+	VADDPD       Z9, Z2, Z2
+	ADDQ         SI, BX
+	VADDPD       (BX), Z3, Z3
+	VADDPD       64(BX), Z4, Z4
+	VMOVUPD.Z    128(BX), K1, Z9
+	VADDPD       Z9, Z5, Z5
+	ADDQ         SI, BX
+	VADDPD       (BX), Z6, Z6
+	VADDPD       64(BX), Z7, Z7
+	VMOVUPD.Z    128(BX), K1, Z9
+	VADDPD       Z9, Z8, Z8
+
+noAdd:
+	TESTQ     $0x00000002, DX
+	JZ        noBias
+	MOVQ      48(SP), BX
+	VMOVUPS   (BX), Z9
+	VMOVUPS   64(BX), Z10
+	VMOVUPD.Z 128(BX), K1, Z11
+	VADDPD    Z9, Z0, Z0
+	VADDPD    Z10, Z1, Z1
+	VADDPD    Z11, Z2, Z2
+	VADDPD    Z9, Z3, Z3
+	VADDPD    Z10, Z4, Z4
+	VADDPD    Z11, Z5, Z5
+	VADDPD    Z9, Z6, Z6
+	VADDPD    Z10, Z7, Z7
+	VADDPD    Z11, Z8, Z8
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z9, Z9, Z9
+	VMAXPD Z0, Z9, Z0
+	VMAXPD Z1, Z9, Z1
+	VMAXPD Z2, Z9, Z2
+	VMAXPD Z3, Z9, Z3
+	VMAXPD Z4, Z9, Z4
+	VMAXPD Z5, Z9, Z5
+	VMAXPD Z6, Z9, Z6
+	VMAXPD Z7, Z9, Z7
+	VMAXPD Z8, Z9, Z8
+
+noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPD Z2, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPD Z5, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPD Z8, K1, 128(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, 128(AX)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 32(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
+	DECQ    8(SP)
+	JNZ     tile
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tile4x3x64AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·tile4x3x64AVX512(SB), NOSPLIT, $64-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 40(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
+
+tile:
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	MOVQ       40(SP), AX
+	MOVQ       80(DI), SI
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
+	MOVQ       32(DI), DX
+	MOVQ       40(DI), SI
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
+	MOVQ       24(DI), R8
+	LEAQ       (R8)(R8*2), R9
+
+outer:
+	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
+
+first:
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VMOVUPS      128(BX), Z14
+	VBROADCASTSD (AX), Z15
+	VFMADD231PD  Z12, Z15, Z0
+	VFMADD231PD  Z13, Z15, Z1
+	VFMADD231PD  Z14, Z15, Z2
+	VBROADCASTSD (AX)(R8*1), Z16
+	VFMADD231PD  Z12, Z16, Z3
+	VFMADD231PD  Z13, Z16, Z4
+	VFMADD231PD  Z14, Z16, Z5
+	VBROADCASTSD (AX)(R8*2), Z15
+	VFMADD231PD  Z12, Z15, Z6
+	VFMADD231PD  Z13, Z15, Z7
+	VFMADD231PD  Z14, Z15, Z8
+	VBROADCASTSD (AX)(R9*1), Z16
+	VFMADD231PD  Z12, Z16, Z9
+	VFMADD231PD  Z13, Z16, Z10
+	VFMADD231PD  Z14, Z16, Z11
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VMOVUPS      128(BX), Z14
+	VBROADCASTSD (AX), Z15
+	VFMADD231PD  Z12, Z15, Z0
+	VFMADD231PD  Z13, Z15, Z1
+	VFMADD231PD  Z14, Z15, Z2
+	VBROADCASTSD (AX)(R8*1), Z16
+	VFMADD231PD  Z12, Z16, Z3
+	VFMADD231PD  Z13, Z16, Z4
+	VFMADD231PD  Z14, Z16, Z5
+	VBROADCASTSD (AX)(R8*2), Z15
+	VFMADD231PD  Z12, Z15, Z6
+	VFMADD231PD  Z13, Z15, Z7
+	VFMADD231PD  Z14, Z15, Z8
+	VBROADCASTSD (AX)(R9*1), Z16
+	VFMADD231PD  Z12, Z16, Z9
+	VFMADD231PD  Z13, Z16, Z10
+	VFMADD231PD  Z14, Z16, Z11
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+	DECQ         CX
+	JNZ          first
+	ADDQ         64(DI), AX
+	ADDQ         72(DI), BX
+	DECQ         16(SP)
+	JNZ          outer
+	MOVQ         40(SP), AX
+	MOVQ         80(DI), SI
+	MOVQ         96(DI), DX
+	MOVQ         88(DI), CX
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
+	KMOVW        R8, K1
+	TESTQ        $0x00000001, DX
+	JZ           noAdd
+	MOVQ         AX, BX
+	VADDPD       (BX), Z0, Z0
+	VADDPD       64(BX), Z1, Z1
+	VMOVUPD.Z    128(BX), K1, Z12
+	VADDPD       Z12, Z2, Z2
+	ADDQ         SI, BX
+	VADDPD       (BX), Z3, Z3
+	VADDPD       64(BX), Z4, Z4
+	VMOVUPD.Z    128(BX), K1, Z12
+	VADDPD       Z12, Z5, Z5
+	ADDQ         SI, BX
+	VADDPD       (BX), Z6, Z6
+	VADDPD       64(BX), Z7, Z7
+	VMOVUPD.Z    128(BX), K1, Z12
+	VADDPD       Z12, Z8, Z8
+	ADDQ         SI, BX
+	VADDPD       (BX), Z9, Z9
+	VADDPD       64(BX), Z10, Z10
+	VMOVUPD.Z    128(BX), K1, Z12
+	VADDPD       Z12, Z11, Z11
+
+noAdd:
+	TESTQ     $0x00000002, DX
+	JZ        noBias
+	MOVQ      48(SP), BX
+	VMOVUPS   (BX), Z12
+	VMOVUPS   64(BX), Z13
+	VMOVUPD.Z 128(BX), K1, Z14
+	VADDPD    Z12, Z0, Z0
+	VADDPD    Z13, Z1, Z1
+	VADDPD    Z14, Z2, Z2
+	VADDPD    Z12, Z3, Z3
+	VADDPD    Z13, Z4, Z4
+	VADDPD    Z14, Z5, Z5
+	VADDPD    Z12, Z6, Z6
+	VADDPD    Z13, Z7, Z7
+	VADDPD    Z14, Z8, Z8
+	VADDPD    Z12, Z9, Z9
+	VADDPD    Z13, Z10, Z10
+	VADDPD    Z14, Z11, Z11
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z12, Z12, Z12
+	VMAXPD Z0, Z12, Z0
+	VMAXPD Z1, Z12, Z1
+	VMAXPD Z2, Z12, Z2
+	VMAXPD Z3, Z12, Z3
+	VMAXPD Z4, Z12, Z4
+	VMAXPD Z5, Z12, Z5
+	VMAXPD Z6, Z12, Z6
+	VMAXPD Z7, Z12, Z7
+	VMAXPD Z8, Z12, Z8
+	VMAXPD Z9, Z12, Z9
+	VMAXPD Z10, Z12, Z10
+	VMAXPD Z11, Z12, Z11
+
+noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPD Z2, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPD Z5, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPD Z8, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPD Z11, K1, 128(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, 128(AX)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 32(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
+	DECQ    8(SP)
+	JNZ     tile
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tile5x3x64AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·tile5x3x64AVX512(SB), NOSPLIT, $64-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 40(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
+
+tile:
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	MOVQ       40(SP), AX
+	MOVQ       80(DI), SI
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
+	MOVQ       32(DI), DX
+	MOVQ       40(DI), SI
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
+	MOVQ       24(DI), R8
+	LEAQ       (R8)(R8*2), R9
+
+outer:
+	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
+
+first:
+	VMOVUPS      (BX), Z15
+	VMOVUPS      64(BX), Z16
+	VMOVUPS      128(BX), Z17
+	VBROADCASTSD (AX), Z18
+	VFMADD231PD  Z15, Z18, Z0
+	VFMADD231PD  Z16, Z18, Z1
+	VFMADD231PD  Z17, Z18, Z2
+	VBROADCASTSD (AX)(R8*1), Z19
+	VFMADD231PD  Z15, Z19, Z3
+	VFMADD231PD  Z16, Z19, Z4
+	VFMADD231PD  Z17, Z19, Z5
+	VBROADCASTSD (AX)(R8*2), Z18
+	VFMADD231PD  Z15, Z18, Z6
+	VFMADD231PD  Z16, Z18, Z7
+	VFMADD231PD  Z17, Z18, Z8
+	VBROADCASTSD (AX)(R9*1), Z19
+	VFMADD231PD  Z15, Z19, Z9
+	VFMADD231PD  Z16, Z19, Z10
+	VFMADD231PD  Z17, Z19, Z11
+	VBROADCASTSD (AX)(R8*4), Z18
+	VFMADD231PD  Z15, Z18, Z12
+	VFMADD231PD  Z16, Z18, Z13
+	VFMADD231PD  Z17, Z18, Z14
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z15
+	VMOVUPS      64(BX), Z16
+	VMOVUPS      128(BX), Z17
+	VBROADCASTSD (AX), Z18
+	VFMADD231PD  Z15, Z18, Z0
+	VFMADD231PD  Z16, Z18, Z1
+	VFMADD231PD  Z17, Z18, Z2
+	VBROADCASTSD (AX)(R8*1), Z19
+	VFMADD231PD  Z15, Z19, Z3
+	VFMADD231PD  Z16, Z19, Z4
+	VFMADD231PD  Z17, Z19, Z5
+	VBROADCASTSD (AX)(R8*2), Z18
+	VFMADD231PD  Z15, Z18, Z6
+	VFMADD231PD  Z16, Z18, Z7
+	VFMADD231PD  Z17, Z18, Z8
+	VBROADCASTSD (AX)(R9*1), Z19
+	VFMADD231PD  Z15, Z19, Z9
+	VFMADD231PD  Z16, Z19, Z10
+	VFMADD231PD  Z17, Z19, Z11
+	VBROADCASTSD (AX)(R8*4), Z18
+	VFMADD231PD  Z15, Z18, Z12
+	VFMADD231PD  Z16, Z18, Z13
+	VFMADD231PD  Z17, Z18, Z14
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+	DECQ         CX
+	JNZ          first
+	ADDQ         64(DI), AX
+	ADDQ         72(DI), BX
+	DECQ         16(SP)
+	JNZ          outer
+	MOVQ         40(SP), AX
+	MOVQ         80(DI), SI
+	MOVQ         96(DI), DX
+	MOVQ         88(DI), CX
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
+	KMOVW        R8, K1
+	TESTQ        $0x00000001, DX
+	JZ           noAdd
+	MOVQ         AX, BX
+	VADDPD       (BX), Z0, Z0
+	VADDPD       64(BX), Z1, Z1
+	VMOVUPD.Z    128(BX), K1, Z15
+	VADDPD       Z15, Z2, Z2
+	ADDQ         SI, BX
+	VADDPD       (BX), Z3, Z3
+	VADDPD       64(BX), Z4, Z4
+	VMOVUPD.Z    128(BX), K1, Z15
+	VADDPD       Z15, Z5, Z5
+	ADDQ         SI, BX
+	VADDPD       (BX), Z6, Z6
+	VADDPD       64(BX), Z7, Z7
+	VMOVUPD.Z    128(BX), K1, Z15
+	VADDPD       Z15, Z8, Z8
+	ADDQ         SI, BX
+	VADDPD       (BX), Z9, Z9
+	VADDPD       64(BX), Z10, Z10
+	VMOVUPD.Z    128(BX), K1, Z15
+	VADDPD       Z15, Z11, Z11
+	ADDQ         SI, BX
+	VADDPD       (BX), Z12, Z12
+	VADDPD       64(BX), Z13, Z13
+	VMOVUPD.Z    128(BX), K1, Z15
+	VADDPD       Z15, Z14, Z14
+
+noAdd:
+	TESTQ     $0x00000002, DX
+	JZ        noBias
+	MOVQ      48(SP), BX
+	VMOVUPS   (BX), Z15
+	VMOVUPS   64(BX), Z16
+	VMOVUPD.Z 128(BX), K1, Z17
+	VADDPD    Z15, Z0, Z0
+	VADDPD    Z16, Z1, Z1
+	VADDPD    Z17, Z2, Z2
+	VADDPD    Z15, Z3, Z3
+	VADDPD    Z16, Z4, Z4
+	VADDPD    Z17, Z5, Z5
+	VADDPD    Z15, Z6, Z6
+	VADDPD    Z16, Z7, Z7
+	VADDPD    Z17, Z8, Z8
+	VADDPD    Z15, Z9, Z9
+	VADDPD    Z16, Z10, Z10
+	VADDPD    Z17, Z11, Z11
+	VADDPD    Z15, Z12, Z12
+	VADDPD    Z16, Z13, Z13
+	VADDPD    Z17, Z14, Z14
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z15, Z15, Z15
+	VMAXPD Z0, Z15, Z0
+	VMAXPD Z1, Z15, Z1
+	VMAXPD Z2, Z15, Z2
+	VMAXPD Z3, Z15, Z3
+	VMAXPD Z4, Z15, Z4
+	VMAXPD Z5, Z15, Z5
+	VMAXPD Z6, Z15, Z6
+	VMAXPD Z7, Z15, Z7
+	VMAXPD Z8, Z15, Z8
+	VMAXPD Z9, Z15, Z9
+	VMAXPD Z10, Z15, Z10
+	VMAXPD Z11, Z15, Z11
+	VMAXPD Z12, Z15, Z12
+	VMAXPD Z13, Z15, Z13
+	VMAXPD Z14, Z15, Z14
+
+noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPD Z2, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPD Z5, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPD Z8, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPD Z11, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPD Z14, K1, 128(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, 128(AX)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 32(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
+	DECQ    8(SP)
+	JNZ     tile
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tile6x3x64AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·tile6x3x64AVX512(SB), NOSPLIT, $64-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 40(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
+
+tile:
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	VXORPS     Z16, Z16, Z16
+	VXORPS     Z17, Z17, Z17
+	MOVQ       40(SP), AX
+	MOVQ       80(DI), SI
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
+	MOVQ       32(DI), DX
+	MOVQ       40(DI), SI
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
+	MOVQ       24(DI), R8
+	LEAQ       (R8)(R8*2), R9
+	LEAQ       (R8)(R8*4), R10
+
+outer:
+	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
+
+first:
+	VMOVUPS      (BX), Z18
+	VMOVUPS      64(BX), Z19
+	VMOVUPS      128(BX), Z20
+	VBROADCASTSD (AX), Z21
+	VFMADD231PD  Z18, Z21, Z0
+	VFMADD231PD  Z19, Z21, Z1
+	VFMADD231PD  Z20, Z21, Z2
+	VBROADCASTSD (AX)(R8*1), Z22
+	VFMADD231PD  Z18, Z22, Z3
+	VFMADD231PD  Z19, Z22, Z4
+	VFMADD231PD  Z20, Z22, Z5
+	VBROADCASTSD (AX)(R8*2), Z21
+	VFMADD231PD  Z18, Z21, Z6
+	VFMADD231PD  Z19, Z21, Z7
+	VFMADD231PD  Z20, Z21, Z8
+	VBROADCASTSD (AX)(R9*1), Z22
+	VFMADD231PD  Z18, Z22, Z9
+	VFMADD231PD  Z19, Z22, Z10
+	VFMADD231PD  Z20, Z22, Z11
+	VBROADCASTSD (AX)(R8*4), Z21
+	VFMADD231PD  Z18, Z21, Z12
+	VFMADD231PD  Z19, Z21, Z13
+	VFMADD231PD  Z20, Z21, Z14
+	VBROADCASTSD (AX)(R10*1), Z22
+	VFMADD231PD  Z18, Z22, Z15
+	VFMADD231PD  Z19, Z22, Z16
+	VFMADD231PD  Z20, Z22, Z17
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z18
+	VMOVUPS      64(BX), Z19
+	VMOVUPS      128(BX), Z20
+	VBROADCASTSD (AX), Z21
+	VFMADD231PD  Z18, Z21, Z0
+	VFMADD231PD  Z19, Z21, Z1
+	VFMADD231PD  Z20, Z21, Z2
+	VBROADCASTSD (AX)(R8*1), Z22
+	VFMADD231PD  Z18, Z22, Z3
+	VFMADD231PD  Z19, Z22, Z4
+	VFMADD231PD  Z20, Z22, Z5
+	VBROADCASTSD (AX)(R8*2), Z21
+	VFMADD231PD  Z18, Z21, Z6
+	VFMADD231PD  Z19, Z21, Z7
+	VFMADD231PD  Z20, Z21, Z8
+	VBROADCASTSD (AX)(R9*1), Z22
+	VFMADD231PD  Z18, Z22, Z9
+	VFMADD231PD  Z19, Z22, Z10
+	VFMADD231PD  Z20, Z22, Z11
+	VBROADCASTSD (AX)(R8*4), Z21
+	VFMADD231PD  Z18, Z21, Z12
+	VFMADD231PD  Z19, Z21, Z13
+	VFMADD231PD  Z20, Z21, Z14
+	VBROADCASTSD (AX)(R10*1), Z22
+	VFMADD231PD  Z18, Z22, Z15
+	VFMADD231PD  Z19, Z22, Z16
+	VFMADD231PD  Z20, Z22, Z17
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+	DECQ         CX
+	JNZ          first
+	ADDQ         64(DI), AX
+	ADDQ         72(DI), BX
+	DECQ         16(SP)
+	JNZ          outer
+	MOVQ         40(SP), AX
+	MOVQ         80(DI), SI
+	MOVQ         96(DI), DX
+	MOVQ         88(DI), CX
+	MOVQ         $0x00000008, R8
+	CMPQ         CX, R8
+	CMOVQLT      CX, R8
+	MOVQ         $-1, R13
+	BZHIQ        R8, R13, R8
+	KMOVW        R8, K1
+	TESTQ        $0x00000001, DX
+	JZ           noAdd
+	MOVQ         AX, BX
+	VADDPD       (BX), Z0, Z0
+	VADDPD       64(BX), Z1, Z1
+	VMOVUPD.Z    128(BX), K1, Z18
+	VADDPD       Z18, Z2, Z2
+	ADDQ         SI, BX
+	VADDPD       (BX), Z3, Z3
+	VADDPD       64(BX), Z4, Z4
+	VMOVUPD.Z    128(BX), K1, Z18
+	VADDPD       Z18, Z5, Z5
+	ADDQ         SI, BX
+	VADDPD       (BX), Z6, Z6
+	VADDPD       64(BX), Z7, Z7
+	VMOVUPD.Z    128(BX), K1, Z18
+	VADDPD       Z18, Z8, Z8
+	ADDQ         SI, BX
+	VADDPD       (BX), Z9, Z9
+	VADDPD       64(BX), Z10, Z10
+	VMOVUPD.Z    128(BX), K1, Z18
+	VADDPD       Z18, Z11, Z11
+	ADDQ         SI, BX
+	VADDPD       (BX), Z12, Z12
+	VADDPD       64(BX), Z13, Z13
+	VMOVUPD.Z    128(BX), K1, Z18
+	VADDPD       Z18, Z14, Z14
+	ADDQ         SI, BX
+	VADDPD       (BX), Z15, Z15
+	VADDPD       64(BX), Z16, Z16
+	VMOVUPD.Z    128(BX), K1, Z18
+	VADDPD       Z18, Z17, Z17
+
+noAdd:
+	TESTQ     $0x00000002, DX
+	JZ        noBias
+	MOVQ      48(SP), BX
+	VMOVUPS   (BX), Z18
+	VMOVUPS   64(BX), Z19
+	VMOVUPD.Z 128(BX), K1, Z20
+	VADDPD    Z18, Z0, Z0
+	VADDPD    Z19, Z1, Z1
+	VADDPD    Z20, Z2, Z2
+	VADDPD    Z18, Z3, Z3
+	VADDPD    Z19, Z4, Z4
+	VADDPD    Z20, Z5, Z5
+	VADDPD    Z18, Z6, Z6
+	VADDPD    Z19, Z7, Z7
+	VADDPD    Z20, Z8, Z8
+	VADDPD    Z18, Z9, Z9
+	VADDPD    Z19, Z10, Z10
+	VADDPD    Z20, Z11, Z11
+	VADDPD    Z18, Z12, Z12
+	VADDPD    Z19, Z13, Z13
+	VADDPD    Z20, Z14, Z14
+	VADDPD    Z18, Z15, Z15
+	VADDPD    Z19, Z16, Z16
+	VADDPD    Z20, Z17, Z17
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z18, Z18, Z18
+	VMAXPD Z0, Z18, Z0
+	VMAXPD Z1, Z18, Z1
+	VMAXPD Z2, Z18, Z2
+	VMAXPD Z3, Z18, Z3
+	VMAXPD Z4, Z18, Z4
+	VMAXPD Z5, Z18, Z5
+	VMAXPD Z6, Z18, Z6
+	VMAXPD Z7, Z18, Z7
+	VMAXPD Z8, Z18, Z8
+	VMAXPD Z9, Z18, Z9
+	VMAXPD Z10, Z18, Z10
+	VMAXPD Z11, Z18, Z11
+	VMAXPD Z12, Z18, Z12
+	VMAXPD Z13, Z18, Z13
+	VMAXPD Z14, Z18, Z14
+	VMAXPD Z15, Z18, Z15
+	VMAXPD Z16, Z18, Z16
+	VMAXPD Z17, Z18, Z17
+
+noRelu:
+	CMPQ    CX, $0x08
+	JGE     whole
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPD Z2, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPD Z5, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPD Z8, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPD Z11, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPD Z14, K1, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z15, (AX)
+	VMOVUPS Z16, 64(AX)
+	VMOVUPD Z17, K1, 128(AX)
+	JMP     stored
+
+whole:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, 128(AX)
+	ADDQ    SI, AX
+	VMOVUPS Z15, (AX)
+	VMOVUPS Z16, 64(AX)
+	VMOVUPS Z17, 128(AX)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 32(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
+	DECQ    8(SP)
+	JNZ     tile
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func tile1x4x64AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·tile1x4x64AVX512(SB), NOSPLIT, $64-8
+	STMXCSR (SP)
+	MOVL    (SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 4(SP)
+	LDMXCSR 4(SP)
+	MOVQ    args+0(FP), DI
+	MOVQ    112(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 32(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 40(SP)
+	MOVQ    104(DI), AX
+	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
+
+tile:
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z4
 	VMOVUPS      64(BX), Z5
 	VMOVUPS      128(BX), Z6
@@ -14221,16 +18729,31 @@ inner:
 	VFMADD231PD  Z6, Z8, Z2
 	VFMADD231PD  Z7, Z8, Z3
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z4
+	VMOVUPS      64(BX), Z5
+	VMOVUPS      128(BX), Z6
+	VMOVUPS      192(BX), Z7
+	VBROADCASTSD (AX), Z8
+	VFMADD231PD  Z4, Z8, Z0
+	VFMADD231PD  Z5, Z8, Z1
+	VFMADD231PD  Z6, Z8, Z2
+	VFMADD231PD  Z7, Z8, Z3
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -14252,7 +18775,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z4
 	VMOVUPS   64(BX), Z5
 	VMOVUPS   128(BX), Z6
@@ -14288,15 +18811,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -14305,7 +18828,7 @@ stored:
 
 // func tile2x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile2x4x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile2x4x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -14315,15 +18838,15 @@ TEXT ·tile2x4x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -14334,7 +18857,7 @@ tile:
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -14345,18 +18868,23 @@ tile:
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z8
 	VMOVUPS      64(BX), Z9
 	VMOVUPS      128(BX), Z10
@@ -14372,16 +18900,36 @@ inner:
 	VFMADD231PD  Z10, Z13, Z6
 	VFMADD231PD  Z11, Z13, Z7
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z8
+	VMOVUPS      64(BX), Z9
+	VMOVUPS      128(BX), Z10
+	VMOVUPS      192(BX), Z11
+	VBROADCASTSD (AX), Z12
+	VFMADD231PD  Z8, Z12, Z0
+	VFMADD231PD  Z9, Z12, Z1
+	VFMADD231PD  Z10, Z12, Z2
+	VFMADD231PD  Z11, Z12, Z3
+	VBROADCASTSD (AX)(R8*1), Z13
+	VFMADD231PD  Z8, Z13, Z4
+	VFMADD231PD  Z9, Z13, Z5
+	VFMADD231PD  Z10, Z13, Z6
+	VFMADD231PD  Z11, Z13, Z7
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -14409,7 +18957,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z8
 	VMOVUPS   64(BX), Z9
 	VMOVUPS   128(BX), Z10
@@ -14463,15 +19011,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -14480,7 +19028,7 @@ stored:
 
 // func tile3x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile3x4x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile3x4x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -14490,15 +19038,15 @@ TEXT ·tile3x4x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -14513,7 +19061,7 @@ tile:
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -14529,18 +19077,23 @@ tile:
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z12
 	VMOVUPS      64(BX), Z13
 	VMOVUPS      128(BX), Z14
@@ -14561,16 +19114,41 @@ inner:
 	VFMADD231PD  Z14, Z16, Z10
 	VFMADD231PD  Z15, Z16, Z11
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VMOVUPS      128(BX), Z14
+	VMOVUPS      192(BX), Z15
+	VBROADCASTSD (AX), Z16
+	VFMADD231PD  Z12, Z16, Z0
+	VFMADD231PD  Z13, Z16, Z1
+	VFMADD231PD  Z14, Z16, Z2
+	VFMADD231PD  Z15, Z16, Z3
+	VBROADCASTSD (AX)(R8*1), Z17
+	VFMADD231PD  Z12, Z17, Z4
+	VFMADD231PD  Z13, Z17, Z5
+	VFMADD231PD  Z14, Z17, Z6
+	VFMADD231PD  Z15, Z17, Z7
+	VBROADCASTSD (AX)(R8*2), Z16
+	VFMADD231PD  Z12, Z16, Z8
+	VFMADD231PD  Z13, Z16, Z9
+	VFMADD231PD  Z14, Z16, Z10
+	VFMADD231PD  Z15, Z16, Z11
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -14604,7 +19182,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z12
 	VMOVUPS   64(BX), Z13
 	VMOVUPS   128(BX), Z14
@@ -14676,15 +19254,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -14693,7 +19271,7 @@ stored:
 
 // func tile4x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile4x4x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile4x4x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -14703,15 +19281,15 @@ TEXT ·tile4x4x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -14730,7 +19308,7 @@ tile:
 	VXORPS     Z13, Z13, Z13
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -14751,19 +19329,24 @@ tile:
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z16
 	VMOVUPS      64(BX), Z17
 	VMOVUPS      128(BX), Z18
@@ -14789,16 +19372,46 @@ inner:
 	VFMADD231PD  Z18, Z21, Z14
 	VFMADD231PD  Z19, Z21, Z15
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z16
+	VMOVUPS      64(BX), Z17
+	VMOVUPS      128(BX), Z18
+	VMOVUPS      192(BX), Z19
+	VBROADCASTSD (AX), Z20
+	VFMADD231PD  Z16, Z20, Z0
+	VFMADD231PD  Z17, Z20, Z1
+	VFMADD231PD  Z18, Z20, Z2
+	VFMADD231PD  Z19, Z20, Z3
+	VBROADCASTSD (AX)(R8*1), Z21
+	VFMADD231PD  Z16, Z21, Z4
+	VFMADD231PD  Z17, Z21, Z5
+	VFMADD231PD  Z18, Z21, Z6
+	VFMADD231PD  Z19, Z21, Z7
+	VBROADCASTSD (AX)(R8*2), Z20
+	VFMADD231PD  Z16, Z20, Z8
+	VFMADD231PD  Z17, Z20, Z9
+	VFMADD231PD  Z18, Z20, Z10
+	VFMADD231PD  Z19, Z20, Z11
+	VBROADCASTSD (AX)(R9*1), Z21
+	VFMADD231PD  Z16, Z21, Z12
+	VFMADD231PD  Z17, Z21, Z13
+	VFMADD231PD  Z18, Z21, Z14
+	VFMADD231PD  Z19, Z21, Z15
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -14838,7 +19451,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z16
 	VMOVUPS   64(BX), Z17
 	VMOVUPS   128(BX), Z18
@@ -14928,15 +19541,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -14945,7 +19558,7 @@ stored:
 
 // func tile5x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile5x4x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile5x4x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -14955,15 +19568,15 @@ TEXT ·tile5x4x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -14986,7 +19599,7 @@ tile:
 	VXORPS     Z17, Z17, Z17
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -15012,19 +19625,24 @@ tile:
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z20
 	VMOVUPS      64(BX), Z21
 	VMOVUPS      128(BX), Z22
@@ -15055,16 +19673,51 @@ inner:
 	VFMADD231PD  Z22, Z24, Z18
 	VFMADD231PD  Z23, Z24, Z19
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z20
+	VMOVUPS      64(BX), Z21
+	VMOVUPS      128(BX), Z22
+	VMOVUPS      192(BX), Z23
+	VBROADCASTSD (AX), Z24
+	VFMADD231PD  Z20, Z24, Z0
+	VFMADD231PD  Z21, Z24, Z1
+	VFMADD231PD  Z22, Z24, Z2
+	VFMADD231PD  Z23, Z24, Z3
+	VBROADCASTSD (AX)(R8*1), Z25
+	VFMADD231PD  Z20, Z25, Z4
+	VFMADD231PD  Z21, Z25, Z5
+	VFMADD231PD  Z22, Z25, Z6
+	VFMADD231PD  Z23, Z25, Z7
+	VBROADCASTSD (AX)(R8*2), Z24
+	VFMADD231PD  Z20, Z24, Z8
+	VFMADD231PD  Z21, Z24, Z9
+	VFMADD231PD  Z22, Z24, Z10
+	VFMADD231PD  Z23, Z24, Z11
+	VBROADCASTSD (AX)(R9*1), Z25
+	VFMADD231PD  Z20, Z25, Z12
+	VFMADD231PD  Z21, Z25, Z13
+	VFMADD231PD  Z22, Z25, Z14
+	VFMADD231PD  Z23, Z25, Z15
+	VBROADCASTSD (AX)(R8*4), Z24
+	VFMADD231PD  Z20, Z24, Z16
+	VFMADD231PD  Z21, Z24, Z17
+	VFMADD231PD  Z22, Z24, Z18
+	VFMADD231PD  Z23, Z24, Z19
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -15110,7 +19763,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z20
 	VMOVUPS   64(BX), Z21
 	VMOVUPS   128(BX), Z22
@@ -15218,15 +19871,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)
@@ -15235,7 +19888,7 @@ stored:
 
 // func tile6x4x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·tile6x4x64AVX512(SB), NOSPLIT, $56-8
+TEXT ·tile6x4x64AVX512(SB), NOSPLIT, $64-8
 	STMXCSR (SP)
 	MOVL    (SP), AX
 	ORL     $0x00008040, AX
@@ -15245,15 +19898,15 @@ TEXT ·tile6x4x64AVX512(SB), NOSPLIT, $56-8
 	MOVQ    112(DI), AX
 	MOVQ    AX, 8(SP)
 	MOVQ    (DI), AX
-	MOVQ    AX, 16(SP)
-	MOVQ    8(DI), AX
 	MOVQ    AX, 24(SP)
-	MOVQ    16(DI), AX
+	MOVQ    8(DI), AX
 	MOVQ    AX, 32(SP)
-	MOVQ    104(DI), AX
+	MOVQ    16(DI), AX
 	MOVQ    AX, 40(SP)
-	MOVQ    152(DI), AX
+	MOVQ    104(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    152(DI), AX
+	MOVQ    AX, 56(SP)
 
 tile:
 	VXORPS     Z0, Z0, Z0
@@ -15280,7 +19933,7 @@ tile:
 	VXORPS     Z21, Z21, Z21
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
-	MOVQ       32(SP), AX
+	MOVQ       40(SP), AX
 	MOVQ       80(DI), SI
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
@@ -15311,20 +19964,25 @@ tile:
 	PREFETCHT0 64(AX)
 	PREFETCHT0 128(AX)
 	PREFETCHT0 192(AX)
-	MOVQ       16(SP), AX
-	MOVQ       24(SP), BX
+	MOVQ       56(DI), AX
+	MOVQ       AX, 16(SP)
+	MOVQ       24(SP), AX
+	MOVQ       32(SP), BX
 	MOVQ       32(DI), DX
 	MOVQ       40(DI), SI
-	MOVQ       56(DI), R14
-	MOVQ       48(SP), BP
+	MOVQ       160(DI), R14
+	MOVQ       56(SP), BP
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 	LEAQ       (R8)(R8*4), R10
 
 outer:
 	MOVQ 48(DI), CX
+	INCQ CX
+	SHRQ $0x01, CX
+	JCC  second
 
-inner:
+first:
 	VMOVUPS      (BX), Z24
 	VMOVUPS      64(BX), Z25
 	VMOVUPS      128(BX), Z26
@@ -15360,16 +20018,56 @@ inner:
 	VFMADD231PD  Z26, Z29, Z22
 	VFMADD231PD  Z27, Z29, Z23
 	PREFETCHT1   (BP)
-	ADDQ         160(DI), BP
+	ADDQ         R14, BP
+	ADDQ         DX, AX
+	ADDQ         SI, BX
+
+second:
+	VMOVUPS      (BX), Z24
+	VMOVUPS      64(BX), Z25
+	VMOVUPS      128(BX), Z26
+	VMOVUPS      192(BX), Z27
+	VBROADCASTSD (AX), Z28
+	VFMADD231PD  Z24, Z28, Z0
+	VFMADD231PD  Z25, Z28, Z1
+	VFMADD231PD  Z26, Z28, Z2
+	VFMADD231PD  Z27, Z28, Z3
+	VBROADCASTSD (AX)(R8*1), Z29
+	VFMADD231PD  Z24, Z29, Z4
+	VFMADD231PD  Z25, Z29, Z5
+	VFMADD231PD  Z26, Z29, Z6
+	VFMADD231PD  Z27, Z29, Z7
+	VBROADCASTSD (AX)(R8*2), Z28
+	VFMADD231PD  Z24, Z28, Z8
+	VFMADD231PD  Z25, Z28, Z9
+	VFMADD231PD  Z26, Z28, Z10
+	VFMADD231PD  Z27, Z28, Z11
+	VBROADCASTSD (AX)(R9*1), Z29
+	VFMADD231PD  Z24, Z29, Z12
+	VFMADD231PD  Z25, Z29, Z13
+	VFMADD231PD  Z26, Z29, Z14
+	VFMADD231PD  Z27, Z29, Z15
+	VBROADCASTSD (AX)(R8*4), Z28
+	VFMADD231PD  Z24, Z28, Z16
+	VFMADD231PD  Z25, Z28, Z17
+	VFMADD231PD  Z26, Z28, Z18
+	VFMADD231PD  Z27, Z28, Z19
+	VBROADCASTSD (AX)(R10*1), Z29
+	VFMADD231PD  Z24, Z29, Z20
+	VFMADD231PD  Z25, Z29, Z21
+	VFMADD231PD  Z26, Z29, Z22
+	VFMADD231PD  Z27, Z29, Z23
+	PREFETCHT1   (BP)
+	ADDQ         R14, BP
 	ADDQ         DX, AX
 	ADDQ         SI, BX
 	DECQ         CX
-	JNZ          inner
+	JNZ          first
 	ADDQ         64(DI), AX
 	ADDQ         72(DI), BX
-	DECQ         R14
+	DECQ         16(SP)
 	JNZ          outer
-	MOVQ         32(SP), AX
+	MOVQ         40(SP), AX
 	MOVQ         80(DI), SI
 	MOVQ         96(DI), DX
 	MOVQ         88(DI), CX
@@ -15421,7 +20119,7 @@ inner:
 noAdd:
 	TESTQ     $0x00000002, DX
 	JZ        noBias
-	MOVQ      40(SP), BX
+	MOVQ      48(SP), BX
 	VMOVUPS   (BX), Z24
 	VMOVUPS   64(BX), Z25
 	VMOVUPS   128(BX), Z26
@@ -15547,15 +20245,15 @@ whole:
 
 stored:
 	MOVQ    120(DI), AX
-	ADDQ    AX, 16(SP)
-	MOVQ    128(DI), AX
 	ADDQ    AX, 24(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    136(DI), AX
+	MOVQ    128(DI), AX
 	ADDQ    AX, 32(SP)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
 	ADDQ    AX, 48(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 40(SP)
+	MOVQ    168(DI), AX
+	ADDQ    AX, 56(SP)
 	DECQ    8(SP)
 	JNZ     tile
 	LDMXCSR (SP)

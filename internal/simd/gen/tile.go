@@ -47,7 +47,7 @@ type tileShape struct{ rows, vecs int }
 // tileShapes fill the registers: rows*vecs accumulators, vecs for a row of B and one or two for elements of A.
 func (t *target) tileShapes() []tileShape {
 	if t.isa == avx512 {
-		return []tileShape{{14, 1}, {14, 2}, {6, 4}}
+		return []tileShape{{14, 1}, {14, 2}, {6, 3}, {6, 4}}
 	}
 	return []tileShape{{6, 1}, {6, 2}, {4, 3}}
 }
@@ -72,7 +72,7 @@ func (t *target) fmaAlone() func(acc, b vec, a operand.Op) {
 
 // tile emits one micro-kernel, which computes tiles one after another; step is what it does with elements of A and B, and
 // alone the same for a single vector of B and an element in memory, if there is such an instruction. AX points into A, BX
-// into B, BP to what is asked for ahead, DI to the arguments; the stack has the number of tiles left and their places.
+// into B, BP to what is asked for ahead, R14 at a time, DI to the arguments; the stack has the number of tiles left and their places.
 func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b operand.Op), alone func(acc, b vec, a operand.Op)) {
 	t.Function(name)
 	t.Attributes(attr.NOSPLIT)
@@ -80,7 +80,7 @@ func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b opera
 	t.Doc(fmt.Sprintf("%s: tiles of %d rows and %d vectors of float%d.", name, rows, vecs, t.bits))
 	t.Pragma("noescape")
 	t.denormalsAreZero()
-	left, tileA, tileB, tileC, tileBias, tileAhead := t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8)
+	left, outer, tileA, tileB, tileC, tileBias, tileAhead := t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8)
 	t.Load(t.Param("args"), reg.RDI)
 	t.copy(left, t.arg(argTiles))
 	t.copy(tileA, t.arg(argA))
@@ -97,40 +97,48 @@ func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b opera
 		t.zero(t.regs[i])
 	}
 	t.prefetchTile(tileC, rows, vecs)
+	t.copy(outer, t.arg(argOuter))
 	t.MOVQ(tileA, reg.RAX)
 	t.MOVQ(tileB, reg.RBX)
 	t.MOVQ(t.arg(argStepA), reg.RDX)
 	t.MOVQ(t.arg(argStepB), reg.RSI)
-	t.MOVQ(t.arg(argOuter), reg.R14)
+	t.MOVQ(t.arg(argStepAhead), reg.R14)
 	t.MOVQ(tileAhead, reg.RBP)
 	t.rowOffsets(rows)
 
 	t.Label("outer")
 	t.MOVQ(t.arg(argK), reg.RCX)
-	t.Label("inner")
-	for j := range vecs {
-		t.VMOVUPS(t.at(reg.RBX, j), b[j])
-	}
-	for i := range rows {
-		x := rowOf(i)
-		if vecs == 1 && alone != nil {
-			alone(acc(i, 0), b[0], x)
-			continue
-		}
-		t.broadcast(a[i%len(a)], x)
+	// Two steps in a turn, for the instructions between them are what a core lacks time for when it runs another thread,
+	// too. An odd number of steps begins with the second.
+	t.INCQ(reg.RCX)
+	t.SHRQ(operand.U8(1), reg.RCX)
+	t.JCC(operand.LabelRef("second"))
+	for _, label := range []string{"first", "second"} {
+		t.Label(label)
 		for j := range vecs {
-			step(acc(i, j), a[i%len(a)], b[j])
+			t.VMOVUPS(t.at(reg.RBX, j), b[j])
 		}
+		for i := range rows {
+			x := rowOf(i)
+			if vecs == 1 && alone != nil {
+				alone(acc(i, 0), b[0], x)
+				continue
+			}
+			t.broadcast(a[i%len(a)], x)
+			for j := range vecs {
+				step(acc(i, j), a[i%len(a)], b[j])
+			}
+		}
+		t.PREFETCHT1(operand.Mem{Base: reg.RBP})
+		t.ADDQ(reg.R14, reg.RBP)
+		t.ADDQ(reg.RDX, reg.RAX)
+		t.ADDQ(reg.RSI, reg.RBX)
 	}
-	t.PREFETCHT1(operand.Mem{Base: reg.RBP})
-	t.ADDQ(t.arg(argStepAhead), reg.RBP)
-	t.ADDQ(reg.RDX, reg.RAX)
-	t.ADDQ(reg.RSI, reg.RBX)
 	t.DECQ(reg.RCX)
-	t.JNZ(operand.LabelRef("inner"))
+	t.JNZ(operand.LabelRef("first"))
 	t.ADDQ(t.arg(argNextA), reg.RAX)
 	t.ADDQ(t.arg(argNextB), reg.RBX)
-	t.DECQ(reg.R14)
+	t.DECQ(outer)
 	t.JNZ(operand.LabelRef("outer"))
 
 	t.tileEnd(tileC, tileBias, rows, vecs, acc, b, a)
