@@ -84,7 +84,9 @@ type product struct {
 }
 
 // addListed adds coef[i] times the row of b with number list[2*i] to acc.
-func addListed[T simd.Float](acc, b []T, list []int64, coef []T) { simd.AddListed(acc, b, list, 2, coef) }
+func addListed[T simd.Float](acc, b []T, list []int64, coef []T) {
+	simd.AddListed(acc, b, list, 2, coef)
+}
 
 // addColumn multiplies where b has one column, and returns the first element of a that is not inside, or their number. It
 // reads the places once: where a row of the product ends is what nobody can foresee.
