@@ -275,3 +275,24 @@ func TestChecks(t *testing.T) {
 		})
 	}
 }
+
+// TestSharedFilter has several images take a large filter in turn, which must not change what becomes of each.
+func TestSharedFilter(t *testing.T) {
+	defer parallel.SetThreads(parallel.SetThreads(1))
+	s := shape(5, 4, 4, 128, 3, 130, 1, 1, true)
+	one := s
+	one.Batch = 1
+	x, f, dy := random[float32](s.inputs()), random[float32](s.filter()), random[float32](s.outputs())
+	y, dx := make([]float32, s.outputs()), make([]float32, s.inputs())
+	e := Epilogue[float32]{Bias: random[float32](s.OutC), Relu: true}
+	Forward(&s, y, x, f, e)
+	InputGrad(&s, dx, dy, f, false)
+	gy, gdx := make([]float32, one.outputs()), make([]float32, one.inputs())
+	for i := range s.Batch {
+		Forward(&one, gy, x[i*len(gdx):], f, e)
+		InputGrad(&one, gdx, dy[i*len(gy):], f, false)
+		if !slices.Equal(gy, y[i*len(gy):][:len(gy)]) || !slices.Equal(gdx, dx[i*len(gdx):][:len(gdx)]) {
+			t.Errorf("image %d: the convolution or its gradient differs among others", i)
+		}
+	}
+}

@@ -65,6 +65,7 @@ type correlation[T simd.Float] struct {
 
 	rows   int  // output rows of a chunk
 	chunks int  // per image
+	shared int  // chunks that a panel's filter is read for in a row
 	split  bool // some outputs are computed by several passes
 }
 
@@ -77,8 +78,10 @@ func (c *correlation[T]) release() {
 }
 
 const (
-	chunkBytes = 256 << 10 // of the image that one chunk of outputs reads: part of the second-level cache
-	blockWork  = 2 << 20   // multiply-adds that are worth another core
+	chunkBytes  = 256 << 10 // of the image that one chunk of outputs reads: part of the second-level cache
+	smallImage  = 64 << 10  // of which several share a filter,
+	filterBytes = 512 << 10 // if it is too large to stay in that cache from one chunk to the next
+	blockWork   = 2 << 20   // multiply-adds that are worth another core
 )
 
 // run computes the outputs from the packed filter.
@@ -92,49 +95,60 @@ func (c *correlation[T]) run() {
 	}
 	c.chunks = ceilDiv(c.outH, min(c.rows, c.outH))
 	c.rows = ceilDiv(c.outH, c.chunks)
+	c.shared = 1
+	if image := c.inH * c.inW * c.pixel * size; !c.copied && image <= smallImage && len(c.filter)*size > filterBytes {
+		c.shared = min(chunkBytes/max(1, image), ceilDiv(c.images*c.chunks, 2*parallel.Threads()))
+	}
 	work := c.rows * c.outW * c.outs() * c.filterH * c.filterW * c.inC
-	parallel.Run(c.images*c.chunks, max(1, blockWork/work), c)
+	parallel.Run(c.images*c.chunks, max(c.shared, blockWork/work), c)
 }
 
+// Range computes chunks lo to hi. Filters that are too large to stay in the cache are read once for several small images.
 func (c *correlation[T]) Range(lo, hi int) {
 	s := tile.ScratchOf[T]()
-	for i := lo; i < hi; i++ {
-		oy := i % c.chunks * c.rows
-		c.chunk(s, i/c.chunks, oy, min(oy+c.rows, c.outH))
+	for ; lo < hi; lo += c.shared {
+		end := min(lo+c.shared, hi)
+		var v view[T]
+		for i, p := range c.panels {
+			for at := lo; at < end; at++ {
+				image, oy := at/c.chunks, at%c.chunks*c.rows
+				last := min(oy+c.rows, c.outH)
+				if i == 0 {
+					c.fetchNext(&s.Args, image, oy, last)
+				}
+				if i == 0 || c.shared > 1 || p.group != c.panels[i-1].group {
+					v = c.view(s, image, oy, last, p.group)
+				}
+				c.chunk(&s.Args, p, &v, c.y[image*c.outImage:], oy, last)
+			}
+		}
+		for at := lo; c.split && c.epilogue.Relu && at < end; at++ {
+			y, oy := c.y[at/c.chunks*c.outImage:], at%c.chunks*c.rows
+			z := y[oy*c.outRow : min(oy+c.rows, c.outH)*c.outRow]
+			simd.Relu(z, z)
+		}
 	}
 	s.Release()
 }
 
-// chunk computes the output rows [oy, end) of an image, band by band.
-func (c *correlation[T]) chunk(s *tile.Scratch[T], image, oy, end int) {
-	var v view[T]
-	y := c.y[image*c.outImage:]
-	c.fetchNext(&s.Args, image, oy, end)
-	for i, p := range c.panels {
-		if i == 0 || p.group != c.panels[i-1].group {
-			v = c.view(s, image, oy, end, p.group)
+// chunk computes the output rows [oy, end) of an image y and a panel, band by band.
+func (c *correlation[T]) chunk(g *tile.Args, p panel, v *view[T], y []T, oy, end int) {
+	for row := oy; row < end; {
+		b := c.bandFrom(row, end)
+		if b.first == b.end {
+			c.fill(p, y, b)
+		} else {
+			c.band(g, p, v, y, b)
 		}
-		for row := oy; row < end; {
-			b := c.bandFrom(row, end)
-			if b.first == b.end {
-				c.fill(p, y, b)
-			} else {
-				c.band(&s.Args, p, &v, y, b)
-			}
-			row = b.endRow
-		}
-	}
-	if c.split && c.epilogue.Relu {
-		z := y[oy*c.outRow : end*c.outRow]
-		simd.Relu(z, z)
+		row = b.endRow
 	}
 }
 
 // fetchNext asks for what the chunk after output rows [oy, end) of an image reads beyond them, while these are computed.
 func (c *correlation[T]) fetchNext(g *tile.Args, image, oy, end int) {
 	g.StepAhead = 0
-	if c.copied {
-		return // images of few channels are small beside their outputs
+	if c.copied || c.shared > 1 {
+		return // images of few channels are small beside their outputs, others beside their filters
 	}
 	size, row := int(unsafe.Sizeof(T(0))), c.inW*c.pixel
 	seen := max(0, end*c.strideH-c.padTop+(c.filterH-1)*c.dilationH)
