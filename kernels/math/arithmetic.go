@@ -51,7 +51,7 @@ func init() {
 		"{int8, int16, int32, int64, uint8, uint16, uint32, uint64, bfloat16, float16, float32, float64}",
 		elementwise.Union(integers(floorRemainder, errDivideByZero), elementwise.Floats2(costly, floorMod)))
 	truncated := func(byZero error) kernel.Table {
-		return elementwise.Union(integers(truncateRemainder, byZero), elementwise.Floats2(costly, math.Mod))
+		return elementwise.Union(integers(truncateRemainder, byZero), elementwise.Floats2(costly, remainder))
 	}
 	binary(opdef.Def{Name: "Mod", Doc: "Remainder of the division that truncates toward zero: it has the sign of x."},
 		"{int32, int64, float16, float16, bfloat16, float32, float64}", truncated(errDivideByZero))
@@ -178,12 +178,4 @@ func unlessZero(f32 func(z, x, y []float32), f64 func(z, x, y []float64), c func
 			}
 			return c(x, y)
 		}))
-}
-
-func floorMod(x, y float64) float64 {
-	m := math.Mod(x, y)
-	if m != 0 && (m < 0) != (y < 0) {
-		m += y
-	}
-	return m
 }
