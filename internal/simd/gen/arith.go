@@ -155,23 +155,29 @@ type unary struct {
 	body      func(t *target, dst, src vec, temp []vec)
 }
 
-// rsqrt: AVX-512 has an estimate y of 14 bits, to which half of y*(1 - src*y*y) is added. Where that is not a number, of 0 and of
-// infinity, the estimate is exact.
+// rsqrt: AVX-512 has an estimate y of 14 bits, to which half of y*(1 - src*y*y) is added, twice for float64. Where that is not
+// a number, of 0 and of infinity, the estimate is exact.
 func rsqrt(t *target, dst, src vec, temp []vec) {
-	if t.isa != avx512 || t.bits != 32 {
+	if t.isa != avx512 {
 		t.sqrt(temp[1], src)
 		t.div(dst, t.krf(1, temp[0]), temp[1])
 		return
 	}
 	y, rest := temp[0], temp[1]
-	t.VRSQRT14PS(src, y)
-	t.mul(rest, src, y)
-	t.mov(dst, t.kf(1))
-	t.fnma(dst, rest, y)
-	t.mul(rest, dst, t.kf(0.5))
-	t.mov(dst, y)
-	t.fma(dst, y, rest)
-	t.choose(dst, unordered, rest, rest, y, nil)
+	t.pick(t.VRSQRT14PS, t.VRSQRT14PD, src, y)
+	steps := by(t, 1, 2)
+	for i := range steps {
+		t.mul(rest, src, y)
+		t.mov(dst, t.kf(1))
+		t.fnma(dst, rest, y)
+		t.mul(rest, dst, t.kf(0.5))
+		t.mov(dst, y)
+		t.fma(dst, y, rest)
+		t.choose(dst, unordered, rest, rest, y, nil)
+		if i < steps-1 {
+			t.mov(y, dst)
+		}
+	}
 }
 
 func rsqrtConsts(t *target) []uint64 { return t.floats(1, 0.5) }
