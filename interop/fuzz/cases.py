@@ -109,7 +109,7 @@ class Unsuitable(Exception):
 SCALARS = r"Dataset|Quantize|Requant|Dequant|TensorList|^Stateful|^Rng|^TensorArray|^GetElement|Summary|Seed|^Resource|^Apply|^SparseApply|CSR"
 WORDS = {  # what attributes usually are
     "metadata": [b""], "container": [b""], "shared_name": [b""], "deterministic": [b"default", b"true", b"false"], "padding": [b"SAME", b"VALID"],
-    "mode": [b"MIN_COMBINED", b"MIN_FIRST", b"SCALED"], "type": [b"LU"],
+    "mode": [b"MIN_COMBINED", b"MIN_FIRST", b"SCALED"], "type": [b"LU"], "dct_method": [b"", b"INTEGER_FAST", b"INTEGER_ACCURATE"],
 }
 KEYED = {name: [types_pb2.DT_INT64, types_pb2.DT_STRING] for name in ("Tin", "Tkeys", "key_dtype")}  # keys and values of tables, mostly
 POSITIVE = ("epsilon", "variance_epsilon")  # without it, next to nothing is divided by next to nothing
@@ -291,7 +291,7 @@ class Generator:
         elif attr.type == "list(int)":
             kind = rng.random()
             if kind < .5:  # as windows and strides are
-                value.list.i.extend([1, int(rng.integers(1, 4)), int(rng.integers(1, 4)), 1])
+                value.list.i.extend([1, *(int(i) for i in rng.integers(1, 4, max(attr.minimum, 4) - 2)), 1])
             else:
                 value.list.i.extend(int(i) for i in rng.integers(-1 if kind > .95 else 1, 4, int(rng.integers(0, 6))))
             value.list.SetInParent()
@@ -311,11 +311,11 @@ class Generator:
 
 
 def matched(attrs):
-    """Gives every element of a dataset, whose types are there, a shape that is not known."""
-    if "output_shapes" in attrs:
-        del attrs["output_shapes"].list.shape[:]
+    """Gives every component of a dataset, whose types are there, a shape that is not known, and that of a queue the one of scalars."""
+    for name in attrs.keys() & {"output_shapes", "shapes"}:
+        del attrs[name].list.shape[:]
         for _ in made.list_types(attrs):
-            attrs["output_shapes"].list.shape.add(unknown_rank=True)
+            attrs[name].list.shape.add(unknown_rank=name == "output_shapes")
 
 
 def is_number(definition, name):

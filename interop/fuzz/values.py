@@ -13,6 +13,9 @@ AXES = ("axis", "axes", "dim", "dimension", "reduction_indices", "perm", "concat
 SIZES = ("shape", "size", "sizes", "multiples", "output_shape", "input_sizes", "filter_sizes", "out_backprop_sizes", "dense_shape",
          "new_shape", "num", "k", "depth", "num_segments", "ksize", "strides", "block_shape", "out_shape", "output_size", "lengths")
 
+# Names of inputs that are vectors, whatever the others are.
+VECTORS = r"^(transformations|optimizations(_.*)?|row_shape|lengths)$"
+
 # Names of inputs that are one number, and of the ends of the range that quantized numbers are from.
 SCALARS = r"^(count|index|buffer_size|batch_size|drop_remainder|num_(workers|shards|replicas|threads|elements|parallel_.*|quantized_bins)|max_num_elements" \
     r"|size|shift|stride|start|stop|step|seed2?|seed_generator|algorithm|alg|delta|tag|cardinality|rate|sample_rate|n|minval|maxval|threshold|timeout_ms" \
@@ -120,6 +123,9 @@ def of(rng, name, dtype, base, extremes):
         return np.asarray(rng.integers(1, 99), dtype.as_numpy_dtype)
     if name in ("algorithm", "alg") and rng.random() < .9:
         return np.asarray(rng.integers(1, 3), dtype.as_numpy_dtype)
+    if re.search(VECTORS, name):
+        base = shape(rng, 1)
+        return numbers(rng, dtype, base, extremes)
     if name == "element_shape" and rng.random() < .8:
         return np.asarray(-1 if rng.random() < .6 else [-1] * len(base[1:]), dtype.as_numpy_dtype)
     if dtype in (tf.int32, tf.int64) and rng.random() < .9:
