@@ -37,6 +37,7 @@ type product[T simd.Float] struct {
 	c, a, b      Matrix[T]
 	o            Options[T]
 	kern         *tile.Kernel[T]
+	deep         bool // as the kernels for the level in use
 	partM, partN int
 	stepN        int // columns of a block
 }
@@ -57,7 +58,7 @@ func (p *product[T]) block(s *tile.Scratch[T], m0, m1, n0, n1 int) {
 	k := p.a.Cols
 	w.packA = p.mustPackA(m1-m0, n1-n0)
 	w.direct = p.o.Alpha == 1 && p.b.ColStride == 1 && k*(n1-n0) <= directSize &&
-		(m1-m0 <= directRows || p.a.ColStride != 1 && m1-m0 <= directRowsTransposed)
+		(m1-m0 <= directRows || p.a.ColStride != 1 && !p.deep && m1-m0 <= directRowsTransposed)
 	depth, width := blockK, blockN
 	switch {
 	case w.direct:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/parallel"
 	"github.com/weft-ml/weft/internal/simd"
+	"github.com/weft-ml/weft/internal/tile"
 )
 
 func atLevels(t *testing.T, test func(t *testing.T)) {
@@ -107,6 +108,20 @@ func TestMul(t *testing.T) {
 		for _, s := range large {
 			testMul[float32](t, s, 0, 3)
 			testMul[float64](t, s, 1)
+		}
+	})
+}
+
+// TestMulDeep multiplies with the tiles that one processor or the other takes, also where wide ones leave one, two or three
+// vectors and where A is copied.
+func TestMulDeep(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		k := tile.Of[float32]()
+		defer func(old bool) { k.Deep = old }(k.Deep)
+		for _, k.Deep = range []bool{false, true} {
+			for _, s := range [][3]int{{100, 266, 300}, {100, 290, 70}, {15, 310, 400}, {7, 64, 200}, {200, 100, 200}, {66, 70, 1024}, {1024, 70, 66}} {
+				testMul[float32](t, s, 0, 1, 2)
+			}
 		}
 	})
 }

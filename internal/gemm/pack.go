@@ -78,13 +78,19 @@ func (w *worker[T]) packTransposed(j int) {
 	}
 }
 
-// tileStride is the distance between the columns of a packed tile of A.
-func (w *worker[T]) tileStride() int { return ceilDiv(w.kern.Rows, w.kern.Lanes) * w.kern.Lanes }
+// tileStride is the distance between the columns of a packed tile of A. With half a vector, each column overwrites what
+// was copied beyond the one before.
+func (w *worker[T]) tileStride() int {
+	if half := w.kern.Lanes / 2; w.kern.Rows <= half {
+		return half
+	}
+	return ceilDiv(w.kern.Rows, w.kern.Lanes) * w.kern.Lanes
+}
 
 // packTiles copies the rows of A that belong to the tiles [t0, t1), column by column of each tile.
 func (w *worker[T]) packTiles(t0, t1 int) {
 	depth, stride, lanes := w.k1-w.k0, w.tileStride(), w.kern.Lanes
-	tile.Room(&w.BufA, (t1-t0)*stride*depth)
+	tile.Room(&w.BufA, (t1-t0)*stride*depth+lanes)
 	for t := t0; t < t1; t++ {
 		i, end := w.tileRow(t), w.tileRow(t+1)
 		dst := w.BufA[(t-t0)*stride*depth:]

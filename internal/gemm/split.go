@@ -31,7 +31,8 @@ func mulBlocks[T simd.Float](kern *tile.Kernel[T], c, a, b Matrix[T], o Options[
 	}
 	p := tile.Take[product[T], T](&products)
 	defer p.release()
-	if wide := kern.Wide(); wide != nil && a.Cols <= wideDepth && wideFits(c.Cols, wide) {
+	p.deep = kern.Deep
+	if wide := kern.Wide(); wide != nil && (p.deep || a.Cols <= wideDepth) && wideFits(c.Cols, wide) {
 		kern = wide
 	}
 	p.c, p.a, p.b, p.o, p.kern = c, a, b, o, kern
@@ -42,13 +43,14 @@ func mulBlocks[T simd.Float](kern *tile.Kernel[T], c, a, b Matrix[T], o Options[
 	parallel.Run(p.partM*p.partN, 1, p)
 }
 
-// wideDepth is the largest k of products with wide tiles: their panels of B still fit the first-level cache.
+// wideDepth is the largest k of products with wide tiles, unless they are Deep: their panels of B still fit the first-level
+// cache.
 const wideDepth = 192
 
-// wideFits reports whether panels of wide tiles leave no columns that take three vectors, and few.
+// wideFits reports whether panels of wide tiles leave no columns, or few, or so many that nearly whole tiles remain.
 func wideFits[T simd.Float](cols int, wide *tile.Kernel[T]) bool {
 	rest := cols % wide.Width()
-	return rest == 0 || rest <= 2*wide.Lanes && cols >= 4*wide.Width()
+	return rest == 0 || cols >= 4*wide.Width() || cols > wide.Width() && rest > 2*wide.Lanes
 }
 
 // split chooses the grid of about parts blocks whose work, with the copying that each block does for itself, is least.

@@ -68,6 +68,10 @@ type Kernel[T simd.Float] struct {
 	Rows, Vecs, Lanes  int
 	WideRows, WideVecs int
 
+	// Deep says that wide tiles are the better ones however large k is, and so are panels of B that were copied where A is
+	// transposed. It depends on the processor.
+	Deep bool
+
 	wide        *Kernel[T]
 	run         [15][5]func(args *byte) // by rows and vectors
 	packRows    [5]func(dst, src *T, dstRow, srcRow, rows, last int)

@@ -1,0 +1,13 @@
+package tile
+
+import "github.com/weft-ml/weft/internal/simd"
+
+// vendor returns the first four letters of the processor's maker, as CPUID tells it.
+func vendor() uint32
+
+const intel = 'G' | 'e'<<8 | 'n'<<16 | 'u'<<24
+
+func init() {
+	deep := vendor() == intel
+	kernels32[simd.AVX512].Deep, kernels64[simd.AVX512].Deep = deep, deep
+}
