@@ -89,6 +89,25 @@ func TestPanicIsAnErrorOfItsStepAlone(t *testing.T) {
 	run(t, s, nil, "c:0")
 }
 
+// TestLongStepIsLogged runs a step that waits for one of its tasks for minutes.
+func TestLongStepIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, logged := logs()
+		c := testcluster.New(t, testcluster.Options{
+			Jobs: map[string]int{"ps": 1, "worker": 2}, Kernels: testcluster.Kernels(), Log: log,
+		})
+		s := open(t, c, one+"b = TestBlock(a) device=/job:ps")
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		_, err := s.Run(ctx, nil, nil, "b")
+		expect(t, err, status.DeadlineExceeded)
+		got := logged()
+		if n := strings.Count(got, "level=WARN msg=\"a step still waits for tasks\""); n != 1 || !strings.Contains(got, "/job:ps/replica:0/task:0]") {
+			t.Errorf("the wait was logged %d times, want once with the task's name:\n%s", n, got)
+		}
+	})
+}
+
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := psWorker(t)

@@ -82,7 +82,7 @@ const (
 	recentRequests = 10_000
 	// watchPeriod is how often unused sessions and stuck steps are looked for.
 	watchPeriod = 10 * time.Second
-	// stuckAfter is how long a step that has failed may go on on some task before that is logged.
+	// stuckAfter is how long a step may run, and one that has failed go on on some task, before that is logged.
 	stuckAfter = 60 * time.Second
 	// cleanupTimeout bounds what a task is asked to do for a step or session that is over.
 	cleanupTimeout = 10 * time.Second

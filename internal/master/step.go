@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/lifetime"
@@ -28,7 +27,7 @@ type step struct {
 	last    bool // of the calls of a step that is run in pieces
 
 	life   lifetime.Context
-	failed time.Time // when the step was first seen to have failed; guarded by session.mu
+	notice notice // guarded by session.mu
 
 	// Of the part that the master's own task does.
 	own     message.RunGraphRequest
@@ -69,7 +68,7 @@ func (st *step) forget() {
 	recv := st.answer.Recv[:0]
 	st.session, st.plan, st.sends, st.keys, st.exec = nil, nil, st.sends[:0], nil, nil
 	st.own, st.answer, st.answers[0] = message.RunGraphRequest{}, message.RunGraphResponse{Recv: recv}, nil
-	st.failed = time.Time{}
+	st.notice = notice{}
 	spare.Put(st)
 }
 

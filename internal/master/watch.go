@@ -2,7 +2,7 @@ package master
 
 import "time"
 
-// watch closes sessions that nobody has used for long, and says which tasks hold up steps that have failed, until the
+// watch closes sessions that nobody has used for long, and says which tasks hold up steps, until the
 // master is closed.
 func (m *Master) watch() {
 	ticker := time.NewTicker(watchPeriod)
@@ -43,18 +43,33 @@ func (m *Master) collect(now time.Time) {
 	}
 }
 
-// logStuck says which tasks have not ended their part of a step that failed long ago.
+// notice is what was seen of a step that takes long.
+type notice struct {
+	since  time.Time // when the step was first seen running, or first seen to have failed
+	failed bool
+	told   bool // that it runs
+}
+
+// logStuck says which tasks have not ended their part of a step that has run for long, once, and of one that failed long
+// ago, again and again: the one may wait for what is to come, the other should have ended.
 func (s *session) logStuck(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for st := range s.running {
+		n := &st.notice
+		if failed := st.life.Err() != nil; n.since.IsZero() || failed != n.failed {
+			n.since, n.failed = now, failed
+			continue
+		}
+		long := now.Sub(n.since)
+		log := s.master.Log.With("session", s.handle, "step", st.id, "tasks", st.unfinished(), "for", long)
 		switch {
-		case st.life.Err() == nil:
-		case st.failed.IsZero():
-			st.failed = now
-		case now.Sub(st.failed) >= stuckAfter:
-			s.master.Log.Error("a step is still not over long after it has failed",
-				"session", s.handle, "step", st.id, "tasks", st.unfinished(), "for", now.Sub(st.failed))
+		case long < stuckAfter:
+		case n.failed:
+			log.Error("a step is still not over long after it has failed")
+		case !n.told:
+			log.Warn("a step still waits for tasks")
+			n.told = true
 		}
 	}
 }
