@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +16,8 @@ const (
 	// metricsTime bounds a request for figures, and maxMetricsRequest its size.
 	metricsTime       = 5 * time.Second
 	maxMetricsRequest = 16 << 10
+	// metricsPause is how long nobody is served after a connection could not be taken.
+	metricsPause = 100 * time.Millisecond
 )
 
 // listenForMetrics listens on an address for requests for figures: on one that others than this machine can reach only if
@@ -39,8 +42,12 @@ func listenForMetrics(address string, insecure bool) (net.Listener, error) {
 func serveMetrics(l net.Listener) {
 	for {
 		conn, err := l.Accept()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err != nil { // such as no descriptor for the connection: there may be one later
+			<-time.After(metricsPause)
+			continue
 		}
 		if conn.SetDeadline(time.Now().Add(metricsTime)) == nil {
 			_, _ = conn.Write(answerMetrics(conn))

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -87,5 +88,36 @@ func TestMetricsStayOnThisMachine(t *testing.T) {
 			l.Close()
 			t.Errorf("it listens on %s", address)
 		}
+	}
+}
+
+// scarce is a listener that has no descriptor for its first connection.
+type scarce struct {
+	net.Listener
+	accepted int
+}
+
+func (l *scarce) Accept() (net.Conn, error) {
+	if l.accepted++; l.accepted == 1 {
+		return nil, syscall.EMFILE
+	}
+	return l.Listener.Accept()
+}
+
+// TestMetricsOutliveAFault asks for figures after a connection could not be taken.
+func TestMetricsOutliveAFault(t *testing.T) {
+	l, err := listenForMetrics("127.0.0.1:0", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		defer l.Close() // so that a connection that nobody takes ends
+		serveMetrics(&scarce{Listener: l})
+	})
+	defer serving.Wait()
+	defer l.Close()
+	if answer := ask(t, l.Addr().String(), "GET /metrics HTTP/1.0\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200 OK\r\n") {
+		t.Errorf("got %q", answer)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -135,8 +136,10 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 			_ = s.Stop(ctx) // it has not begun
 			return err
 		}
+		var serving sync.WaitGroup
+		serving.Go(func() { serveMetrics(l) })
+		defer serving.Wait()
 		defer l.Close()
-		go serveMetrics(l)
 	}
 	if err := s.Start(); err != nil {
 		return err
