@@ -197,6 +197,8 @@ func TestBFloat16(t *testing.T) {
 		}
 		return bits, values
 	}
+	defer func(old bool) { tile.SlowPairs = old }(tile.SlowPairs)
+	tile.SlowPairs = false
 	atLevels(t, func(t *testing.T) {
 		done := 0
 		for _, s := range shapes {

@@ -12,11 +12,14 @@ var (
 	pairRows   func(dst *float32, a, b *uint16, blocks int)
 )
 
-// Pairs returns the kernels for products of bfloat16, or nil if the level in use has none. Elements of A and B are pairs of
-// bfloat16, neighbours along k, in the place of float32, of which they multiply the first ones and the second ones; C is
-// float32. Denormal numbers count as zero.
+// SlowPairs says that products are faster in float32, copies included, than with the processor's instruction for pairs.
+var SlowPairs bool
+
+// Pairs returns the kernels for products of bfloat16, or nil if the level in use has none or they are slow. Elements of A
+// and B are pairs of bfloat16, neighbours along k, in the place of float32, of which they multiply the first ones and the
+// second ones; C is float32. Denormal numbers count as zero.
 func Pairs() *Kernel[float32] {
-	if simd.Current() < simd.AVX512 {
+	if simd.Current() < simd.AVX512 || SlowPairs {
 		return nil
 	}
 	return pairKernel

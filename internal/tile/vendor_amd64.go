@@ -8,6 +8,7 @@ func vendor() uint32
 const intel = 'G' | 'e'<<8 | 'n'<<16 | 'u'<<24
 
 func init() {
-	deep := vendor() == intel
-	kernels32[simd.AVX512].Deep, kernels64[simd.AVX512].Deep = deep, deep
+	is := vendor() == intel
+	kernels32[simd.AVX512].Deep, kernels64[simd.AVX512].Deep = is, is
+	SlowPairs = is // an instruction for pairs takes as long as four multiply-adds
 }
