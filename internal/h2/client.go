@@ -78,6 +78,13 @@ func (c *Client) ready(ctx context.Context, wait bool) (*clientConn, error) {
 	}
 }
 
+// Failure returns why the last attempt to reach the server failed, or nil if it did not.
+func (c *Client) Failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
+}
+
 // look returns the connection or, if there is none, the attempt to make one.
 func (c *Client) look(wait bool) (*clientConn, <-chan struct{}, error) {
 	c.mu.Lock()

@@ -116,7 +116,11 @@ func response[Resp any](ctx context.Context, c *caller, method string, out *h2.R
 // did not come from the peer itself is about the connection to it.
 func (c *caller) explain(ctx context.Context, method string, err *status.Error, answered bool) *status.Error {
 	if ctx.Err() != nil && !answered && (err.Code == status.Cancelled || err.Code == status.DeadlineExceeded) {
-		return ended(ctx, fmt.Sprintf("calling %s on %s", method, c.remote))
+		what := fmt.Sprintf("calling %s on %s", method, c.remote)
+		if failure := c.conn.client.Failure(); failure != nil {
+			what += fmt.Sprintf(" (%v)", failure)
+		}
+		return ended(ctx, what)
 	}
 	if !answered && err.Code == status.Unavailable {
 		out := *err

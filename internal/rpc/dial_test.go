@@ -3,6 +3,8 @@ package rpc
 import (
 	"context"
 	"net"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/weft-ml/weft/cluster"
@@ -31,6 +33,28 @@ func TestDialChecksAddresses(t *testing.T) {
 		if _, err := Dial(address); status.CodeOf(err) != status.InvalidArgument {
 			t.Errorf("%q: got error %v", address, err)
 		}
+	}
+}
+
+// TestUnreachablePeerIsExplained ends a call that waits for a server that nobody has started.
+func TestUnreachablePeerIsExplained(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	conn := dial(t, address)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for conn.client.Failure() == nil {
+			runtime.Gosched()
+		}
+		cancel()
+	}()
+	_, err = NewMasterClient(conn, address).CreateSession(ctx, &pb.CreateSessionRequest{})
+	if status.CodeOf(err) != status.Cancelled || !strings.Contains(err.Error(), "CreateSession on the master at "+address+" (connection error: ") {
+		t.Errorf("got %v", err)
 	}
 }
 
