@@ -70,6 +70,9 @@ func concat(ctx *kernel.Context, attr, n int) error {
 	if err != nil {
 		return err
 	}
+	if !anyRows(ctx, n) { // TensorFlow looks no further then
+		return putEmpty(ctx, shape)
+	}
 	for i := range parts {
 		if parts[i], err = makeCOO(ctx.Input(i), ctx.Input(i+n), dims[i]); err != nil {
 			return err
@@ -85,6 +88,27 @@ func concat(ctx *kernel.Context, attr, n int) error {
 		return err
 	}
 	if err := pick(ctx, 1, whole.values, order); err != nil {
+		return err
+	}
+	return putVector(ctx, 2, shape)
+}
+
+// anyRows reports whether any of the first n inputs, which are matrices, has a row.
+func anyRows(ctx *kernel.Context, n int) bool {
+	for i := range n {
+		if ctx.Input(i).Dim(0) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// putEmpty makes the outputs a sparse tensor without elements.
+func putEmpty(ctx *kernel.Context, shape tensor.Shape) error {
+	if err := putMatrix(ctx, 0, nil, 0, len(shape)); err != nil {
+		return err
+	}
+	if _, err := ctx.Allocate(1, tensor.Shape{0}); err != nil {
 		return err
 	}
 	return putVector(ctx, 2, shape)
