@@ -92,7 +92,7 @@ func (k *kind) make(c *kernel.Construction) (kernel.Kernel, error) {
 
 func (k *kind) spec(attrs opdef.Attrs) (spec, error) {
 	s := spec{
-		types: attrs.Types("component_types"), shapes: attrs.Shapes("shapes"), capacity: attrs.Int("capacity"),
+		types: attrs.Types("component_types"), shapes: slices.Clone(attrs.Shapes("shapes")), capacity: attrs.Int("capacity"),
 		minAfter: attrs.Int("min_after_dequeue"), seed: attrs.Int("seed"), seed2: attrs.Int("seed2"),
 	}
 	if s.capacity < 0 {
@@ -104,12 +104,15 @@ func (k *kind) spec(attrs opdef.Attrs) (spec, error) {
 	if k == shuffle && s.minAfter >= s.capacity {
 		return s, status.InvalidArgumentf("min_after_dequeue %d must be < capacity %d", s.minAfter, s.capacity)
 	}
-	for _, shape := range s.shapes {
-		if _, full := shape.Full(); !full && !k.padded {
-			return s, status.InvalidArgumentf("Shape %v is not fully defined", shape)
-		}
-		if !shape.RankKnown() {
+	for i, shape := range s.shapes {
+		switch _, full := shape.Full(); {
+		case full:
+		case !shape.RankKnown() && k.padded:
 			return s, status.InvalidArgumentf("shape %v must have known rank.", shape)
+		case !shape.RankKnown():
+			s.shapes[i] = shapes.Of() // as TensorFlow reads it
+		case !k.padded:
+			return s, status.InvalidArgumentf("Shape %v is not fully defined", shape)
 		}
 	}
 	if k.ranked {
