@@ -131,16 +131,10 @@ func depthPool[T tensor.Elem](ctx *kernel.Context, p *pooling, compute poolFunc[
 	if p.first {
 		return status.Unimplementedf("Depthwise max pooling needs the channels last.")
 	}
-	channels := in.Shape()[p.channel()]
-	switch {
-	case channels%p.depth != 0:
-		return status.Unimplementedf("Depthwise max pooling requires the depth window to evenly divide the input depth")
-	case p.depthStride != p.depth:
-		return status.Unimplementedf("Depthwise max pooling requires the depth window to equal the depth stride")
-	case p.padding == paddingExplicit:
+	if p.padding == paddingExplicit {
 		return status.Unimplementedf("Depthwise max pooling does not support explicit padding.")
 	}
-	shape := p.shape(in.Shape()[0], p.pick(in.Shape()), channels/p.depth)
+	shape := p.shape(in.Shape()[0], p.pick(in.Shape()), in.Shape()[p.channel()]/p.depth)
 	out, err := ctx.Allocate(0, shape)
 	if err != nil || out.NumElements() == 0 {
 		return err

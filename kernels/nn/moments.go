@@ -31,7 +31,7 @@ func (m *moments) add(other moments) {
 	total := m.n + other.n
 	for c := range m.mean {
 		d := other.mean[c] - m.mean[c]
-		m.mean[c] += d * other.n / total
+		m.mean[c] = (m.mean[c]*m.n + other.mean[c]*other.n) / total // and no difference, which infinities have not
 		m.squares[c] += other.squares[c] + d*d*m.n*other.n/total
 	}
 	m.n = total
@@ -68,6 +68,11 @@ func rowMoments(x []float32, n int) moments {
 	few := min(rows, 16)
 	simd.SumColumns(shift, x[:few*n])
 	simd.DivScalar(shift, shift, float32(few))
+	for c, v := range shift {
+		if v-v != 0 {
+			shift[c] = 0 // the mean of infinities of one sign is infinite
+		}
+	}
 	m := moments{float64(rows), make([]float64, n), make([]float64, n)}
 	for lo := 0; lo < len(x); lo += momentRows * n {
 		clear(scratch[n:])

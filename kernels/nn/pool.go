@@ -84,6 +84,9 @@ func (p *pooling) size(in tensor.Shape) (grid, error) {
 		}
 	}
 	g.batch, g.channels = int(in[0]), int(in[p.channel()])
+	if err := p.checkDepth(int64(g.channels)); err != nil {
+		return g, err
+	}
 	for i := range p.spatial {
 		s, err := p.span(i, in[p.space(i)], p.ksize[i])
 		if err != nil {
@@ -92,6 +95,19 @@ func (p *pooling) size(in tensor.Shape) (grid, error) {
 		g.spans[3-p.spatial+i] = s
 	}
 	return g, nil
+}
+
+// checkDepth checks that windows along the channels lie next to each other, and cover them.
+func (p *pooling) checkDepth(channels int64) error {
+	switch {
+	case p.depth <= 1:
+		return nil
+	case channels%p.depth != 0:
+		return status.Unimplementedf("Depthwise max pooling requires the depth window to evenly divide the input depth")
+	case p.depthStride != p.depth:
+		return status.Unimplementedf("Depthwise max pooling requires the depth window to equal the depth stride")
+	}
+	return nil
 }
 
 // center moves windows that leave elements out between them so far that as many are left out before the first as behind the last
