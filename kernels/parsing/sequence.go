@@ -102,6 +102,9 @@ func (s *sequence) Compute(ctx *kernel.Context) error {
 	b.words = contextWords{a.names}
 	if s.version == 0 {
 		b.words, b.sole = soleContextWords{contextWords{a.names}}, true
+		if b.records, err = b.usual(b.records); err != nil {
+			return err
+		}
 	}
 	context, lists := s.context.named(a.context, a.fills), s.lists.named(a.lists, nil)
 	for i := range lists.dense {

@@ -25,20 +25,17 @@ var valuesOf = map[tensor.DType]*values{
 	tensor.Int64:   {"int64", "int64_list", countInts, readInts, fill[int64]},
 }
 
+// featureTypes are the types of values by the tag of the list of them.
+var featureTypes = map[uint64]tensor.DType{tag(1, wireBytes): tensor.String, tag(2, wireBytes): tensor.Float32, tag(3, wireBytes): tensor.Int64}
+
 // open returns the type of the values in a message Feature, and the list of them. It tells a feature of an unknown type
 // from one that cannot be read (list is then empty, and ok false).
 func open(feature message) (dtype tensor.DType, list message, ok bool, err error) {
 	t, ok := feature.varint()
-	switch {
-	case !ok:
+	if !ok {
 		return tensor.Invalid, "", false, nil
-	case t == tag(1, wireBytes):
-		dtype = tensor.String
-	case t == tag(2, wireBytes):
-		dtype = tensor.Float32
-	case t == tag(3, wireBytes):
-		dtype = tensor.Int64
-	default:
+	}
+	if dtype = featureTypes[t]; dtype == tensor.Invalid {
 		return tensor.Invalid, "", false, status.InvalidArgumentf("Unsupported datatype.")
 	}
 	list, ok = feature.block()
