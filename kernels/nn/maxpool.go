@@ -53,21 +53,25 @@ type poolFunc[T tensor.Elem] func(p *pooling, g *grid, z, x []T)
 // newPool returns a kernel whose windows are attributes.
 func newPool[T tensor.Elem](spatial int, compute poolFunc[T]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
-		p, err := poolingOf(c.Attrs, spatial, "stride")
-		if err == nil && spatial == 3 {
-			err = p.noDepth()
+		ksize := c.Attrs.Ints("ksize")
+		if spatial == 2 && len(ksize) == 4 { // TensorFlow looks at the sizes of windows first, but for volumes
+			if err := checkSizes(ksize, func(int64) string {
+				return "Sliding window ksize must be positive. The specified or inferred ksize is: " + joinInts(ksize)
+			}); err != nil {
+				return nil, err
+			}
 		}
+		p, err := poolingOf(c.Attrs, spatial, "stride")
 		if err != nil {
 			return nil, err
 		}
-		ksize := c.Attrs.Ints("ksize")
-		if err := checkSizes(ksize, func(int64) string {
-			if spatial == 3 {
-				return "Sliding window ksize field must have non-negative dimensions"
+		if spatial == 3 {
+			if err := p.noDepth(); err != nil {
+				return nil, err
 			}
-			return "Sliding window ksize must be positive. The specified or inferred ksize is: " + joinInts(ksize)
-		}); err != nil {
-			return nil, err
+			if err := checkSizes(ksize, func(int64) string { return "Sliding window ksize field must have non-negative dimensions" }); err != nil {
+				return nil, err
+			}
 		}
 		return kernel.Func(func(ctx *kernel.Context) error { return runPool(ctx, &p, compute) }), nil
 	}
