@@ -62,6 +62,7 @@ type setElem interface {
 type sets[T setElem] struct {
 	groups tensor.Shape
 	at     map[int64][]T
+	sparse *coo // what the sets are still to be read from (fill), or nil
 }
 
 func denseSets[T setElem](t *tensor.Tensor) (*sets[T], error) {
@@ -69,13 +70,14 @@ func denseSets[T setElem](t *tensor.Tensor) (*sets[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	s, n := &sets[T]{groups, map[int64][]T{}}, t.Dim(t.Rank()-1)
+	s, n := &sets[T]{groups: groups, at: map[int64][]T{}}, t.Dim(t.Rank()-1)
 	for i, vals := range slices.Collect(slices.Chunk(tensor.Values[T](t), max(n, 1))) {
 		s.at[int64(i)] = distinct(slices.Clone(vals))
 	}
 	return s, nil
 }
 
+// sparseSets checks a sparse tensor, of whose elements its sets are to be filled.
 func sparseSets[T setElem](ctx *kernel.Context, first int, validate bool) (*sets[T], error) {
 	shape := ctx.Input(first + 2)
 	if shape.Rank() != 1 {
@@ -96,15 +98,23 @@ func sparseSets[T setElem](ctx *kernel.Context, first int, validate bool) (*sets
 		return nil, err
 	}
 	groups, err := groupShape(dims)
-	s := &sets[T]{groups, map[int64][]T{}}
+	return &sets[T]{groups, map[int64][]T{}, c}, err
+}
+
+// fill reads the sets of a sparse tensor.
+func (s *sets[T]) fill() error {
+	c := s.sparse
+	if c == nil {
+		return nil
+	}
 	for i, v := range tensor.Values[T](c.values) {
 		for d, x := range c.at(i) {
-			if x < 0 || x >= dims[d] {
-				return nil, status.Internalf("indices[%d, %d] expected < %d, got %d.", i, d, dims[d], x)
+			if x < 0 || x >= c.shape[d] {
+				return status.Internalf("indices[%d, %d] expected < %d, got %d.", i, d, c.shape[d], x)
 			}
 		}
 		group := int64(0)
-		for d, size := range groups {
+		for d, size := range s.groups {
 			group = group*size + c.at(i)[d]
 		}
 		s.at[group] = append(s.at[group], v)
@@ -112,7 +122,7 @@ func sparseSets[T setElem](ctx *kernel.Context, first int, validate bool) (*sets
 	for g, vals := range s.at {
 		s.at[g] = distinct(vals)
 	}
-	return s, err
+	return nil
 }
 
 // distinct sorts vals and drops repetitions, in place.
@@ -191,6 +201,11 @@ func newSetOperation[T setElem](dense1, dense2 bool) kernel.New {
 			if !a.groups.Equal(b.groups) {
 				return status.InvalidArgumentf("Mismatched shapes [%s] vs [%s]", joined(a.groups, ","), joined(b.groups, ","))
 			}
+			for _, s := range []*sets[T]{a, b} {
+				if err := s.fill(); err != nil {
+					return err
+				}
+			}
 			return putSets(ctx, a, b, k)
 		}), nil
 	}
@@ -235,6 +250,9 @@ func newSetSize[T setElem](c *kernel.Construction) (kernel.Kernel, error) {
 	validate := c.Attrs.Bool("validate_indices")
 	return kernel.Func(func(ctx *kernel.Context) error {
 		s, err := sparseSets[T](ctx, 0, validate)
+		if err == nil {
+			err = s.fill()
+		}
 		if err != nil {
 			return err
 		}
