@@ -1,6 +1,8 @@
 package array
 
 import (
+	"math"
+
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/rows"
 	"github.com/weft-ml/weft/internal/shapes"
@@ -82,6 +84,9 @@ func stitch(ctx *kernel.Context, n int) error {
 			}
 			height = max(height, int64(x)+1)
 		}
+	}
+	if height > math.MaxInt32 { // in TensorFlow it has 32 bits
+		return status.InvalidArgumentf("Expected a non-negative size, got %d", math.MinInt32)
 	}
 	out, err := ctx.AllocateZeros(0, append(tensor.Shape{height}, row...))
 	if err != nil {
