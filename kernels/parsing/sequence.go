@@ -190,7 +190,11 @@ func (s *sequence) singleArguments(ctx *kernel.Context) (a arguments, err error)
 	}
 	a.optional = membership(a.lists.dense, tensor.Values[string](optional))
 	a.fills = inputs(ctx, next, len(s.context.dense))
-	a.names = tensor.Values[string](ctx.Input(ctx.NumInputs() - 1))
+	name := ctx.Input(ctx.NumInputs() - 1)
+	if name.NumElements() > 0 && name.Rank() != 0 {
+		return a, status.InvalidArgumentf("Expected debug_name to be a scalar, got shape: %v", name.Shape())
+	}
+	a.names = tensor.Values[string](name)
 	return a, nil
 }
 
