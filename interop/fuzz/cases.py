@@ -236,7 +236,7 @@ class Generator:
         for attr in definition.attr:
             attrs[attr.name] = self.attribute(attr)
         self.seed(attrs)
-        matched(attrs)
+        matched(attrs, self.rng.random() < .1)
         usable = cpu_kernels(definition.name)
         if not usable:
             raise Unsuitable
@@ -310,12 +310,13 @@ class Generator:
         return value
 
 
-def matched(attrs):
-    """Gives every component of a dataset, whose types are there, a shape that is not known, and that of a queue the one of scalars."""
+def matched(attrs, unknown):
+    """Gives every component of a dataset, whose types are there, a shape that is not known, and that of a queue the one of scalars
+    or one that is not known."""
     for name in attrs.keys() & {"output_shapes", "shapes"}:
         del attrs[name].list.shape[:]
         for _ in made.list_types(attrs):
-            attrs[name].list.shape.add(unknown_rank=name == "output_shapes")
+            attrs[name].list.shape.add(unknown_rank=unknown or name == "output_shapes")
 
 
 def is_number(definition, name):
