@@ -1,5 +1,6 @@
 """Training between graphs: a Python client for every worker, variables on parameter servers."""
 import contextlib
+import sys
 import time
 
 from bench.rows import Group, Row
@@ -10,7 +11,7 @@ HIDDEN = {100: 300, 512: 150, 2048: 40}  # timed steps of each worker, by hidden
 
 
 def train(index, spec, model, size, synchronous, steps):
-    """One client of a training cluster; yields when its timed steps began and ended."""
+    """One client of a training cluster; yields when its timed steps began and ended, and how many they were."""
     import numpy as np
     import tensorflow.compat.v1 as tf
 
@@ -24,22 +25,46 @@ def train(index, spec, model, size, synchronous, steps):
                 optimizer = tf.train.SyncReplicasOptimizer(optimizer, workers, workers)
             train_op = optimizer.minimize(loss, global_step=global_step)
         init = tf.global_variables_initializer()
-        starter = Synchronous(tf, optimizer, chief) if synchronous else contextlib.nullcontext
         # A server that does not answer ends the measurement with an error that says so.
         config = tf.ConfigProto(device_filters=["/job:ps", worker], operation_timeout_in_ms=60_000)
         with tf.Session("grpc://" + spec["worker"][index], config=config) as sess:
             if chief:
                 sess.run(init)
             yield
-            with starter(sess) if synchronous else starter():
-                yield
-                for i in range(WARM_UP):
+
+            def run(count):
+                for i in range(count):
                     sess.run([train_op, global_step], feeds(i))
+
+            if not synchronous:
+                run(WARM_UP)
                 yield
                 start = time.monotonic()
-                for i in range(steps):
-                    sess.run([train_op, global_step], feeds(i))
-                yield start, time.monotonic()
+                run(steps)
+                yield start, time.monotonic(), steps
+                return
+            with Synchronous(tf, optimizer, chief)(sess):
+                yield
+                span = lead(sess, run, global_step, steps, workers) if chief else follow(tf, run)
+            yield span
+
+
+def lead(sess, run, global_step, steps, workers):
+    """The chief's steps: their beginning, their end, and how many all workers made with it meanwhile."""
+    run(WARM_UP)
+    before, start = sess.run(global_step), time.monotonic()
+    run(steps)
+    end = time.monotonic()
+    return start, end, int(sess.run(global_step) - before) * workers
+
+
+def follow(tf, run):
+    """The steps of another worker, until the chief takes no more gradients. Their number is not given: a worker that is
+    quick takes the token of one that is slow, who then has to make fewer."""
+    try:
+        run(sys.maxsize)
+    except tf.errors.OutOfRangeError:
+        pass
 
 
 def model_of(name):
@@ -55,7 +80,7 @@ class Synchronous:
         self.tf, self.chief, self.local = tf, chief, optimizer.local_step_init_op
         if chief:
             self.local = optimizer.chief_init_op
-            # Without tokens at the start no worker gets ahead, so that no gradient is late and all make as many steps.
+            # Without tokens at the start no worker gets ahead, so that no gradient is late.
             self.tokens, self.runner = optimizer.get_init_tokens_op(num_tokens=0), optimizer.get_chief_queue_runner()
 
     @contextlib.contextmanager
@@ -75,10 +100,10 @@ def measure(side, tasks, model, size, synchronous, steps):
     ps, workers = tasks
     c = side.cluster({"ps": ps, "worker": workers})
     steps = side.count(steps)
-    spans = side.fleet.run(workers, train, c.spec, model, size, synchronous, steps)
+    spans = [span for span in side.fleet.run(workers, train, c.spec, model, size, synchronous, steps) if span]
     for task in range(ps):
         tf.Session.reset(c.target("ps", task))
-    return steps * workers / (max(end for _, end in spans) - min(start for start, _ in spans))
+    return sum(done for *_, done in spans) / (max(end for _, end, _ in spans) - min(start for start, *_ in spans))
 
 
 def group(tasks, how, model, size, synchronous, steps):
