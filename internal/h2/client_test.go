@@ -165,6 +165,21 @@ func TestClientFailures(t *testing.T) {
 	}
 }
 
+// A server that cancels a call when its time is over may be quicker than the caller.
+func TestServerSeesTheDeadlineFirst(t *testing.T) {
+	for deadline, want := range map[time.Time]uint32{
+		{}:                           codeCancelled,
+		time.Now().Add(time.Hour):    codeCancelled,
+		time.Now().Add(-time.Second): codeDeadlineExceeded,
+	} {
+		call := newClientCall(nil, &Request{})
+		call.deadline = deadline
+		if call.reset(codeCancel, nil); call.response.Code != want {
+			t.Errorf("deadline %v: got %+v", deadline, call.response)
+		}
+	}
+}
+
 // A caller that gives up is let go at once, and the server learns of it, whoever reads the connection.
 func TestClientCancellation(t *testing.T) {
 	waiting, ended := make(chan struct{}), make(chan struct{})

@@ -265,6 +265,8 @@ func (c *clientCall) reset(code errCode, why error) {
 		c.response = Response{Code: codeUnavailable, Text: why.Error()}
 	case code == codeRefused:
 		c.response = Response{Code: codeUnavailable, Text: "the server refused the call"}
+	case code == codeCancel && !c.deadline.IsZero() && !time.Now().Before(c.deadline): // the server saw it first
+		c.response = Response{Code: codeDeadlineExceeded, Text: context.DeadlineExceeded.Error()}
 	case code == codeCancel:
 		c.response = Response{Code: codeCancelled, Text: "the server cancelled the call"}
 	case code == codeEnhanceYourCalm:
