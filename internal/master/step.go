@@ -80,15 +80,18 @@ func newStepID() int64 { return int64(rand.Uint64() >> 7) }
 func (st *step) run(ctx context.Context) ([]*message.RunGraphResponse, error) {
 	st.life.Begin(ctx)
 	defer st.life.Finish()
+	alone := st.plan.home == 0 && len(st.plan.parts) == 1
+	if !alone {
+		st.finished = make([]bool, len(st.plan.parts)) // before the session shows the step to others
+	}
 	if err := st.session.enter(st); err != nil {
 		return nil, err
 	}
 	defer st.session.leave(st)
 	resps := st.answers[:]
-	if st.plan.home == 0 && len(st.plan.parts) == 1 {
+	if alone {
 		resps[0] = st.runHome(nil)
 	} else {
-		st.finished = make([]bool, len(st.plan.parts))
 		resps = make([]*message.RunGraphResponse, len(st.plan.parts))
 		st.runAll(resps)
 	}
