@@ -2,8 +2,7 @@ package master
 
 import "time"
 
-// watch closes sessions that nobody has used for long, and says which tasks hold up steps, until the
-// master is closed.
+// watch closes sessions that nobody has used for long, and says which tasks hold up steps, until the master is closed.
 func (m *Master) watch() {
 	ticker := time.NewTicker(watchPeriod)
 	defer ticker.Stop()
@@ -62,14 +61,15 @@ func (s *session) logStuck(now time.Time) {
 			continue
 		}
 		long := now.Sub(n.since)
-		log := s.master.Log.With("session", s.handle, "step", st.id, "tasks", st.unfinished(), "for", long)
-		switch {
-		case long < stuckAfter:
-		case n.failed:
-			log.Error("a step is still not over long after it has failed")
-		case !n.told:
-			log.Warn("a step still waits for tasks")
-			n.told = true
+		if long < stuckAfter || n.told && !n.failed {
+			continue
 		}
+		log := s.master.Log.With("session", s.handle, "step", st.id, "tasks", st.unfinished(), "for", long)
+		if n.failed {
+			log.Error("a step is still not over long after it has failed")
+			continue
+		}
+		log.Warn("a step still waits for tasks")
+		n.told = true
 	}
 }

@@ -1,7 +1,7 @@
 package simd
 
-// Thin is the width up to which TransposeThin is the way to turn a matrix.
-const Thin = 15
+// thin is the width up to which Transpose leaves a matrix to TransposeThin.
+const thin = 15
 
 // TransposeThin is [Transpose] of few rows or few columns, such as the channels of an image: four of them at a time, so that
 // the long side is walked through once for all.

@@ -76,7 +76,7 @@ func transposeGo[E any](dst []E, dstStride int, src []E, srcStride, row, rows, c
 	if row == rows || col == cols {
 		return
 	}
-	if min(rows-row, cols-col) <= Thin {
+	if min(rows-row, cols-col) <= thin {
 		TransposeThin(dst[col*dstStride+row:], dstStride, src[row*srcStride+col:], srcStride, rows-row, cols-col)
 		return
 	}

@@ -97,27 +97,26 @@ func (it *Iterator) reset(ctx *kernel.Context, t *tensor.Tensor) error {
 			return err
 		}
 	}
-	made := t.Retain()
 	if asksForParallelMaps(options(d)) {
-		made.Release()
-		if made, err = parallelized(newRun(ctx, it.life, it.ends), t); err != nil {
+		parallel, err := parallelized(newRun(ctx, it.life, it.ends), t)
+		if err != nil {
 			return err
 		}
-		if d, err = datasetOf(&made); err != nil {
+		defer parallel.Release()
+		t = &parallel
+		if d, err = datasetOf(t); err != nil {
 			return err
 		}
 	}
-	if err := checkAsserted(&made, []string{"Root"}); err != nil {
-		made.Release()
+	if err := checkAsserted(t, []string{"Root"}); err != nil {
 		return err
 	}
 	r := it.renew(ctx)
 	at, err := d.iterate(r)
 	if err != nil {
-		made.Release()
 		return err
 	}
-	it.data, it.made, it.at = d, made, at
+	it.data, it.made, it.at = d, t.Retain(), at
 	return nil
 }
 
