@@ -16,7 +16,7 @@ import (
 // ("y" or "y:0"), with constants in the place of variables. Where functions, loops or branches use variables, the nodes of
 // their bodies take the place of the calls, as in TensorFlow.
 func FreezeSavedModel(ctx context.Context, target, dir string, tags, outputs []string, opts ...Option) (*graph.Def, error) {
-	model, meta, err := openSavedModel(dir, tags)
+	model, meta, err := openSavedModel(dir, tags, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,9 @@ import (
 type Option func(*settings) error
 
 type settings struct {
-	config *pb.ConfigProto
-	log    *slog.Logger
+	config       *pb.ConfigProto
+	log          *slog.Logger
+	clearDevices bool // of a model that is loaded
 }
 
 func newSettings(opts []Option) (*settings, error) {
@@ -51,6 +52,15 @@ func WithDeviceFilters(filters ...string) Option {
 // not exist or has no kernel for it.
 func WithSoftPlacement() Option {
 	return set(func(c *pb.ConfigProto) { c.AllowSoftPlacement = true })
+}
+
+// WithClearDevices lets the nodes of a model that [LoadSavedModel] or [FreezeSavedModel] loads run on any device of the
+// target, whatever they ask for: a model of a cluster can run in one process. Other sessions take no notice of it.
+func WithClearDevices() Option {
+	return func(s *settings) error {
+		s.clearDevices = true
+		return nil
+	}
 }
 
 // WithPlacementLog makes the master write down on which device it places each node.

@@ -41,15 +41,19 @@ type SavedModel struct {
 //	out, err := digits.Run(ctx, map[string]any{"images": [][]float32{…}})
 //	probabilities := out["probabilities"].([][]float32)
 func LoadSavedModel(ctx context.Context, target, dir string, tags []string, opts ...Option) (*SavedModel, error) {
-	model, meta, err := openSavedModel(dir, tags)
+	model, meta, err := openSavedModel(dir, tags, opts)
 	if err != nil {
 		return nil, err
 	}
 	return loadSavedModel(ctx, target, model, meta, opts...)
 }
 
-// openSavedModel reads a SavedModel and picks the graph with the given tags.
-func openSavedModel(dir string, tags []string) (*savedmodel.Model, *savedmodel.MetaGraph, error) {
+// openSavedModel reads a SavedModel and picks the graph with the given tags, as the options want it.
+func openSavedModel(dir string, tags []string, opts []Option) (*savedmodel.Model, *savedmodel.MetaGraph, error) {
+	set, err := newSettings(opts)
+	if err != nil {
+		return nil, nil, err
+	}
 	model, err := savedmodel.Open(dir)
 	if err != nil {
 		return nil, nil, err
@@ -58,6 +62,9 @@ func openSavedModel(dir string, tags []string) (*savedmodel.Model, *savedmodel.M
 		tags = []string{savedmodel.TagServe}
 	}
 	meta, err := model.MetaGraph(tags...)
+	if err == nil && set.clearDevices {
+		meta.ClearDevices()
+	}
 	return model, meta, err
 }
 

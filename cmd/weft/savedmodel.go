@@ -115,6 +115,29 @@ func printTensors(w io.Writer, kind string, infos map[string]tensorInfo) {
 	}
 }
 
+// clearDevicesFlag adds --clear-devices to a command.
+func clearDevicesFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("clear-devices", false, "let nodes run on any device, whatever they ask for")
+}
+
+// loadOptions says how to load a model: as TensorFlow's tool does, a device that is not there is replaced by another of the
+// same task.
+func loadOptions(clearDevices bool) []weft.Option {
+	opts := []weft.Option{weft.WithSoftPlacement()}
+	if clearDevices {
+		opts = append(opts, weft.WithClearDevices())
+	}
+	return opts
+}
+
+// adviseDevices adds to an error of running a model the flag that helps where nodes ask for devices that are not there.
+func adviseDevices(err error) error {
+	if err != nil && strings.Contains(err.Error(), "Cannot assign a device for operation") {
+		return fmt.Errorf("%w\n--clear-devices lets nodes run on any device", err)
+	}
+	return err
+}
+
 // tagsFlag adds --tags to a command.
 func tagsFlag(cmd *cobra.Command) *[]string {
 	return cmd.Flags().StringSlice("tags", []string{savedmodel.TagServe}, "tags of the graph")
@@ -126,7 +149,8 @@ func newSavedModelRun() *cobra.Command {
 		Long: "Run a signature of a SavedModel in this process or on a server. Inputs are JSON, one by one or together:\n\n" +
 			"    weft saved-model run /models/digits --input 'x=[[1, 2]]'\n" +
 			"    weft saved-model run /models/digits --inputs '{\"x\": [[1, 2]]}'\n" +
-			"    weft saved-model run /models/digits --inputs @inputs.json",
+			"    weft saved-model run /models/digits --inputs @inputs.json\n\n" +
+			"A model of a cluster, whose nodes ask for tasks that are not there, runs with --clear-devices.",
 		Args: exactly("FOLDER"),
 	}
 	output, tags, flags := outputFlag(cmd), tagsFlag(cmd), cmd.Flags()
@@ -134,14 +158,15 @@ func newSavedModelRun() *cobra.Command {
 	one := flags.StringArray("input", nil, "an input, NAME=JSON; may be given several times")
 	all := flags.String("inputs", "", "all inputs as one JSON object, or @FILE")
 	target := flags.String("target", local.Target, "where to run: local, or grpc://host:port")
+	clearDevices := clearDevicesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		texts, err := inputTexts(*one, *all)
 		if err != nil {
 			return usageError{err}
 		}
-		m, err := weft.LoadSavedModel(cmd.Context(), *target, args[0], *tags)
+		m, err := weft.LoadSavedModel(cmd.Context(), *target, args[0], *tags, loadOptions(*clearDevices)...)
 		if err != nil {
-			return err
+			return adviseDevices(err)
 		}
 		defer m.Close()
 		sig, err := m.Signature(*signature)
@@ -154,7 +179,7 @@ func newSavedModelRun() *cobra.Command {
 		}
 		out, err := sig.RunTensors(cmd.Context(), inputs)
 		if err != nil {
-			return err
+			return adviseDevices(err)
 		}
 		values := map[string]any{}
 		for name, t := range out {
@@ -223,6 +248,7 @@ func newSavedModelFreeze() *cobra.Command {
 	output, tags := outputFlag(cmd), tagsFlag(cmd)
 	signature := cmd.Flags().String("signature", savedmodel.DefaultSignature, "whose outputs to keep, unless --outputs says which")
 	outputs := cmd.Flags().StringSlice("outputs", nil, "names of the outputs to keep, such as y or y:0")
+	clearDevices := clearDevicesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		keep := *outputs
 		if len(keep) == 0 {
@@ -231,9 +257,9 @@ func newSavedModelFreeze() *cobra.Command {
 				return err
 			}
 		}
-		def, err := weft.FreezeSavedModel(cmd.Context(), local.Target, args[0], *tags, keep)
+		def, err := weft.FreezeSavedModel(cmd.Context(), local.Target, args[0], *tags, keep, loadOptions(*clearDevices)...)
 		if err != nil {
-			return err
+			return adviseDevices(err)
 		}
 		if err := savedmodel.WriteGraph(args[1], def); err != nil {
 			return err

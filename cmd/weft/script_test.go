@@ -127,6 +127,7 @@ func writeSamples(t *testing.T) {
 		}
 		check(c.Close())
 	}
+	writeClusterModel(t)
 	check(os.MkdirAll("broken", 0o700))
 	for _, file := range []string{checkpoint.IndexFile("ckpt/a"), checkpoint.DataFile("ckpt/a", 0, 1)} {
 		b, err := os.ReadFile(file)
@@ -143,4 +144,39 @@ func writeSamples(t *testing.T) {
 	check(err)
 	check(savedmodel.WriteGraph("wrong.pb", g.Def()),
 		os.WriteFile("unknown.pbtxt", []byte(`node { name: "a" op: "NoSuchThing" } node { name: "b" op: "NoOp" input: "^a" }`), 0o600))
+}
+
+// writeClusterModel writes models that were trained on a cluster and on other devices: nodes of models/ps are to run on a
+// parameter server, those of models/gpu on a GPU.
+func writeClusterModel(t *testing.T) {
+	t.Helper()
+	for name, device := range map[string]string{"ps": "/job:ps/task:0", "gpu": "/device:GPU:0"} {
+		m, err := savedmodel.Open("models/loop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := m.MetaGraphs[0]
+		for i := range g.Graph.Nodes {
+			g.Graph.Nodes[i].Device = device
+		}
+		for _, f := range g.Graph.Library {
+			for i := range f.Nodes {
+				f.Nodes[i].Device = device
+			}
+		}
+		b, err := savedmodel.Create(filepath.Join("models", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Abort()
+		if err := os.CopyFS(filepath.Dir(b.Variables()), os.DirFS("models/loop/variables")); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Add(g); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Save(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
