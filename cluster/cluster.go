@@ -100,11 +100,14 @@ func (s Spec) Clone() Spec {
 	return out
 }
 
-// String writes the cluster as a flag where all jobs are dense, and as JSON otherwise.
+// String writes the cluster as a flag where all jobs are dense and have tasks, and as JSON otherwise.
 func (s Spec) String() string {
 	var jobs []string
 	for _, name := range s.Jobs() {
 		indices := s[name].indices()
+		if len(indices) == 0 {
+			return s.json()
+		}
 		tasks := make([]string, len(indices))
 		for pos, i := range indices {
 			if i != pos {
@@ -141,9 +144,6 @@ func (s Spec) Validate() error {
 func checkJob(name string, job Job) error {
 	if parsed, err := device.Parse("/job:" + name); err != nil || parsed.Job != name {
 		return status.InvalidArgumentf("%q is not a valid job name: a letter followed by letters, digits and '_'", name)
-	}
-	if len(job) == 0 {
-		return status.InvalidArgumentf("Job %q has no tasks", name)
 	}
 	for _, i := range job.indices() {
 		if i < 0 || i > math.MaxInt32 {

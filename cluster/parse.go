@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -61,7 +62,17 @@ func jsonError(what string, err error) error {
 	if ours, ok := errors.AsType[*status.Error](err); ok {
 		return ours
 	}
-	return status.InvalidArgumentf("cannot read %s as JSON: %v", what, err)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if wrong.Field != "" {
+			what = strconv.Quote(wrong.Field)
+		}
+		want := "an object"
+		if wrong.Type.Kind() == reflect.String {
+			want = "a string"
+		}
+		return status.InvalidArgumentf("%s is of JSON's type %s, want %s", what, wrong.Value, want)
+	}
+	return status.InvalidArgumentf("%s is not JSON: %v", what, err)
 }
 
 // UnmarshalJSON reads {"job": tasks, …}, where tasks is a list of addresses or an object from index to address. It does
@@ -77,6 +88,9 @@ func (s *Spec) UnmarshalJSON(data []byte) error {
 		return err
 	})
 	*s = out
+	if _, ours := errors.AsType[*status.Error](err); err != nil && !ours {
+		return status.InvalidArgumentf("the cluster must be an object from the name of a job to its tasks")
+	}
 	return err
 }
 

@@ -41,7 +41,9 @@ func (d *ServerDef) Validate() error {
 		return status.InvalidArgumentf("Job %q was not defined in cluster: its jobs are %s",
 			d.Job, strings.Join(d.Cluster.Jobs(), ", "))
 	}
-	if _, ok := job[d.Task]; !ok {
+	if _, ok := job[d.Task]; !ok && len(job) == 0 {
+		return status.InvalidArgumentf("Task %d was not defined in job %q: it has none", d.Task, d.Job)
+	} else if !ok {
 		return status.InvalidArgumentf("Task %d was not defined in job %q: its tasks are %s", d.Task, d.Job, job.ranges())
 	}
 	if d.Port < 0 || d.Port > 65535 {

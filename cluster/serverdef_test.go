@@ -81,6 +81,12 @@ func TestParseTFConfig(t *testing.T) {
 			cluster.ServerDef{Cluster: chief, Job: "worker", Task: 3}},
 		{`{"cluster": {"chief": ["a:1"], "worker": {"3": "b:1"}}, "task": {"type": "worker", "index": "3"}}`,
 			cluster.ServerDef{Cluster: chief, Job: "worker", Task: 3}},
+		{`{"cluster": {"chief": ["a:1"], "worker": {"3": "b:1"}}, "task": {"type": "worker", "index": " 3 "}}`,
+			cluster.ServerDef{Cluster: chief, Job: "worker", Task: 3}},
+		{`{"cluster": {"chief": ["a:1"], "worker": {"3": "b:1"}}, "task": {"type": "worker", "index": 3.0}}`,
+			cluster.ServerDef{Cluster: chief, Job: "worker", Task: 3}},
+		{`{"cluster": {"ps": [], "worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}`, // a job that nobody wants
+			cluster.ServerDef{Cluster: cluster.Spec{"ps": {}, "worker": {0: "a:1"}}, Job: "worker"}},
 		{`{"cluster": {"master": ["a:1"]}, "task": {"type": "master"}}`,
 			cluster.ServerDef{Cluster: cluster.Spec{"master": cluster.Dense("a:1")}, Job: "master"}},
 	} {
@@ -93,18 +99,27 @@ func TestParseTFConfig(t *testing.T) {
 
 func TestParseTFConfigRejects(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
-		{``, "cannot read TF_CONFIG as JSON"},
-		{`[]`, "cannot read TF_CONFIG as JSON"},
-		{`{}`, `must have "cluster" and "task"`},
-		{`{"cluster": {"ps": ["a:1"]}}`, `must have "cluster" and "task"`},
-		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": "x"}}`, "the task index"},
-		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": -1}}`, "the task index"},
-		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "evaluator", "index": 0}}`, `Job "evaluator" was not defined in cluster`},
-		{`{"cluster": {"ps": ["a"]}, "task": {"type": "ps", "index": 0}}`, "as a host-port pair"},
-		{`{"cluster": {"ps": 1}, "task": {"type": "ps", "index": 0}}`, "The tasks for job"},
+		{``, "the value is not JSON: unexpected end of JSON input"},
+		{`[]`, "the value is of JSON's type array, want an object"},
+		{`{}`, `"cluster" is missing: {"cluster": {JOB: [HOST:PORT]}, "task": {"type": JOB, "index": TASK}}`},
+		{`{"cluster": [], "task": {"type": "ps"}}`, "the cluster must be an object from the name of a job to its tasks"},
+		{`{"cluster": {"ps": ["a:1"], "w": ["a:2"]}}`, `"type" of "task" is missing: one of ps, w`},
+		{`{"cluster": {"ps": ["a:1"]}, "task": "ps"}`, `"task" is of JSON's type string, want an object`},
+		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": 1}}`, `"task.type" is of JSON's type number, want a string`},
+		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": "x"}}`, `the task index "x" is not an integer`},
+		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": 0.5}}`, "the task index 0.5 is not an integer"},
+		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": 1e10}}`, "the task index 1e10 is not an integer"},
+		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": "NaN"}}`, `the task index "NaN" is not an integer`},
+		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": null}}`, "the task index null is not an integer"},
+		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": -1}}`, `Task -1 was not defined in job "ps": its tasks are 0`},
+		{`{"cluster": {"ps": []}, "task": {"type": "ps", "index": 0}}`, `Task 0 was not defined in job "ps": it has none`},
+		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "evaluator", "index": 0}}`, `Job "evaluator" was not defined in cluster: its jobs are ps`},
+		{`{"cluster": {"ps": ["a"]}, "task": {"type": "ps", "index": 0}}`, `Could not interpret "a" as a host-port pair. (task 0 of job "ps")`},
+		{`{"cluster": {"ps": 1}, "task": {"type": "ps", "index": 0}}`,
+			`The tasks for job "ps" must be a list of addresses or an object from task index to address`},
 	} {
 		_, err := cluster.ParseTFConfig(tt.text)
-		if status.CodeOf(err) != status.InvalidArgument || !strings.Contains(err.Error(), tt.want) {
+		if status.CodeOf(err) != status.InvalidArgument || err.Error() != "TF_CONFIG: "+tt.want {
 			t.Errorf("%s: got %v (%v), want InvalidArgument with %q", tt.text, err, status.CodeOf(err), tt.want)
 		}
 	}

@@ -24,23 +24,34 @@ type tfConfig struct {
 //	{"cluster": {"ps": ["host:port"], "worker": ["host:port"]}, "task": {"type": "worker", "index": 0}}
 //
 // The index is a number or, as some managers write it, a string; one that is missing is 0. Jobs may be sparse. A task
-// that is not part of the cluster, as evaluators are, is an error: there is nothing for it to serve.
+// that is not part of the cluster, as evaluators are, is an error: there is nothing for it to serve. Errors begin with the
+// name of the variable.
 func ParseTFConfig(text string) (ServerDef, error) {
+	def, err := parseTFConfig(text)
+	if err != nil {
+		return def, status.InvalidArgumentf("%s: %w", EnvTFConfig, err)
+	}
+	return def, nil
+}
+
+func parseTFConfig(text string) (ServerDef, error) {
 	var c tfConfig
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
-		return ServerDef{}, jsonError(EnvTFConfig, err)
+		return ServerDef{}, jsonError("the value", err)
 	}
 	def := ServerDef{Cluster: c.Cluster, Job: c.Task.Type}
-	if len(c.Cluster) == 0 || c.Task.Type == "" {
-		return def, status.InvalidArgumentf(`%s must have "cluster" and "task": {"type": JOB, "index": TASK}`, EnvTFConfig)
+	switch {
+	case len(c.Cluster) == 0:
+		return def, status.InvalidArgumentf(`"cluster" is missing: {"cluster": {JOB: [HOST:PORT]}, "task": {"type": JOB, "index": TASK}}`)
+	case c.Task.Type == "":
+		return def, status.InvalidArgumentf(`"type" of "task" is missing: one of %s`, strings.Join(c.Cluster.Jobs(), ", "))
 	}
 	if c.Task.Index != nil {
-		index := strings.Trim(string(c.Task.Index), `"`)
-		i, err := strconv.ParseInt(index, 10, 32)
-		if err != nil || i < 0 {
-			return def, status.InvalidArgumentf("the task index %s in %s is not a number", c.Task.Index, EnvTFConfig)
+		index, err := strconv.ParseFloat(strings.TrimSpace(strings.Trim(string(c.Task.Index), `"`)), 64)
+		if err != nil || index != float64(int32(index)) {
+			return def, status.InvalidArgumentf("the task index %s is not an integer", c.Task.Index)
 		}
-		def.Task = int(i)
+		def.Task = int(index)
 	}
 	return def, def.Validate()
 }

@@ -92,7 +92,11 @@ func (f *serverFlags) source(cmd *cobra.Command) (cluster.ServerDef, error) {
 		if err != nil {
 			return cluster.ServerDef{}, fmt.Errorf("--server-def: %w", err)
 		}
-		return cluster.ParseServerDef(text)
+		def, err := cluster.ParseServerDef(text)
+		if err != nil {
+			return cluster.ServerDef{}, fmt.Errorf("--server-def %s: %w", f.serverDef, err)
+		}
+		return def, nil
 	case f.clusterSpec != "":
 		spec, err := cluster.Parse(f.clusterSpec)
 		if err != nil {
@@ -103,11 +107,7 @@ func (f *serverFlags) source(cmd *cobra.Command) (cluster.ServerDef, error) {
 		}
 		return cluster.ServerDef{Cluster: spec, Job: f.jobName, Task: f.task}, nil
 	case os.Getenv(cluster.EnvTFConfig) != "":
-		def, err := cluster.ParseTFConfig(os.Getenv(cluster.EnvTFConfig))
-		if err != nil {
-			return cluster.ServerDef{}, fmt.Errorf("%s: %w", cluster.EnvTFConfig, err)
-		}
-		return def, nil
+		return cluster.ParseTFConfig(os.Getenv(cluster.EnvTFConfig))
 	}
 	return cluster.ServerDef{}, fmt.Errorf("which task of which cluster? Give --cluster-spec and --job-name, --server-def, or %s "+
 		"(see '%s --help')", cluster.EnvTFConfig, cmd.CommandPath())
