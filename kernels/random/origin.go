@@ -49,7 +49,7 @@ func bySeed(*kernel.Construction) origin {
 
 // byKey is a place in a stream: inputs begin with the shape, the key, the counter and the algorithm.
 func byKey(*kernel.Construction) origin {
-	return origin{shape: 0, args: 4, check: func(ctx *kernel.Context) error { return checkKey(ctx, 1) },
+	return origin{shape: 0, args: 4, check: func(ctx *kernel.Context) error { return checkKey(ctx, 1, 2) },
 		begin: func(ctx *kernel.Context, _ int) (philox.Generator, error) { return fromKey(ctx, 1) }}
 }
 
@@ -117,8 +117,9 @@ func scalarInput(ctx *kernel.Context, i int) (int64, error) {
 	return ints.Scalar(in), nil
 }
 
-// checkKey checks a key, a counter and an algorithm, which are inputs first, first+1 and first+2.
-func checkKey(ctx *kernel.Context, first int) error {
+// checkKey checks a key, a counter, of which so many words are read, and an algorithm, which are inputs first, first+1 and
+// first+2.
+func checkKey(ctx *kernel.Context, first int, words int64) error {
 	alg, err := scalarInput(ctx, first+2)
 	if err != nil {
 		return err
@@ -130,9 +131,13 @@ func checkKey(ctx *kernel.Context, first int) error {
 	if !key.Equal(tensor.Shape{1}) {
 		return status.InvalidArgumentf("key must have shape [1], not %v. (Note that batched keys are not supported yet.)", key)
 	}
-	if len(counter) != 1 || counter[0] < alg || alg == algPhilox && counter[0] < 2 {
+	least := alg
+	if alg == algPhilox && len(counter) == 1 && counter[0] > 0 { // TensorFlow reads what lies behind a counter that is too short
+		least = words
+	}
+	if len(counter) != 1 || counter[0] < least {
 		return status.InvalidArgumentf("counter must be a vector with length at least %d; got shape: %v. (Note that batched counters are not supported yet.)",
-			alg, counter)
+			least, counter)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"hash/crc32"
+	"strings"
 	"sync"
 	"testing"
 
@@ -80,6 +81,15 @@ func TestLargeTensors(t *testing.T) {
 		if crc := crc32.ChecksumIEEE(out[0].Bytes()); crc != tt.crc {
 			t.Errorf("%s of %v: checksum %#08x, want %#08x", tt.op, tt.dtype, crc, tt.crc)
 		}
+	}
+}
+
+// TestShortCounter checks that a counter is not read beyond its end, as TensorFlow does for a counter of one word.
+func TestShortCounter(t *testing.T) {
+	_, err := kerneltest.Try("StatelessRandomUniformV2", opdef.Attrs{"dtype": tensor.Float32, "Tshape": tensor.Int32},
+		tensor.Vector[int32](2), tensor.Vector[uint64](5), tensor.Vector[uint64](3), tensor.Scalar[int32](algPhilox))
+	if want := "counter must be a vector with length at least 2; got shape: [1]."; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

@@ -28,7 +28,7 @@ func init() {
 			Attrs: []string{"T: type"}, Shape: opdef.SameShape,
 		},
 		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			if err := checkKey(ctx, 1); err != nil {
+			if err := checkKey(ctx, 1, 2); err != nil {
 				return err
 			}
 			g, err := fromKey(ctx, 1)

@@ -105,7 +105,7 @@ func stochastic[T tensor.Elem, I int8 | int16 | int32](r rounder[T]) kernel.Impl
 	return kernel.Impl{
 		Types: map[string][]tensor.DType{"Tin": {tensor.DTypeOf[T]()}, "Tout": {tensor.DTypeOf[I]()}},
 		New: kernel.Stateless(func(ctx *kernel.Context) error {
-			if err := checkKey(ctx, 1); err != nil {
+			if err := checkKey(ctx, 1, 1); err != nil {
 				return err
 			}
 			if alg, err := algorithm(ctx, 3); err != nil || alg != algPhilox {
