@@ -92,12 +92,24 @@ func newShrinking(attrs opdef.Attrs) shrinking {
 	return shrinking{l2: l2, by: float64(l1 / l2)}
 }
 
+// weight shrinks the weight of a sparse feature; what is no number is none.
 func (s shrinking) weight(w float64) float64 {
-	return math.Copysign(max(math.Abs(w)-s.by, 0), w)
+	if left := math.Abs(w) - s.by; left > 0 {
+		return math.Copysign(left, w)
+	}
+	return 0
 }
 
+// weight32 shrinks a weight of a tensor; those that are zero remain so.
 func (s shrinking) weight32(w float32) float32 {
-	return float32(math.Copysign(float64(max(float32(math.Abs(float64(w)))-float32(s.by), 0)), float64(w)))
+	left := max(float32(math.Abs(float64(w)))-float32(s.by), 0)
+	switch {
+	case w > 0:
+		return left
+	case w < 0:
+		return -left
+	}
+	return w * w * left // 0 without a sign, or no number
 }
 
 func newShrinkL1(c *kernel.Construction) (kernel.Kernel, error) {
