@@ -48,14 +48,14 @@ func Momentum[T Float](w, acc, g []T, rate, momentum T, nesterov bool) {
 // Adagrad: acc += g² unless frozen; w -= rate*g/(√acc + epsilon).
 func Adagrad[T Float](w, acc, g []T, rate, epsilon T, frozen bool) {
 	acc, g = acc[:len(w)], g[:len(w)]
-	p := [3]T{rate, epsilon, 1}
-	if frozen {
-		p[2] = 0
-	}
 	l := Current()
 	if l == Generic {
-		adagradGo(w, acc, g, &p)
+		adagradGo(w, acc, g, rate, epsilon, frozen)
 		return
+	}
+	p := [3]T{rate, epsilon} // p[2] is a mask and not a factor: acc may not become NaN by an infinite g times 0
+	if every := ^uint64(0); !frozen {
+		p[2] = *cast[T](&every)
 	}
 	f := updateOf[T]().adagrad[l-1]
 	if epsilon == 0 {
@@ -163,10 +163,12 @@ func momentumGo[T Float](w, acc, g []T, rate, momentum T, nesterov bool) {
 	}
 }
 
-func adagradGo[T Float](w, acc, g []T, p *[3]T) {
+func adagradGo[T Float](w, acc, g []T, rate, epsilon T, frozen bool) {
 	for i, x := range g {
-		acc[i] += p[2] * x * x
-		w[i] -= p[0] * x / (T(math.Sqrt(float64(acc[i]))) + p[1])
+		if !frozen {
+			acc[i] += x * x
+		}
+		w[i] -= rate * x / (T(math.Sqrt(float64(acc[i]))) + epsilon)
 	}
 }
 

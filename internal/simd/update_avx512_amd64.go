@@ -37,12 +37,12 @@ func rmsPropCentered32AVX512(w *float32, ms *float32, mom *float32, mg *float32,
 //go:noescape
 func ftrl32AVX512(w *float32, acc *float32, linear *float32, grad *float32, n int, p *[5]float32)
 
-// adagrad32AVX512: p: rate, epsilon (0 in the form Root), share of g^2 that acc takes up (1 or 0).
+// adagrad32AVX512: p: rate, epsilon (0 in the form Root), bits of g whose square acc takes up (all or none).
 //
 //go:noescape
 func adagrad32AVX512(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
 
-// adagradRoot32AVX512: p: rate, epsilon (0 in the form Root), share of g^2 that acc takes up (1 or 0).
+// adagradRoot32AVX512: p: rate, epsilon (0 in the form Root), bits of g whose square acc takes up (all or none).
 //
 //go:noescape
 func adagradRoot32AVX512(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
@@ -82,12 +82,12 @@ func rmsPropCentered64AVX512(w *float64, ms *float64, mom *float64, mg *float64,
 //go:noescape
 func ftrl64AVX512(w *float64, acc *float64, linear *float64, grad *float64, n int, p *[5]float64)
 
-// adagrad64AVX512: p: rate, epsilon (0 in the form Root), share of g^2 that acc takes up (1 or 0).
+// adagrad64AVX512: p: rate, epsilon (0 in the form Root), bits of g whose square acc takes up (all or none).
 //
 //go:noescape
 func adagrad64AVX512(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
 
-// adagradRoot64AVX512: p: rate, epsilon (0 in the form Root), share of g^2 that acc takes up (1 or 0).
+// adagradRoot64AVX512: p: rate, epsilon (0 in the form Root), bits of g whose square acc takes up (all or none).
 //
 //go:noescape
 func adagradRoot64AVX512(w *float64, acc *float64, grad *float64, n int, p *[3]float64)

@@ -887,7 +887,7 @@ done:
 	RET
 
 // func adagrad32AVX512(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagrad32AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -912,8 +912,8 @@ block:
 	VMOVUPS      (DI)(R8*1), Z0
 	VMOVUPS      (SI)(R8*1), Z1
 	VMOVUPS      (DX)(R8*1), Z2
-	VMULPS       Z8, Z2, Z3
-	VFMADD231PS  Z2, Z3, Z1
+	VANDPS       Z8, Z2, Z3
+	VFMADD231PS  Z3, Z3, Z1
 	VMULPS       Z6, Z2, Z2
 	VSQRTPS      Z1, Z4
 	VADDPS       Z7, Z4, Z4
@@ -929,8 +929,8 @@ block:
 	VMOVUPS      64(DI)(R8*1), Z0
 	VMOVUPS      64(SI)(R8*1), Z1
 	VMOVUPS      64(DX)(R8*1), Z2
-	VMULPS       Z8, Z2, Z3
-	VFMADD231PS  Z2, Z3, Z1
+	VANDPS       Z8, Z2, Z3
+	VFMADD231PS  Z3, Z3, Z1
 	VMULPS       Z6, Z2, Z2
 	VSQRTPS      Z1, Z4
 	VADDPS       Z7, Z4, Z4
@@ -957,8 +957,8 @@ single:
 	VMOVUPS      (DI)(R8*1), Z0
 	VMOVUPS      (SI)(R8*1), Z1
 	VMOVUPS      (DX)(R8*1), Z2
-	VMULPS       Z8, Z2, Z3
-	VFMADD231PS  Z2, Z3, Z1
+	VANDPS       Z8, Z2, Z3
+	VFMADD231PS  Z3, Z3, Z1
 	VMULPS       Z6, Z2, Z2
 	VSQRTPS      Z1, Z4
 	VADDPS       Z7, Z4, Z4
@@ -987,8 +987,8 @@ last:
 	VMOVUPS.Z    (DI)(R8*1), K1, Z0
 	VMOVUPS.Z    (SI)(R8*1), K1, Z1
 	VMOVUPS.Z    (DX)(R8*1), K1, Z2
-	VMULPS       Z8, Z2, Z3
-	VFMADD231PS  Z2, Z3, Z1
+	VANDPS       Z8, Z2, Z3
+	VFMADD231PS  Z3, Z3, Z1
 	VMULPS       Z6, Z2, Z2
 	VSQRTPS      Z1, Z4
 	VADDPS       Z7, Z4, Z4
@@ -1008,7 +1008,7 @@ done:
 	RET
 
 // func adagradRoot32AVX512(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagradRoot32AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -1033,8 +1033,8 @@ block:
 	VMOVUPS      (DI)(R8*1), Z0
 	VMOVUPS      (SI)(R8*1), Z1
 	VMOVUPS      (DX)(R8*1), Z2
-	VMULPS       Z8, Z2, Z3
-	VFMADD231PS  Z2, Z3, Z1
+	VANDPS       Z8, Z2, Z3
+	VFMADD231PS  Z3, Z3, Z1
 	VMULPS       Z6, Z2, Z2
 	VRSQRT14PS   Z1, Z3
 	VMULPS       Z3, Z1, Z5
@@ -1051,8 +1051,8 @@ block:
 	VMOVUPS      64(DI)(R8*1), Z0
 	VMOVUPS      64(SI)(R8*1), Z1
 	VMOVUPS      64(DX)(R8*1), Z2
-	VMULPS       Z8, Z2, Z3
-	VFMADD231PS  Z2, Z3, Z1
+	VANDPS       Z8, Z2, Z3
+	VFMADD231PS  Z3, Z3, Z1
 	VMULPS       Z6, Z2, Z2
 	VRSQRT14PS   Z1, Z3
 	VMULPS       Z3, Z1, Z5
@@ -1080,8 +1080,8 @@ single:
 	VMOVUPS      (DI)(R8*1), Z0
 	VMOVUPS      (SI)(R8*1), Z1
 	VMOVUPS      (DX)(R8*1), Z2
-	VMULPS       Z8, Z2, Z3
-	VFMADD231PS  Z2, Z3, Z1
+	VANDPS       Z8, Z2, Z3
+	VFMADD231PS  Z3, Z3, Z1
 	VMULPS       Z6, Z2, Z2
 	VRSQRT14PS   Z1, Z3
 	VMULPS       Z3, Z1, Z5
@@ -1111,8 +1111,8 @@ last:
 	VMOVUPS.Z    (DI)(R8*1), K1, Z0
 	VMOVUPS.Z    (SI)(R8*1), K1, Z1
 	VMOVUPS.Z    (DX)(R8*1), K1, Z2
-	VMULPS       Z8, Z2, Z3
-	VFMADD231PS  Z2, Z3, Z1
+	VANDPS       Z8, Z2, Z3
+	VFMADD231PS  Z3, Z3, Z1
 	VMULPS       Z6, Z2, Z2
 	VRSQRT14PS   Z1, Z3
 	VMULPS       Z3, Z1, Z5
@@ -2061,7 +2061,7 @@ done:
 	RET
 
 // func adagrad64AVX512(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagrad64AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2086,8 +2086,8 @@ block:
 	VMOVUPS     (DI)(R8*1), Z0
 	VMOVUPS     (SI)(R8*1), Z1
 	VMOVUPS     (DX)(R8*1), Z2
-	VMULPD      Z8, Z2, Z3
-	VFMADD231PD Z2, Z3, Z1
+	VANDPS      Z8, Z2, Z3
+	VFMADD231PD Z3, Z3, Z1
 	VMULPD      Z6, Z2, Z2
 	VSQRTPD     Z1, Z4
 	VADDPD      Z7, Z4, Z4
@@ -2098,8 +2098,8 @@ block:
 	VMOVUPS     64(DI)(R8*1), Z0
 	VMOVUPS     64(SI)(R8*1), Z1
 	VMOVUPS     64(DX)(R8*1), Z2
-	VMULPD      Z8, Z2, Z3
-	VFMADD231PD Z2, Z3, Z1
+	VANDPS      Z8, Z2, Z3
+	VFMADD231PD Z3, Z3, Z1
 	VMULPD      Z6, Z2, Z2
 	VSQRTPD     Z1, Z4
 	VADDPD      Z7, Z4, Z4
@@ -2121,8 +2121,8 @@ single:
 	VMOVUPS     (DI)(R8*1), Z0
 	VMOVUPS     (SI)(R8*1), Z1
 	VMOVUPS     (DX)(R8*1), Z2
-	VMULPD      Z8, Z2, Z3
-	VFMADD231PD Z2, Z3, Z1
+	VANDPS      Z8, Z2, Z3
+	VFMADD231PD Z3, Z3, Z1
 	VMULPD      Z6, Z2, Z2
 	VSQRTPD     Z1, Z4
 	VADDPD      Z7, Z4, Z4
@@ -2146,8 +2146,8 @@ last:
 	VMOVUPD.Z   (DI)(R8*1), K1, Z0
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
 	VMOVUPD.Z   (DX)(R8*1), K1, Z2
-	VMULPD      Z8, Z2, Z3
-	VFMADD231PD Z2, Z3, Z1
+	VANDPS      Z8, Z2, Z3
+	VFMADD231PD Z3, Z3, Z1
 	VMULPD      Z6, Z2, Z2
 	VSQRTPD     Z1, Z4
 	VADDPD      Z7, Z4, Z4
@@ -2162,7 +2162,7 @@ done:
 	RET
 
 // func adagradRoot64AVX512(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
-// Requires: AVX, AVX512F, BMI2, CMOV, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagradRoot64AVX512(SB), NOSPLIT, $8-40
 	STMXCSR      (SP)
 	MOVL         (SP), AX
@@ -2187,8 +2187,8 @@ block:
 	VMOVUPS      (DI)(R8*1), Z0
 	VMOVUPS      (SI)(R8*1), Z1
 	VMOVUPS      (DX)(R8*1), Z2
-	VMULPD       Z8, Z2, Z3
-	VFMADD231PD  Z2, Z3, Z1
+	VANDPS       Z8, Z2, Z3
+	VFMADD231PD  Z3, Z3, Z1
 	VMULPD       Z6, Z2, Z2
 	VRSQRT14PD   Z1, Z3
 	VMULPD       Z3, Z1, Z5
@@ -2214,8 +2214,8 @@ block:
 	VMOVUPS      64(DI)(R8*1), Z0
 	VMOVUPS      64(SI)(R8*1), Z1
 	VMOVUPS      64(DX)(R8*1), Z2
-	VMULPD       Z8, Z2, Z3
-	VFMADD231PD  Z2, Z3, Z1
+	VANDPS       Z8, Z2, Z3
+	VFMADD231PD  Z3, Z3, Z1
 	VMULPD       Z6, Z2, Z2
 	VRSQRT14PD   Z1, Z3
 	VMULPD       Z3, Z1, Z5
@@ -2252,8 +2252,8 @@ single:
 	VMOVUPS      (DI)(R8*1), Z0
 	VMOVUPS      (SI)(R8*1), Z1
 	VMOVUPS      (DX)(R8*1), Z2
-	VMULPD       Z8, Z2, Z3
-	VFMADD231PD  Z2, Z3, Z1
+	VANDPS       Z8, Z2, Z3
+	VFMADD231PD  Z3, Z3, Z1
 	VMULPD       Z6, Z2, Z2
 	VRSQRT14PD   Z1, Z3
 	VMULPD       Z3, Z1, Z5
@@ -2292,8 +2292,8 @@ last:
 	VMOVUPD.Z    (DI)(R8*1), K1, Z0
 	VMOVUPD.Z    (SI)(R8*1), K1, Z1
 	VMOVUPD.Z    (DX)(R8*1), K1, Z2
-	VMULPD       Z8, Z2, Z3
-	VFMADD231PD  Z2, Z3, Z1
+	VANDPS       Z8, Z2, Z3
+	VFMADD231PD  Z3, Z3, Z1
 	VMULPD       Z6, Z2, Z2
 	VRSQRT14PD   Z1, Z3
 	VMULPD       Z3, Z1, Z5

@@ -97,10 +97,13 @@ func TestUpdatesOfSpecialValues(t *testing.T) {
 	atLevels(t, func(t *testing.T) {
 		inf, nan := float32(math.Inf(1)), float32(math.NaN())
 		for _, tt := range []struct{ acc, g, epsilon, want float32 }{
-			{0, 0, 0, nan}, {0, 0, 1, 1}, {0, 2, 0, -inf}, {inf, 2, 0, 1}, {inf, 2, 1, 1}, {nan, 2, 1, nan}, {1e-30, 1e-15, 0, 0},
+			{0, 0, 0, nan}, {0, 0, 1, 1}, {0, 2, 0, -inf}, {inf, 2, 0, 1}, {inf, 2, 1, 1}, {nan, 2, 1, nan}, {1e-30, 1e-15, 0, 0}, {4, inf, 0, -inf}, {4, nan, 0, nan},
 		} {
 			w, acc, g := slices.Repeat([]float32{1}, 40), slices.Repeat([]float32{tt.acc}, 40), slices.Repeat([]float32{tt.g}, 40)
 			Adagrad(w, acc, g, 1, tt.epsilon, true)
+			if slices.ContainsFunc(acc, func(v float32) bool { return v != tt.acc && tt.acc == tt.acc }) {
+				t.Fatalf("a step by %v with %v so far, which is not to change, makes that %v", tt.g, tt.acc, acc)
+			}
 			for _, got := range w {
 				if !near(float64(got), float64(tt.want), 1e-6) && got != tt.want && (got == got || tt.want == tt.want) {
 					t.Fatalf("a step by %v with %v so far and epsilon %v gives %v, want %v", tt.g, tt.acc, tt.epsilon, got, tt.want)

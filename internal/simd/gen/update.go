@@ -17,12 +17,12 @@ func updates(t *target) {
 // adagrad is a step of Adagrad; where nothing is added to the root, its reciprocal takes less time than a root and a division.
 func adagrad(t *target, root bool) stream {
 	return stream{
-		name: pickName("adagrad", "Root", root), doc: "p: rate, epsilon (0 in the form Root), share of g^2 that acc takes up (1 or 0)",
+		name: pickName("adagrad", "Root", root), doc: "p: rate, epsilon (0 in the form Root), bits of g whose square acc takes up (all or none)",
 		in: []string{"w", "acc", "grad"}, out: []string{"w", "acc"}, array: 3, temps: 3, unroll: 2, consts: rsqrtConsts(t),
 		body: func(t *target, x vars) {
 			w, acc, g, s, d := x.v["w"], x.v["acc"], x.v["grad"], x.temp[0], x.temp[1]
-			t.mul(s, g, x.p[2])
-			t.fma(acc, s, g)
+			t.and(s, g, x.p[2])
+			t.fma(acc, s, s)
 			t.mul(g, g, x.p[0])
 			if root {
 				rsqrt(t, d, acc, []vec{s, x.temp[2]})
