@@ -43,13 +43,14 @@ type window struct{ size, stride, rate int }
 // extent returns the number of places that the window spans.
 func (w window) extent() int { return w.size + (w.size-1)*(w.rate-1) }
 
-// places returns how many patches there are in a dimension of n places, and how far the first begins before it.
+// places returns how many patches there are in a dimension of n places, and how far the first begins before it: less than 0
+// where patches that are in the middle of what they stand for leave places out.
 func (w window) places(n int, padding string) (count, before int, err error) {
 	if padding == "VALID" {
 		count = (n - w.extent() + w.stride) / w.stride
 	} else {
 		count = (n + w.stride - 1) / w.stride
-		before = max(0, (count-1)*w.stride+w.extent()-n) / 2
+		before = ((count-1)*w.stride + w.extent() - n) / 2
 	}
 	if count < 0 {
 		return 0, 0, status.InvalidArgumentf(
@@ -139,6 +140,9 @@ func newPatches(c *kernel.Construction) (kernel.Kernel, error) {
 			n, b, err := w.places(in.Dim(i+1), padding)
 			if err != nil {
 				return err
+			}
+			if len(ws) == 2 { // patches of images begin with them, those of volumes need not
+				b = max(0, b)
 			}
 			shape[i+1], before[i] = int64(n), b
 			shape[last] *= int64(w.size)
