@@ -106,8 +106,9 @@ def enough(tf, target, initial, nothing, make):
         step = make(copies)
         try:
             with tf.Session(target, config=plain(tf)) as sess:
-                sess.run(initial)
-                once = max(beyond(sess.make_callable(step), sess.make_callable(nothing)) / copies, STEP / NODES / 10)
+                again(tf, lambda: sess.run(initial))
+                calls = sess.make_callable(step), sess.make_callable(nothing)
+                once = max(again(tf, lambda: beyond(*calls)) / copies, STEP / NODES / 10)
         except tf.errors.OpError as e:
             raise NotThere(e.message) from e
         # What a few nodes take is lost in what a step takes besides, so that more of them are counted anew.
@@ -123,11 +124,11 @@ def alternate(tf, targets, config, initial, steps, rounds, measure):
     sessions = [tf.Session(t, config=config) for t in targets]
     try:
         for s in sessions:
-            s.run(initial)
+            again(tf, lambda: s.run(initial))
         calls = [[s.make_callable(step) for step in steps] for s in sessions]
         for i in range(-1, rounds):  # the first warms up
             for side in (0, 1) if i % 2 else (1, 0):
-                t = measure(*calls[side])
+                t = again(tf, lambda: measure(*calls[side]))
                 if i >= 0:
                     times[side].append(t)
     finally:
@@ -136,6 +137,18 @@ def alternate(tf, targets, config, initial, steps, rounds, measure):
         for target in targets:
             tf.Session.reset(target)  # variables outlive sessions
     return times
+
+
+def again(tf, measure, tries=5):
+    """Calls measure anew where TensorFlow's server takes a request for one that it has had already: it does so now and then,
+    and drops the step."""
+    for left in reversed(range(tries)):
+        try:
+            return measure()
+        except tf.errors.AbortedError as e:
+            if not left or "received twice" not in e.message:
+                raise
+            print("a round is tried again: " + " ".join(e.message.split())[:100], flush=True)
 
 
 def beyond(many, nothing):
