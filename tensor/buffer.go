@@ -22,6 +22,8 @@ type Buffer struct {
 	mem   []byte // element memory, aligned
 	vals  any    // []string, []*Handle or []VariantValue, for element types that are not plain memory
 	free  func() // called at the last release, for classForeign
+
+	reclaim atomic.Pointer[func()] // see Tensor.KeptFor
 }
 
 const (
@@ -55,6 +57,9 @@ func (b *Buffer) release() {
 	}
 	countHeld(-1)
 	poison(b.mem)
+	if b.reclaim.Load() != nil {
+		b.reclaim.Store(nil)
+	}
 	if b.class == classForeign {
 		b.free()
 		return
@@ -68,7 +73,18 @@ func (b *Buffer) release() {
 
 // exclusive reports whether the caller, who holds a reference, holds the only one.
 func (b *Buffer) exclusive() bool {
-	return b != nil && b.class != classUncounted && b.refs.Load() == 1
+	if b == nil || b.class == classUncounted {
+		return false
+	}
+	if b.refs.Load() == 1 {
+		return true
+	}
+	reclaim := b.reclaim.Load()
+	if reclaim == nil {
+		return false
+	}
+	(*reclaim)()
+	return b.refs.Load() == 1
 }
 
 // Size classes are 64 << k and 96 << k bytes, so that at most a third of a buffer is unused. From minAsked on buffers have no

@@ -246,6 +246,14 @@ func (t *Tensor) Release() {
 // them.
 func (t *Tensor) Exclusive() bool { return t.buf.exclusive() }
 
+// KeptFor says that a reference to the memory of t may be held longer than it is needed. Whoever would have the memory to
+// himself calls reclaim before, which releases what is no longer needed; the last one that was named.
+func (t *Tensor) KeptFor(reclaim *func()) {
+	if t.buf != nil {
+		t.buf.reclaim.Store(reclaim)
+	}
+}
+
 // SharesBuffer reports whether t and u have elements in the same buffer.
 func (t *Tensor) SharesBuffer(u *Tensor) bool { return t.buf != nil && t.buf == u.buf }
 

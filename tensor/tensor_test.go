@@ -289,3 +289,31 @@ func TestHeldBuffersAreCounted(t *testing.T) {
 		t.Errorf("%d buffers are held after the last release", got)
 	}
 }
+
+// Who wants a buffer to himself asks those who may be keeping it, as long as it is the same tensor's.
+func TestKeptFor(t *testing.T) {
+	x, err := Alloc(Uint8, Shape{1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, asked := x.Retain(), 0
+	reclaim := func() {
+		asked++
+		kept.Release()
+	}
+	x.KeptFor(&reclaim)
+	if !x.Exclusive() || asked != 1 || !x.Exclusive() || asked != 1 {
+		t.Errorf("who keeps the buffer was asked %d times", asked)
+	}
+	buf := x.buf
+	x.Release()
+	if buf.reclaim.Load() != nil {
+		t.Error("the next tensor asks, too")
+	}
+	none, plain := Tensor{}, Vector[float32](1)
+	none.KeptFor(&reclaim)
+	plain.KeptFor(&reclaim)
+	if none.Exclusive() || plain.Exclusive() {
+		t.Error("memory that is nobody's is somebody's")
+	}
+}

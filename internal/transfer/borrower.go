@@ -56,6 +56,7 @@ type peer struct {
 	channel atomic.Pointer[channel] // nil while there is none
 	busy    atomic.Bool             // one is being opened
 	notYet  atomic.Int64            // no channel is offered before that time, in Unix nanoseconds
+	asked   atomic.Int32            // requests for one tensor that it has not answered yet
 	batches atomic.Bool             // it takes requests for several tensors
 	greeted atomic.Int32            // how often it was asked whether it does
 	known   known
@@ -82,7 +83,9 @@ func (b *Borrower) StartRecv(ctx context.Context, address string, req *message.R
 	if supported {
 		asked.Transport = p.offer(ch)
 	}
+	p.asked.Add(1)
 	to.StartRecv(ctx, &asked, func(resp *message.RecvTensorResponse, err error) {
+		p.asked.Add(-1)
 		switch {
 		case err != nil:
 			if habit == large {
@@ -111,7 +114,11 @@ func (b *Borrower) StartRecv(ctx context.Context, address string, req *message.R
 			done(nil, status.Internalf("could not parse rpc response: a tensor went a way that nobody offered"))
 		default:
 			p.known.learn(req.Key, alone)
-			go b.fetch(ctx, ch, r, resp, &asked, ways.Large, done)
+			if r.slot != 0 && ch.slots != nil && p.asked.Load() == 0 {
+				b.fetch(ctx, ch, r, resp, &asked, ways.Large, done) // nobody waits for who brought the response
+			} else {
+				go b.fetch(ctx, ch, r, resp, &asked, ways.Large, done)
+			}
 		}
 	})
 }
@@ -222,7 +229,7 @@ func (b *Borrower) borrow(ctx context.Context, ch *channel, r *reply) (t tensor.
 		t.Release()
 	}
 	if err == nil || ctx.Err() != nil {
-		ch.giveBack(r.ticket)
+		ch.giveBack(r)
 	}
 	return t, err
 }

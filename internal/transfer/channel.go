@@ -24,6 +24,7 @@ type channel struct {
 	conn   *net.UnixConn
 	number uint64
 	offer  *anypb.Any // of this channel
+	slots  *slots     // nil if everything is given back over conn
 }
 
 // way is how a borrower gets at the elements of tensors.
@@ -75,6 +76,9 @@ func (c *channel) greet(ctx context.Context, secret []byte, b *Borrower) error {
 	address, probe := binary.LittleEndian.Uint64(hello[8:]), binary.LittleEndian.Uint64(hello[16:])
 	if word, err := readWord(pid, address); err == nil && word == probe && !b.blind {
 		c.way = memory(pid)
+		if err := c.shareSlots(); err != nil {
+			b.log.Debug("tensors are given back over the channel", "error", err)
+		}
 	} else {
 		through := &pipes{c.conn, b.pipes, greeting}
 		word, err := through.word(ctx)
@@ -90,6 +94,20 @@ func (c *channel) greet(ctx context.Context, secret []byte, b *Borrower) error {
 	return c.conn.SetDeadline(time.Time{})
 }
 
+// shareSlots makes slots, and sends the lender their memory.
+func (c *channel) shareSlots() error {
+	s, file, err := newSlots()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := sendPipe(c.conn, ticketBytes(slotsTicket), file); err != nil {
+		return err
+	}
+	c.slots = s
+	return nil
+}
+
 // watch waits until the lender ends the channel, or ctx ends.
 func (c *channel) watch(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
@@ -99,9 +117,12 @@ func (c *channel) watch(ctx context.Context) {
 }
 
 // giveBack tells the lender that a tensor is no longer read. It keeps the tensor otherwise until the step ends.
-func (c *channel) giveBack(ticket uint64) {
+func (c *channel) giveBack(r *reply) {
+	if c.slots.giveBack(r.slot, r.ticket) {
+		return
+	}
 	if c.conn.SetWriteDeadline(time.Now().Add(patience)) == nil {
-		if _, err := c.conn.Write(ticketBytes(ticket)); err == nil {
+		if _, err := c.conn.Write(ticketBytes(r.ticket)); err == nil {
 			return
 		}
 	}

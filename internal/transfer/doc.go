@@ -13,6 +13,8 @@
 //     the tensor, and has the ticket lie in its memory as long as it does so.
 //   - The borrower copies the elements, looks whether the ticket still lies there, and sends it back over the channel. If
 //     it does not, whatever was read is dropped, be it that the tensor was released or that the process is another one.
+//   - Tickets of tensors up to 2 MiB are given back through memory that the borrower shares with the lender when it opens the
+//     channel, so that nobody is woken. Such a tensor is read by whoever brings the answer, unless others are still to come.
 //
 // Where the kernel does not let the borrower read (under Yama's ptrace_scope, between containers with process numbers of
 // their own), it sends the ticket with one end of a pipe, and the lender has the pages of the tensor taken for what the pipe

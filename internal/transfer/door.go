@@ -111,6 +111,8 @@ func (d *door) serve(conn *net.UnixConn) error {
 		switch n := binary.LittleEndian.Uint64(ticket); {
 		case err != nil:
 			return err
+		case pipe != nil && n == slotsTicket:
+			d.lender.adopt(g.channel, pipe)
 		case pipe != nil:
 			g.handOver(n, pipe)
 		default:
@@ -122,13 +124,30 @@ func (d *door) serve(conn *net.UnixConn) error {
 func (l *Lender) join(channel uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.channels[channel] = struct{}{}
+	l.channels[channel] = nil
+}
+
+// adopt takes the slots of a channel, of which it has one set at most.
+func (l *Lender) adopt(channel uint64, file *os.File) {
+	defer file.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.channels[channel] != nil {
+		return
+	}
+	s, err := mapSlots(file)
+	if err != nil {
+		l.log.Debug("tensors are given back over the channel", "error", err)
+		return
+	}
+	l.channels[channel] = s
 }
 
 // part ends a channel, of which the borrower has heard already.
 func (l *Lender) part(channel uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.sweepLocked(l.channels[channel])
 	delete(l.channels, channel)
 	for ticket, n := range l.loans {
 		if n.channel == channel && n.handed {

@@ -37,11 +37,13 @@ type Lender struct {
 	held atomic.Int64 // bytes of all loans
 	lent atomic.Int64 // loans there ever were
 
+	reclaim func() // sweep
+
 	mu       sync.Mutex
-	closed   bool                // guarded by mu
-	door     *door               // guarded by mu; nil until the first invitation
-	loans    map[uint64]*loan    // guarded by mu; by ticket
-	channels map[uint64]struct{} // guarded by mu; by number
+	closed   bool              // guarded by mu
+	door     *door             // guarded by mu; nil until the first invitation
+	loans    map[uint64]*loan  // guarded by mu; by ticket
+	channels map[uint64]*slots // guarded by mu; by number; nil for one without slots
 }
 
 // loan is a tensor that a borrower may read.
@@ -52,11 +54,16 @@ type loan struct {
 	step    int64
 	handed  bool // it is being handed over; guarded by Lender.mu
 	over    bool // its step is; guarded by Lender.mu
+
+	slots *slots // through which it is given back, perhaps; nil for none; guarded by Lender.mu
+	slot  int
 }
 
 // NewLender returns a lender that listens once it has somebody to invite. Close must be called when it is no longer used.
 func NewLender(log *slog.Logger) *Lender {
-	return &Lender{log: log, loans: map[uint64]*loan{}, channels: map[uint64]struct{}{}}
+	l := &Lender{log: log, loans: map[uint64]*loan{}, channels: map[uint64]*slots{}}
+	l.reclaim = l.sweep
+	return l
 }
 
 // Lend takes a large tensor out of a response and puts in where it can be read, if the request offers that, and reports
@@ -80,12 +87,14 @@ func (l *Lender) Lend(req *message.RecvTensorRequest, resp *message.RecvTensorRe
 	if l.closed {
 		return false
 	}
-	if _, ok := l.channels[o.channel]; !ok {
+	slots, ok := l.channels[o.channel]
+	if !ok {
 		if invitation := l.inviteLocked(); invitation != nil {
 			resp.Transport = invitation
 		}
 		return false
 	}
+	l.sweepLocked(slots)
 	size := int64(len(resp.Tensor.Bytes()))
 	if l.held.Load()+size > maxLent {
 		return false
@@ -99,6 +108,10 @@ func (l *Lender) Lend(req *message.RecvTensorRequest, resp *message.RecvTensorRe
 	r := reply{
 		ticket: ticket, word: address(unsafe.Pointer(&n.word)), elements: address(unsafe.Pointer(unsafe.SliceData(n.tensor.Bytes()))),
 		dtype: n.tensor.DType(), shape: n.tensor.Shape(),
+	}
+	if slots != nil && size <= maxSlotted {
+		r.slot = slots.take(n)
+		n.tensor.KeptFor(&l.reclaim)
 	}
 	resp.Tensor, resp.Transport = tensor.Tensor{}, r.encode()
 	return true
@@ -186,6 +199,7 @@ func (l *Lender) EndStep(step int64) {
 // endLocked ends a loan. Whoever still reads finds out by the word.
 func (l *Lender) endLocked(ticket uint64, n *loan) {
 	delete(l.loans, ticket)
+	n.leave()
 	l.held.Add(-int64(len(n.tensor.Bytes())))
 	n.word.Store(0)
 	n.tensor.Release()
@@ -201,7 +215,10 @@ func (l *Lender) returned(channel, ticket uint64) {
 }
 
 // Held returns the bytes that are lent.
-func (l *Lender) Held() int64 { return l.held.Load() }
+func (l *Lender) Held() int64 {
+	l.sweep()
+	return l.held.Load()
+}
 
 // Lent returns how many tensors have been lent.
 func (l *Lender) Lent() int64 { return l.lent.Load() }

@@ -26,4 +26,8 @@ func receive(*net.UnixConn, []byte) (*os.File, error) { return nil, errors.ErrUn
 
 func pour(syscall.RawConn, []byte) (int, error) { return 0, errors.ErrUnsupported }
 
+func newSlots() (*slots, *os.File, error) { return nil, nil, errors.ErrUnsupported }
+
+func mapSlots(*os.File) (*slots, error) { return nil, errors.ErrUnsupported }
+
 func stillOpen(*net.UnixConn) error { return errors.ErrUnsupported }

@@ -40,6 +40,7 @@ type reply struct {
 	values  []rendezvous.Value // 8: of several that were asked for, as far as they are there
 	alone   []int              // 9: those of them that are to be asked for alone
 	batches bool               // 10: the lender takes requests for several tensors
+	slot    uint64             // 11: where to give back what is lent, from 1 on; 0 for the channel itself
 }
 
 var errMalformed = errors.New("malformed transport options")
@@ -84,6 +85,9 @@ func (r *reply) encode() *anypb.Any {
 		b = protowire.AppendVarint(protowire.AppendTag(b, 9, protowire.VarintType), uint64(i))
 	}
 	b = appendBool(b, 10, r.batches)
+	if r.slot != 0 {
+		b = protowire.AppendVarint(protowire.AppendTag(b, 11, protowire.VarintType), r.slot)
+	}
 	return &anypb.Any{TypeUrl: replyType, Value: b}
 }
 
@@ -165,6 +169,8 @@ func decodeReply(options *anypb.Any) (*reply, error) {
 			r.alone = append(r.alone, int(min(v, math.MaxInt32)))
 		case 10:
 			r.batches = v != 0
+		case 11:
+			r.slot = v
 		}
 	})
 	if err == nil {

@@ -60,7 +60,7 @@ func TestStepEndsWhileHandedOver(t *testing.T) {
 	if _, err := io.ReadFull(in, got); err != nil || !bytes.Equal(got, x.Bytes()) {
 		t.Errorf("the tensor has changed on its way: %v", err)
 	}
-	p.borrower.peer("there").channel.Load().giveBack(ticket)
+	p.borrower.peer("there").channel.Load().giveBack(&reply{ticket: ticket})
 	p.until("nothing is lent any more", func() bool { return p.lender.Held() == 0 })
 }
 
