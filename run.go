@@ -51,7 +51,7 @@ func (s *Session) run(ctx context.Context, req *message.RunStepRequest, opts []R
 		return nil, err
 	}
 	set := newRunSettings(opts, s.settings.timeout())
-	if set.timeout > 0 {
+	if set.timeout > 0 && !k.inProcess { // whose master keeps to the limit itself
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, set.timeout)
 		defer cancel()

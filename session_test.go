@@ -203,8 +203,10 @@ func TestFeedsAreTheCallers(t *testing.T) {
 
 func TestRunOptions(t *testing.T) {
 	m := &fakeMaster{step: func(ctx context.Context, _ *message.RunStepRequest) (*message.RunStepResponse, error) {
-		<-ctx.Done()
-		return nil, status.FromContext(ctx, "running")
+		if _, ok := ctx.Deadline(); ok {
+			t.Error("the limit of a step in process, which its master keeps to, is kept twice")
+		}
+		return nil, status.DeadlineExceededf("over")
 	}}
 	target, g := start(t, m)
 	s := newSession(t, target, g)

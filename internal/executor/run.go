@@ -36,9 +36,11 @@ type run struct {
 	visitors atomic.Int32  // goroutines that may touch the run, plus one until it is over
 }
 
-// mortal is a context that can be asked cheaply whether it has ended. Who waits makes it watch what is around it first.
+// mortal is a context that can be asked cheaply whether it has ended, and at the price of a look at the clock whether its time
+// is over. Who waits makes it watch both first.
 type mortal interface {
 	Over() bool
+	Check() bool
 	Watch()
 }
 
@@ -98,6 +100,7 @@ func (r *run) work(owner bool) (over bool) {
 
 // runJob executes a task, unless the step has been cancelled. It reports false if the task is still under way.
 func (r *run) runJob(t *task) bool {
+	r.check()
 	if r.isStopped() {
 		t.err = status.FromContext(r.step.Context, "running the step")
 		return true
@@ -134,8 +137,8 @@ func (r *run) own() (job *task, over bool) {
 	}
 }
 
-// patience is how many nodes the owner runs while a job waits, before it calls for help, and before it looks whether to
-// offer its core to others.
+// patience is how many nodes the owner runs while a job waits, before it calls for help, and before it looks at the clock:
+// whether the step's time is over, and whether to offer its core to others.
 const patience = 64
 
 // runReady runs ready nodes until there are none.
@@ -153,6 +156,7 @@ func (r *run) runReady() {
 			r.collect()
 		}
 		if n%patience == 0 {
+			r.check()
 			r.pace.Offer()
 			if r.jobs.waiting.Load() > 0 {
 				r.help()
@@ -171,6 +175,13 @@ func (r *run) isStopped() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// check ends a step whose time is over. It is called before kernels that take long, and now and then between others.
+func (r *run) check() {
+	if r.life != nil {
+		r.life.Check()
 	}
 }
 

@@ -5,6 +5,7 @@ package lifetime
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,12 +18,16 @@ type Ender interface{ Ended() }
 // Context is a life within that of its parent. It implements [context.Context], for which it makes one of the ordinary kind
 // when Done or Value are first called. It may be used after its end, but not for another life unless Renew says so.
 //
-// A life ends with a parent of another kind, too, and Over and Err say so at once. But nobody is told of that, and what is
-// within the life is not ended by name, before Watch was called: whoever is going to wait does so.
+// A life ends with a parent of another kind, too, and Over and Err say so at once; it ends at its limit, which Check and Err
+// see. But nobody is told of either, and what is within the life is not ended by name, before Watch was called: whoever is
+// going to wait does so.
 type Context struct {
-	parent context.Context
-	above  *Context        // parent, if it is of this kind
-	root   context.Context // the innermost parent of another kind that may end; nil if there is none
+	parent  context.Context
+	above   *Context        // parent, if it is of this kind
+	root    context.Context // the innermost parent of another kind that may end; nil if there is none
+	limited *Context        // the innermost life with a limit, this one or one around it; nil if there is none
+	limit   time.Duration   // of limited == c: when it ends, by Now
+	overdue error           // of limited == c: the cause of that end
 
 	over atomic.Bool
 
@@ -34,10 +39,13 @@ type Context struct {
 	children []*Context              // guarded by mu
 	room     [1]*Context             // for children: most have one
 	early    bool                    // guarded by mu; it ended before its time, and somebody may be about to be told
-	watching bool                    // guarded by mu; root has been watched
+	watching bool                    // guarded by mu; root or the limit has been watched
 	unwatch  func() bool             // guarded by mu; stops watching root; nil if nobody does
+	timer    *time.Timer             // guarded by mu; ends the life at its limit; nil if nobody watches that
 	ordinary context.Context         // guarded by mu; nil until it is needed
 	cancel   context.CancelCauseFunc // guarded by mu; of ordinary
+
+	quiet bool // set by Finish, for Renew
 }
 
 // Begin starts the life. It must be called first, and Finish when it is over.
@@ -46,7 +54,7 @@ func (c *Context) Begin(parent context.Context) {
 	above, ok := parent.(*Context)
 	switch {
 	case ok:
-		c.above, c.root = above, above.root
+		c.above, c.root, c.limited = above, above.root, above.limited
 		above.add(c)
 	case parent.Err() != nil: // now, so that nothing is done in a life that is over
 		c.end(parent.Err(), context.Cause(parent))
@@ -55,22 +63,48 @@ func (c *Context) Begin(parent context.Context) {
 	}
 }
 
-// Watch makes the life end with a parent of another kind as soon as that does, for those who wait and do not ask.
+var epoch = time.Now()
+
+// Now is the time that limits are given in.
+func Now() time.Duration { return time.Since(epoch) }
+
+// Limit makes the life end at a time for a reason, unless a life around it ends before. It is called after Begin, before
+// anybody else knows of the life.
+func (c *Context) Limit(at time.Duration, cause error) {
+	if end, ok := c.parent.Deadline(); ok && end.Sub(epoch) <= at {
+		return
+	}
+	c.limited, c.limit, c.overdue = c, at, cause
+}
+
+// Watch makes the life end with a parent of another kind, or at its limit, as soon as that comes, for those who wait and do
+// not ask.
 func (c *Context) Watch() {
-	if c.root == nil {
+	if c.root == nil && c.limited == nil {
 		return
 	}
 	if c.above != nil {
 		c.above.Watch()
-		return
+		if c.limited != c {
+			return
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.watching && !c.over.Load() {
-		c.watching = true
+	if c.watching || c.over.Load() {
+		return
+	}
+	c.watching = true
+	if c.limited == c {
+		c.timer = time.AfterFunc(c.limit-Now(), c.expire)
+	}
+	if c.above == nil && c.root != nil {
 		c.unwatch = context.AfterFunc(c.root, func() { c.end(c.root.Err(), context.Cause(c.root)) })
 	}
 }
+
+// expire ends the life at its limit.
+func (c *Context) expire() { c.end(context.DeadlineExceeded, c.overdue) }
 
 func (c *Context) add(child *Context) {
 	c.mu.Lock()
@@ -98,31 +132,47 @@ func (c *Context) remove(child *Context) {
 // Cancel ends the life, and those within it, for a reason. Only the first end counts.
 func (c *Context) Cancel(cause error) { c.end(context.Canceled, cause) }
 
-// end ends the life. Who is told of it is told on another goroutine, so that a life may be ended under any lock.
-func (c *Context) end(err, cause error) { c.finish(err, cause, false) }
-
-func (c *Context) finish(err, cause error, atItsTime bool) {
+// end ends the life before its time. Who is told of it is told on another goroutine, so that a life may be ended under any
+// lock.
+func (c *Context) end(err, cause error) {
 	c.mu.Lock()
 	if c.over.Load() {
 		c.mu.Unlock()
 		return
 	}
+	c.early = true
+	tell := c.endLocked(err, cause)
+	c.mu.Unlock()
+	tell.now()
+}
+
+// ending is who is to be told of an end.
+type ending struct {
+	err, cause error
+	children   []*Context
+	ender      Ender
+	cancel     context.CancelCauseFunc
+}
+
+func (c *Context) endLocked(err, cause error) ending {
 	if cause == nil {
 		cause = err
 	}
-	c.err, c.cause, c.early = err, cause, !atItsTime
+	tell := ending{err, cause, c.children, c.ender, c.cancel}
+	c.err, c.cause, c.children, c.ender = err, cause, nil, nil
 	c.over.Store(true)
-	children, ender, cancel := c.children, c.ender, c.cancel
-	c.children, c.ender = nil, nil
-	c.mu.Unlock()
-	if cancel != nil {
-		cancel(cause)
+	return tell
+}
+
+func (e *ending) now() {
+	if e.cancel != nil {
+		e.cancel(e.cause)
 	}
-	for _, child := range children {
-		child.end(err, cause)
+	for _, child := range e.children {
+		child.end(e.err, e.cause)
 	}
-	if ender != nil {
-		go ender.Ended()
+	if e.ender != nil {
+		go e.ender.Ended()
 	}
 }
 
@@ -140,6 +190,7 @@ func (c *Context) Notify(e Ender) {
 
 // Silence ends what Notify began. It reports false if the life has ended.
 func (c *Context) Silence() bool {
+	c.Check() // for a limit that nobody has watched
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ender = nil
@@ -151,54 +202,73 @@ func (c *Context) Finish() {
 	if c.above != nil {
 		c.above.remove(c)
 	}
+	if c.root != nil && c.root.Err() != nil {
+		c.end(c.root.Err(), context.Cause(c.root))
+	}
+	var tell ending
 	c.mu.Lock()
 	c.ender = nil
-	unwatch := c.unwatch
+	if !c.over.Load() {
+		tell = c.endLocked(context.Canceled, context.Canceled)
+	}
+	c.quiet = !c.early && !c.watching && c.ordinary == nil && len(tell.children) == 0
+	unwatch, timer := c.unwatch, c.timer
 	c.mu.Unlock()
 	if unwatch != nil {
 		unwatch()
 	}
-	if c.root != nil && c.root.Err() != nil {
-		c.end(c.root.Err(), context.Cause(c.root))
-		return
+	if timer != nil {
+		timer.Stop()
 	}
-	c.finish(context.Canceled, context.Canceled, true)
+	tell.now()
 }
 
-// Quiet reports whether the life is over and nobody can have kept anything of it: it ended at its time, and nobody waited
-// for that.
-func (c *Context) Quiet() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.quietLocked()
-}
-
-func (c *Context) quietLocked() bool {
-	return c.over.Load() && !c.early && !c.watching && c.ordinary == nil && len(c.children) == 0
-}
-
-// Renew lets a life that is quiet begin again, and reports whether it is. The caller knows that nobody uses the context
-// itself.
+// Renew lets a life begin again after Finish, and reports whether it does: it ended at its time, and nobody can have kept
+// anything of it or waited for its end. The caller knows that nobody uses the context itself.
 func (c *Context) Renew() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.quietLocked() {
+	if !c.quiet {
 		return false
 	}
-	c.parent, c.above, c.root, c.err, c.cause, c.children = nil, nil, nil, nil, nil, nil
+	c.parent, c.above, c.root, c.limited, c.overdue, c.err, c.cause, c.quiet = nil, nil, nil, nil, nil, nil, nil, false
 	c.over.Store(false)
 	return true
 }
 
-// Over reports whether the life has ended. It is the cheapest of all methods.
+// Quiet reports, after Finish, whether Renew will.
+func (c *Context) Quiet() bool { return c.quiet }
+
+// Over reports whether the life has ended, but for a limit that nobody watches. It is the cheapest of all methods.
 func (c *Context) Over() bool { return c.over.Load() || c.root != nil && c.root.Err() != nil }
 
-// Deadline implements context.Context.
-func (c *Context) Deadline() (time.Time, bool) { return c.parent.Deadline() }
+// Check is Over with a look at the clock, if there is a limit: for those who work long without waiting.
+func (c *Context) Check() bool {
+	if c.Over() {
+		return true
+	}
+	if !c.isOverdue() {
+		return false
+	}
+	c.limited.expire()
+	return true
+}
 
-// Err implements context.Context.
+func (c *Context) isOverdue() bool { return c.limited != nil && Now() >= c.limited.limit }
+
+// Deadline implements context.Context.
+func (c *Context) Deadline() (time.Time, bool) {
+	if c.limited == c {
+		return epoch.Add(c.limit), true
+	}
+	return c.parent.Deadline()
+}
+
+// Err implements context.Context. It ends nothing, as it is called with the locks of lives within this one.
 func (c *Context) Err() error {
-	if !c.over.Load() {
+	switch {
+	case c.over.Load():
+	case c.isOverdue():
+		return context.DeadlineExceeded
+	default:
 		return c.parent.Err()
 	}
 	c.mu.Lock()
@@ -217,8 +287,16 @@ func (c *Context) asOrdinary() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ordinary == nil {
-		c.ordinary, c.cancel = context.WithCancelCause(c.parent)
-		if c.over.Load() {
+		over, parent, release := c.over.Load(), c.parent, func() {}
+		if c.limited == c && (!over || errors.Is(c.err, context.DeadlineExceeded)) {
+			parent, release = context.WithDeadlineCause(parent, epoch.Add(c.limit), c.overdue)
+		}
+		ordinary, cancel := context.WithCancelCause(parent)
+		c.ordinary, c.cancel = ordinary, func(cause error) {
+			cancel(cause)
+			release()
+		}
+		if over {
 			c.cancel(c.cause)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weft-ml/weft/internal/lifetime"
@@ -234,5 +235,143 @@ func TestParentThatIsOver(t *testing.T) {
 	defer c.Finish()
 	if !c.Over() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(&c), errWhy) {
 		t.Errorf("over %v, %v because of %v", c.Over(), c.Err(), context.Cause(&c))
+	}
+}
+
+// past is a limit that is over.
+func past() time.Duration { return lifetime.Now() - 1 }
+
+// hour is a limit that is not.
+func hour() time.Duration { return lifetime.Now() + time.Hour }
+
+// A life has its limit, and so have those within it, for all who ask.
+func TestLimit(t *testing.T) {
+	for name, ask := range map[string]func(*lifetime.Context) bool{
+		"checked":    (*lifetime.Context).Check,
+		"asked":      func(c *lifetime.Context) bool { return c.Err() != nil },
+		"waited for": func(c *lifetime.Context) bool { <-c.Done(); return true },
+		"silenced":   func(c *lifetime.Context) bool { return !c.Silence() },
+	} {
+		var outer, inner lifetime.Context
+		outer.Begin(t.Context())
+		outer.Limit(past(), errWhy)
+		inner.Begin(&outer)
+		ended := make(told)
+		outer.Notify(ended)
+		if inner.Over() {
+			t.Errorf("%s: a life ends at a limit that nobody has looked at", name)
+		}
+		if !ask(&inner) || !errors.Is(inner.Err(), context.DeadlineExceeded) || !errors.Is(context.Cause(&inner), errWhy) {
+			t.Errorf("%s: error %v, cause %v", name, inner.Err(), context.Cause(&inner))
+		}
+		if !inner.Check() {
+			t.Errorf("%s: not over when checked", name)
+		}
+		<-ended
+		ordinary, cancel := context.WithCancel(&inner)
+		if !errors.Is(ordinary.Err(), context.DeadlineExceeded) {
+			t.Errorf("%s: within it: error %v", name, ordinary.Err())
+		}
+		cancel()
+		inner.Finish()
+		outer.Finish()
+		if outer.Renew() {
+			t.Errorf("%s: a life that ended at its limit begins again", name)
+		}
+	}
+}
+
+func TestLimitThatIsFar(t *testing.T) {
+	var outer, inner lifetime.Context
+	outer.Begin(t.Context())
+	at := hour()
+	outer.Limit(at, errWhy)
+	inner.Begin(&outer)
+	if end, ok := inner.Deadline(); !ok || time.Until(end) > time.Hour || time.Until(end) <= 0 {
+		t.Errorf("deadline %v, %t", end, ok)
+	}
+	if inner.Check() || inner.Err() != nil || !inner.Silence() {
+		t.Error("over before its limit")
+	}
+	outer.Cancel(errWhy)
+	if !errors.Is(inner.Err(), context.Canceled) || !errors.Is(context.Cause(&outer), errWhy) {
+		t.Errorf("error %v, cause %v", inner.Err(), context.Cause(&outer))
+	}
+	inner.Finish()
+	outer.Finish()
+}
+
+// The earliest of several limits counts.
+func TestLimitAfterDeadline(t *testing.T) {
+	parent, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
+	defer cancel()
+	var c lifetime.Context
+	c.Begin(parent)
+	c.Limit(hour(), errWhy)
+	if end, _ := c.Deadline(); !end.Equal(time.Unix(1, 0)) {
+		t.Errorf("deadline %v", end)
+	}
+	c.Finish()
+	var outer, inner lifetime.Context
+	outer.Begin(t.Context())
+	outer.Limit(past(), errWhy)
+	inner.Begin(&outer)
+	inner.Limit(hour(), context.Canceled)
+	if !inner.Check() || !errors.Is(context.Cause(&inner), errWhy) {
+		t.Errorf("cause %v", context.Cause(&inner))
+	}
+	inner.Finish()
+	outer.Finish()
+}
+
+// Who waits is told of the limit when it comes, and of nothing after the end.
+func TestWatchedLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var outer, inner lifetime.Context
+		outer.Begin(t.Context())
+		outer.Limit(hour(), errWhy)
+		inner.Begin(&outer)
+		inner.Watch()
+		ended := make(told)
+		inner.Notify(ended)
+		start := time.Now()
+		<-ended
+		if took := time.Since(start); took != time.Hour || !errors.Is(context.Cause(&inner), errWhy) {
+			t.Errorf("told after %v of %v", took, context.Cause(&inner))
+		}
+		inner.Finish()
+		outer.Finish()
+
+		var c lifetime.Context
+		c.Begin(t.Context())
+		c.Limit(hour(), errWhy)
+		c.Watch()
+		c.Done()
+		c.Notify(make(told)) // which would be closed
+		c.Finish()
+		time.Sleep(2 * time.Hour) //nolint:forbidigo // in a bubble
+		if !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(&c), context.Canceled) {
+			t.Errorf("error %v, cause %v", c.Err(), context.Cause(&c))
+		}
+	})
+}
+
+func TestQuietLivesWithLimitsBeginAgain(t *testing.T) {
+	var outer, inner lifetime.Context
+	n := testing.AllocsPerRun(100, func() {
+		outer.Begin(context.Background())
+		outer.Limit(hour(), errWhy)
+		inner.Begin(&outer)
+		if inner.Check() || !inner.Silence() {
+			t.Error("over before its end")
+		}
+		inner.Finish()
+		outer.Finish()
+		if !inner.Renew() || !outer.Renew() {
+			t.Error("a quiet life does not begin again")
+		}
+	})
+	if n != 0 {
+		t.Errorf("two lives allocate %v times", n)
 	}
 }

@@ -109,13 +109,12 @@ func (m *Master) RunCallable(ctx context.Context, req *message.RunCallableReques
 	if len(req.Feeds) < len(c.feeds) {
 		return nil, status.InvalidArgumentf("The callable %d has %d feeds, and %d were given.", req.Handle, len(c.feeds), len(req.Feeds))
 	}
-	ctx, cancel := s.withTimeout(ctx, c.options)
-	defer cancel()
+	l := s.limit(c.options)
 	st := s.newStep(&c.order)
 	for i, key := range c.feedKeys {
 		st.feed(key, req.Feeds[i])
 	}
-	tensors, metadata, err := st.traced(ctx, c.options)
+	tensors, metadata, err := st.traced(ctx, l, c.options)
 	if err != nil {
 		return nil, err
 	}

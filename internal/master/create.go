@@ -27,7 +27,7 @@ func (m *Master) CreateSession(ctx context.Context, req *pb.CreateSessionRequest
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := withTimeout(ctx, config.GetOperationTimeoutInMs())
+	ctx, cancel := limitOf(config.GetOperationTimeoutInMs()).context(ctx)
 	defer cancel()
 	s, err := m.newSession(ctx, config, req.GetTarget())
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/internal/testcluster"
 	"github.com/weft-ml/weft/kernel"
 	_ "github.com/weft-ml/weft/kernels/function"
@@ -14,9 +15,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestEndlessSteps cancels steps that would go on for ever and checks that they leave nothing that still runs: the test
-// hangs if a goroutine does not come to rest.
-func TestEndlessSteps(t *testing.T) {
+// endlessGraphs have a node y that is never computed. Each calls TestTick again and again but the one of control flow alone.
+func endlessGraphs() map[string]string {
 	const (
 		functions = `
 			func Always(x: float) -> (y: bool) {
@@ -49,7 +49,17 @@ func TestEndlessSteps(t *testing.T) {
 			x = Const() value=float[]{1}
 			n = Const() value=int32[]{100}`
 	)
-	for name, graph := range map[string]string{
+	return map[string]string{
+		controlFlow: `
+			x = Const() value=float[]{1}
+			true = Const() value=bool[]{true}
+			always = Enter(true) frame_name="f" is_constant=true
+			e = Enter(x) frame_name="f"
+			m = Merge(e, n)
+			l = LoopCond(always)
+			s = Switch(m, l)
+			n = NextIteration(s:1)
+			y = Exit(s)`,
 		"frame": `
 			x = Const() value=float[]{1}
 			true = Const() value=bool[]{true}
@@ -67,8 +77,34 @@ func TestEndlessSteps(t *testing.T) {
 		"recursion elsewhere": twice + `
 			ps = Const() value=string[]{"/job:ps"}
 			y = RemoteCall(ps, x, n) Tout=[float] f=@F`,
-	} {
-		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { endless(t, graph) }) })
+	}
+}
+
+const controlFlow = "control flow alone"
+
+// TestEndlessSteps cancels steps that would go on for ever and checks that they leave nothing that still runs: the test
+// hangs if a goroutine does not come to rest.
+func TestEndlessSteps(t *testing.T) {
+	for name, graph := range endlessGraphs() {
+		if name != controlFlow {
+			t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { endless(t, graph) }) })
+		}
+	}
+}
+
+// TestEndlessStepsEndAtTheirLimit runs them with nobody who waits for anything, and so without a timer: the clock of a bubble
+// would stand still.
+func TestEndlessStepsEndAtTheirLimit(t *testing.T) {
+	tick := testcluster.Op("TestTick", []string{"x: float"}, []string{"y: float"}, kernel.Stateless(func(c *kernel.Context) error {
+		c.SetOutput(0, tensor.Scalar(tensor.Value[float32](c.Input(0))))
+		return nil
+	}))
+	c := testcluster.New(t, testcluster.Options{Jobs: map[string]int{"ps": 1, "worker": 1}, Kernels: testcluster.Kernels(tick)})
+	for name, graph := range endlessGraphs() {
+		t.Run(name, func(t *testing.T) {
+			_, err := open(t, c, graph).Step(t.Context(), nil, []string{"y"}, nil, &pb.RunOptions{TimeoutInMs: 20})
+			expect(t, err, status.DeadlineExceeded, "Operation timed out.")
+		})
 	}
 }
 

@@ -57,7 +57,7 @@ func hashRequest(req *message.RunStepRequest) uint64 {
 
 // order returns what a request asks for, with a plan that is ready and has one more user, who must call release. It makes
 // the plan if there is none.
-func (s *session) order(ctx context.Context, req *message.RunStepRequest) (*order, error) {
+func (s *session) order(ctx context.Context, l limit, req *message.RunStepRequest) (*order, error) {
 	hash := hashRequest(req)
 	s.mu.Lock()
 	if s.closed != nil {
@@ -78,6 +78,8 @@ func (s *session) order(ctx context.Context, req *message.RunStepRequest) (*orde
 	for i := range req.Feeds {
 		o.feeds = append(o.feeds, req.Feeds[i].Name)
 	}
+	ctx, cancel := l.context(ctx)
+	defer cancel()
 	if err := s.resolve(ctx, o); err != nil {
 		return nil, err
 	}

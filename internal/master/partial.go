@@ -61,7 +61,7 @@ func (s *session) addPartial(run *partialRun) string {
 }
 
 // runPartial runs one piece of a step.
-func (s *session) runPartial(ctx context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
+func (s *session) runPartial(ctx context.Context, l limit, req *message.RunStepRequest) (*message.RunStepResponse, error) {
 	s.mu.Lock()
 	run, state, closed := s.partials[req.PartialRun], s.graph, s.closed
 	s.mu.Unlock()
@@ -85,6 +85,8 @@ func (s *session) runPartial(ctx context.Context, req *message.RunStepRequest) (
 	for _, name := range req.Fetches {
 		st.keys = append(st.keys, run.plan.fetchKeys[name])
 	}
+	st.begin(ctx, l)
+	defer st.life.Finish()
 	resps, err := st.run(ctx)
 	if err != nil || last {
 		s.endPartial(req.PartialRun, run)

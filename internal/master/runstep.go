@@ -2,9 +2,6 @@ package master
 
 import (
 	"context"
-	"math"
-	"time"
-
 	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/status"
@@ -28,37 +25,15 @@ func (m *Master) runStep(ctx context.Context, req *message.RunStepRequest) (*mes
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := s.withTimeout(ctx, req.Options)
-	defer cancel()
+	l := s.limit(req.Options)
 	if req.PartialRun != "" {
-		return s.runPartial(ctx, req)
+		return s.runPartial(ctx, l, req)
 	}
-	return s.runStep(ctx, req)
+	return s.runStep(ctx, l, req)
 }
 
-// withTimeout gives a step the time that the client allows it, or else the session.
-func (s *session) withTimeout(ctx context.Context, options *pb.RunOptions) (context.Context, context.CancelFunc) {
-	if ms := options.GetTimeoutInMs(); ms > 0 {
-		return withTimeout(ctx, ms)
-	}
-	return withTimeout(ctx, s.config.GetOperationTimeoutInMs())
-}
-
-// withTimeout returns a context that ends after a number of milliseconds; 0 is no limit. One that ends before anyway, as that
-// of a client with the same limit does, needs no timer more.
-func withTimeout(ctx context.Context, ms int64) (context.Context, context.CancelFunc) {
-	if ms <= 0 {
-		return ctx, func() {}
-	}
-	limit := time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
-	if end, ok := ctx.Deadline(); ok && time.Until(end) <= limit {
-		return ctx, func() {}
-	}
-	return context.WithTimeoutCause(ctx, limit, errTimeout)
-}
-
-func (s *session) runStep(ctx context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
-	o, err := s.order(ctx, req)
+func (s *session) runStep(ctx context.Context, l limit, req *message.RunStepRequest) (*message.RunStepResponse, error) {
+	o, err := s.order(ctx, l, req)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +42,7 @@ func (s *session) runStep(ctx context.Context, req *message.RunStepRequest) (*me
 	for i, key := range o.feedKeys {
 		st.feed(key, req.Feeds[i].Tensor)
 	}
-	tensors, metadata, err := st.traced(ctx, req.Options)
+	tensors, metadata, err := st.traced(ctx, l, req.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +54,15 @@ func (s *session) runStep(ctx context.Context, req *message.RunStepRequest) (*me
 }
 
 // traced numbers the step, runs it with what its options ask to be recorded, and lets the tasks forget it.
-func (st *step) traced(ctx context.Context, options *pb.RunOptions) ([]message.NamedTensor, *pb.RunMetadata, error) {
+func (st *step) traced(ctx context.Context, l limit, options *pb.RunOptions) ([]message.NamedTensor, *pb.RunMetadata, error) {
 	t, err := newTrace(st.session, st.plan, options)
 	if err != nil {
 		return nil, nil, err
 	}
 	st.exec = t.executorOptions()
-	if err := st.number(ctx); err != nil {
+	st.begin(ctx, l)
+	defer st.life.Finish()
+	if err := st.number(&st.life); err != nil {
 		return nil, nil, err
 	}
 	t.begin(ctx)

@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -75,11 +76,9 @@ func (st *step) forget() {
 // newStepID returns a number for a step; the upper seven bits are 0 for uses to come.
 func newStepID() int64 { return int64(rand.Uint64() >> 7) }
 
-// run runs the step on all its tasks and returns what they answer, in the order of the plan's parts. It returns when all
-// have: what is left of a step that has failed does not disturb the next one.
+// run runs a step that has begun, within ctx, on all its tasks and returns what they answer, in the order of the plan's
+// parts. It returns when all have: what is left of a step that has failed does not disturb the next one.
 func (st *step) run(ctx context.Context) ([]*message.RunGraphResponse, error) {
-	st.life.Begin(ctx)
-	defer st.life.Finish()
 	alone := st.plan.home == 0 && len(st.plan.parts) == 1
 	if !alone {
 		st.finished = make([]bool, len(st.plan.parts)) // before the session shows the step to others
@@ -233,8 +232,11 @@ func (st *step) outcome(ctx context.Context) error {
 	if closed := st.session.closeReason(); closed != nil {
 		return closed
 	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return status.FromContext(ctx, "running the step")
+	case errors.Is(st.life.Err(), context.DeadlineExceeded):
+		return errTimeout
 	}
 	return err
 }
