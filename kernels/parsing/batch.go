@@ -75,7 +75,7 @@ func (f *found) of(key string) []span {
 // scan finds features in one map of a record. Of several with one key the last counts.
 func (f *found) scan(features message, row int) bool {
 	for features != "" {
-		entry, ok := features.item()
+		entry, ok := features.partItem()
 		if !ok {
 			return false
 		}
@@ -96,9 +96,10 @@ func (b *batch) scan(maps ...*found) error {
 		m := message(b.records[row])
 		for m != "" {
 			t, ok := m.varint()
-			if field := int(min(t>>3, 1<<29)); ok && t&7 == wireBytes && 1 <= field && field <= len(maps) {
+			if ok && t&7 == wireBytes {
 				var features message
-				if features, ok = m.block(); ok {
+				features, ok = m.part()
+				if field := int(min(t>>3, 1<<29)); ok && 1 <= field && field <= len(maps) {
 					ok = maps[field-1].scan(features, row)
 				}
 			} else if ok {

@@ -28,7 +28,7 @@ func (b *batch) steps(f *feature, spans []span) (*sequences, error) {
 	s := &sequences{of: make([][]step, len(spans)), start: make([]int, len(spans)+1)}
 	err := b.each(func(row int) error {
 		for m := spans[row].text; m != ""; {
-			feature, ok := m.item()
+			feature, ok := m.partItem()
 			if !ok {
 				return status.InvalidArgumentf("Error in sequence feature %s in example %s", f.key, b.names.of(row))
 			}

@@ -238,5 +238,26 @@ func (s *sequence) check(ctx *kernel.Context, a arguments) error {
 			return status.InvalidArgumentf("default_value[%d].shape() == %v != context_dense_shapes[%d] == %v", i, fill.Shape(), i, want)
 		}
 	}
+	if s.version == 0 {
+		return nil
+	}
+	if err := a.context.checkRoles("Context"); err != nil {
+		return err
+	}
+	return a.lists.checkRoles("Sequence")
+}
+
+// checkRoles checks that no key has several roles.
+func (k keys) checkRoles(noun string) error {
+	for _, key := range k.ragged {
+		if slices.Contains(k.sparse, key) {
+			return status.InvalidArgumentf("%s feature %s cannot be both ragged and sparse", noun, key)
+		}
+	}
+	for _, key := range k.dense {
+		if slices.Contains(k.sparse, key) || slices.Contains(k.ragged, key) {
+			return status.InvalidArgumentf("%s feature %s cannot be both dense and sparse", noun, key)
+		}
+	}
 	return nil
 }

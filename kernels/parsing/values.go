@@ -38,7 +38,7 @@ func open(feature message) (dtype tensor.DType, list message, ok bool, err error
 	if dtype = featureTypes[t]; dtype == tensor.Invalid {
 		return tensor.Invalid, "", false, status.InvalidArgumentf("Unsupported datatype.")
 	}
-	list, ok = feature.block()
+	list, ok = feature.part()
 	return dtype, list, ok, nil
 }
 
@@ -79,11 +79,7 @@ func (m *message) numbers(wire int) (b message, ok bool) {
 	case !ok:
 		return "", false
 	case t == tag(1, wireBytes) && wire == wireVarint:
-		n, ok := m.varint()
-		if !ok {
-			return "", false
-		}
-		return m.take(min(n, uint64(len(*m)))) // TensorFlow's reader stops at the end of the list
+		return m.part()
 	case t == tag(1, wireBytes):
 		return m.block()
 	case t != tag(1, wire):

@@ -58,6 +58,24 @@ func (m *message) block() (b message, ok bool) {
 	return m.take(n)
 }
 
+// part is block for messages within others, which may say that they are longer than what is left: TensorFlow's reader stops at
+// the end of the outer one.
+func (m *message) part() (b message, ok bool) {
+	n, ok := m.varint()
+	if !ok {
+		return "", false
+	}
+	return m.take(min(n&0xffffffff, uint64(len(*m))))
+}
+
+// partItem is item with a part of the message.
+func (m *message) partItem() (b message, ok bool) {
+	if t, ok := m.varint(); !ok || t != tag(1, wireBytes) {
+		return "", false
+	}
+	return m.part()
+}
+
 // item takes the next of a field of bytes that is repeated, which has the number 1 in all messages that are read here.
 func (m *message) item() (b message, ok bool) {
 	if t, ok := m.varint(); !ok || t != tag(1, wireBytes) {
