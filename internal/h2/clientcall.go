@@ -50,7 +50,9 @@ func (c *clientCall) run(ctx context.Context) Response {
 	if err := c.send(); err != nil {
 		c.fail(err)
 	}
+	callers.Add(1)
 	c.wait()
+	callers.Add(-1)
 	if c.response.Code == codeOK && c.in.compressed {
 		c.decompress()
 	}
@@ -103,6 +105,7 @@ func (c *clientCall) wait() {
 
 // read reads the connection until the call is over.
 func (c *clientCall) read() {
+	c.conn.in.r.lookout.polite = false
 	for {
 		select {
 		case <-c.done:

@@ -58,6 +58,7 @@ func (c *clientConn) close() {
 
 // readOn reads for all who wait, until nobody does.
 func (c *clientConn) readOn() {
+	c.in.r.lookout.polite = true
 	for c.readOne() {
 		if !c.attended.Load() && !c.busy() {
 			c.yield()

@@ -18,18 +18,35 @@ type input struct {
 	start, end int // what of buf has been read from the connection and not been taken yet
 }
 
-func newInput(r net.Conn) input { return input{r: source{Conn: r}, buf: make([]byte, inputBuffer)} }
+func newInput(r net.Conn) input {
+	in := input{r: source{Conn: r}, buf: make([]byte, inputBuffer)}
+	in.r.lookout.init(r)
+	return in
+}
 
 // source is a connection that is read. A deadline in the past interrupts whoever reads it, but not within a frame.
 type source struct {
 	net.Conn
-	within bool
+	within  bool
+	lookout lookout
 }
 
 func (s *source) Read(b []byte) (int, error) {
+	if s.within {
+		return s.readOn(b)
+	}
+	start := now()
+	s.lookout.await()
+	n, err := s.Conn.Read(b)
+	s.lookout.came(now() - start)
+	return n, err
+}
+
+// readOn reads on within a frame.
+func (s *source) readOn(b []byte) (int, error) {
 	for {
 		n, err := s.Conn.Read(b)
-		if n > 0 || !s.within || !errors.Is(err, os.ErrDeadlineExceeded) {
+		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return n, err
 		}
 		if err := s.Conn.SetReadDeadline(time.Time{}); err != nil {

@@ -118,7 +118,7 @@ var policy = []rule{
 		"internal/requestid", "internal/collective")},
 	{pkg: "internal/master", may: with(roles, "internal/lower", "internal/optimize", "internal/place", "internal/partition", "internal/requestid")},
 	{pkg: "internal/task", may: with(roles, "internal/master", "internal/worker", "internal/collective")},
-	{pkg: "internal/h2"},
+	{pkg: "internal/h2", may: []string{"internal/parallel"}},
 	{pkg: "internal/transfer", may: with(values, "internal/message", "internal/rendezvous", "internal/requestid")},
 	{pkg: "internal/rpc", may: with(formats, "cluster", "internal/message", "internal/invariants", "internal/h2")},
 
