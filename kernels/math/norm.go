@@ -12,14 +12,19 @@ func init() {
 	wide := func(f func(float64) float64) func(float32) float32 {
 		return func(x float32) float32 { return float32(f(float64(x))) }
 	}
+	// The square of a complex number is its product with its conjugate, whose imaginary part is 0, or no number.
 	t := kernel.Table{
 		tensor.Float32: norm(func(x float32) float32 { return x * x }, wide(math.Sqrt), sums[float32]()),
 		tensor.Float64: norm(func(x float64) float64 { return x * x }, math.Sqrt, sums[float64]()),
-		tensor.Complex64: norm(func(x complex64) complex64 { return complex(real(x)*real(x)+imag(x)*imag(x), 0) },
-			func(x complex64) complex64 { return complex(wide(math.Sqrt)(real(x)), 0) },
+		tensor.Complex64: norm(func(x complex64) complex64 {
+			p := real(x) * imag(x)
+			return complex(real(x)*real(x)+imag(x)*imag(x), p-p)
+		}, func(x complex64) complex64 { return complex(wide(math.Sqrt)(real(x)), imag(x)) },
 			reduction[complex64]{row: total[complex64], columns: accumulateInto[complex64]}),
-		tensor.Complex128: norm(func(x complex128) complex128 { return complex(real(x)*real(x)+imag(x)*imag(x), 0) },
-			func(x complex128) complex128 { return complex(math.Sqrt(real(x)), 0) },
+		tensor.Complex128: norm(func(x complex128) complex128 {
+			p := real(x) * imag(x)
+			return complex(real(x)*real(x)+imag(x)*imag(x), p-p)
+		}, func(x complex128) complex128 { return complex(math.Sqrt(real(x)), imag(x)) },
 			reduction[complex128]{row: total[complex128], columns: accumulateInto[complex128]}),
 	}
 	shortNorm[tensor.Half](t, 65519) // halves square in halves
