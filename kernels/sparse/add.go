@@ -32,7 +32,7 @@ func init() {
 		Kernels: kernel.ByType("T", kernel.Table{
 			tensor.Float32: add(realSize[float32], realSize[float32]), tensor.Float64: add(realSize[float64], realSize[float64]),
 			tensor.Int8: add(realSize[int8], realSize[int8]), tensor.Int16: add(realSize[int16], realSize[int16]),
-			tensor.Int32: add(realSize[int32], realSize[int32]), tensor.Int64: add(realSize[int64], realSize[int64]),
+			tensor.Int32: add(intSize[int32], realSize[int32]), tensor.Int64: add(intSize[int64], realSize[int64]),
 			tensor.Complex64:  add(func(v complex64) float64 { return math.Hypot(float64(real(v)), float64(imag(v))) }, signed[float32]),
 			tensor.Complex128: add(func(v complex128) float64 { return math.Hypot(real(v), imag(v)) }, signed[float64]),
 		}),
@@ -40,7 +40,11 @@ func init() {
 }
 
 func realSize[T elementwise.Real](v T) float64 { return math.Abs(float64(v)) }
-func signed[T elementwise.Real](v T) float64   { return float64(v) }
+
+// intSize is the size in the type itself, in which the least integer has none above 0.
+func intSize[T int32 | int64](v T) float64   { return float64(max(v, -v)) }
+
+func signed[T elementwise.Real](v T) float64 { return float64(v) }
 
 // side is one operand of an addition.
 type side struct{ indices, values, shape *tensor.Tensor }
