@@ -55,9 +55,7 @@ func newPool[T tensor.Elem](spatial int, compute poolFunc[T]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		ksize := c.Attrs.Ints("ksize")
 		if spatial == 2 && len(ksize) == 4 { // TensorFlow looks at the sizes of windows first, but for volumes
-			if err := checkSizes(ksize, func(int64) string {
-				return "Sliding window ksize must be positive. The specified or inferred ksize is: " + joinInts(ksize)
-			}); err != nil {
+			if err := checkWindow(ksize); err != nil {
 				return nil, err
 			}
 		}

@@ -135,6 +135,11 @@ func (p *argmaxPooling) visit(ctx *kernel.Context, g *grid, visit func(out, in i
 }
 
 func (o order[T]) newArgmaxGrad(c *kernel.Construction) (kernel.Kernel, error) {
+	if ksize := c.Attrs.Ints("ksize"); len(ksize) == 4 {
+		if err := checkWindow(ksize); err != nil {
+			return nil, err
+		}
+	}
 	p, err := newArgmaxPooling(c.Attrs)
 	if err != nil {
 		return nil, err

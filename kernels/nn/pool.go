@@ -53,6 +53,13 @@ func checkSizes(ksize []int64, describe func(bad int64) string) error {
 	return nil
 }
 
+// checkWindow is checkSizes in the words of the kernels that look at the sizes of windows before all else.
+func checkWindow(ksize []int64) error {
+	return checkSizes(ksize, func(int64) string {
+		return "Sliding window ksize must be positive. The specified or inferred ksize is: " + joinInts(ksize)
+	})
+}
+
 func joinInts(v []int64) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(v), "[]"), " ", ",")
 }
