@@ -21,6 +21,7 @@ func TestArgumentsOfDatasetsThatPassElementsOn(t *testing.T) {
 		{"ExperimentalPrivateThreadPoolDataset", []tensor.Tensor{num(-1)}, nil, "`num_threads` must be >= 0"},
 		{"LatencyStatsDataset", []tensor.Tensor{tensor.Vector("a")}, nil, "tag must be a scalar"},
 		{"OptimizeDataset", []tensor.Tensor{tensor.Scalar("a")}, nil, "optimizations must be a vector"},
+		{"DenseToSparseBatchDataset", []tensor.Tensor{num(3), tensor.Vector[int64](-2)}, nil, "Dimension -2 must be >= -1"},
 		{"ModelDataset", nil, map[string]any{"ram_budget": int64(-1)}, "RAM budget must be positive but is -1."},
 		{"OptionsDataset", nil, map[string]any{"serialized_options": "\xff"}, "Could not parse serialized_options as valid Options."},
 	} {

@@ -33,7 +33,13 @@ func newSparseBatch(n *node, ctx *kernel.Context) (dataset, error) {
 	if ctx.Input(2).Rank() != 1 {
 		return nil, status.InvalidArgumentf("row_shape must be a vector")
 	}
-	d.join = sparseRows{tensor.MakePartial(tensor.Values[int64](ctx.Input(2))...)}.join
+	shape := tensor.Values[int64](ctx.Input(2))
+	for _, d := range shape {
+		if d < -1 {
+			return nil, status.InvalidArgumentf("Dimension %d must be >= -1", d)
+		}
+	}
+	d.join = sparseRows{tensor.MakePartial(shape...)}.join
 	return d, nil
 }
 
