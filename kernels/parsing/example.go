@@ -138,10 +138,10 @@ func (e *example) arguments(ctx *kernel.Context) (k keys, fills []*tensor.Tensor
 	first := 1
 	switch k = e.keys; e.version {
 	case 1:
-		if k.sparse, err = scalars(ctx, "sparse_keys", 2, len(e.wanted.sparse)); err != nil {
+		if k.sparse, err = singles(ctx, "sparse_keys", 2, len(e.wanted.sparse)); err != nil {
 			return k, nil, err
 		}
-		if k.dense, err = scalars(ctx, "dense_keys", 2+len(k.sparse), len(e.wanted.dense)); err != nil {
+		if k.dense, err = singles(ctx, "dense_keys", 2+len(k.sparse), len(e.wanted.dense)); err != nil {
 			return k, nil, err
 		}
 		first = 2 + len(k.sparse) + len(k.dense)
@@ -161,12 +161,28 @@ func inputs(ctx *kernel.Context, first, n int) []*tensor.Tensor {
 	return out
 }
 
+// singles is scalars for arguments of any shape that have one element.
+func singles(ctx *kernel.Context, name string, first, n int) ([]string, error) {
+	out := make([]string, n)
+	for i, t := range inputs(ctx, first, n) {
+		if t.NumElements() != 1 {
+			return nil, notScalar(name, i, t)
+		}
+		out[i] = tensor.Values[string](t)[0]
+	}
+	return out, nil
+}
+
+func notScalar(name string, i int, t *tensor.Tensor) error {
+	return status.InvalidArgumentf("Expected %s[%d] to be a scalar, got shape: %v", name, i, t.Shape())
+}
+
 // scalars returns the text of n inputs from the given one on, which are an argument of the given name.
 func scalars(ctx *kernel.Context, name string, first, n int) ([]string, error) {
 	out := make([]string, n)
 	for i, t := range inputs(ctx, first, n) {
 		if t.Rank() != 0 {
-			return nil, status.InvalidArgumentf("Expected %s[%d] to be a scalar, got shape: %v", name, i, t.Shape())
+			return nil, notScalar(name, i, t)
 		}
 		out[i] = tensor.Value[string](t)
 	}
