@@ -28,7 +28,8 @@ type session struct {
 	ctx    context.Context // ends when the session is closed; its cause is the reason
 	cancel context.CancelCauseFunc
 	names  atomic.Int64 // last number in the names of nodes that are made
-	used   atomic.Int64 // when the session was last used, in nanoseconds
+	active atomic.Bool  // the session has been used since it was last looked at
+	used   time.Time    // when it was last seen to have been; for who looks for unused sessions
 
 	mu        sync.Mutex
 	closed    *status.Error          // guarded by mu; why the session is closed, nil while it is open
@@ -44,10 +45,13 @@ type session struct {
 	idle      chan struct{}          // guarded by mu; closed when the last step of a closed session has ended
 }
 
-// touch keeps the session from being collected.
-func (s *session) touch() { s.used.Store(time.Now().UnixNano()) }
-
-func (s *session) lastUse() time.Time { return time.Unix(0, s.used.Load()) }
+// touch keeps the session from being collected. It does not look at the clock, which would take longer than all else that a
+// small step does here.
+func (s *session) touch() {
+	if !s.active.Load() {
+		s.active.Store(true)
+	}
+}
 
 // enter adds a step that begins.
 func (s *session) enter(st *step) error {

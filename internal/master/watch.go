@@ -33,7 +33,10 @@ func (m *Master) all() []*session {
 // collect closes the sessions that nobody has used for long.
 func (m *Master) collect(now time.Time) {
 	for _, s := range m.all() {
-		if m.SessionTTL <= 0 || now.Sub(s.lastUse()) <= m.SessionTTL || m.remove(s.handle) == nil {
+		if s.active.Swap(false) {
+			s.used = now
+		}
+		if m.SessionTTL <= 0 || now.Sub(s.used) <= m.SessionTTL || m.remove(s.handle) == nil {
 			continue
 		}
 		m.Log.Warn("closing a session that was not used for long; if replicas start with long delays, raise the limit",

@@ -198,7 +198,7 @@ func clientKey(n *graph.Node) string {
 func (s *session) add(reg *registered) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed.Load() {
 		return "", status.Abortedf("Session handle is not found: %s. It was deleted.", s.handle)
 	}
 	s.counter++

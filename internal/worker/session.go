@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/device"
@@ -28,7 +29,7 @@ type session struct {
 	masterIncarnation int64
 
 	mu      sync.Mutex
-	closed  bool                    // guarded by mu
+	closed  atomic.Bool             // changed with mu
 	graphs  map[string]*registered  // guarded by mu; by handle
 	kernels map[string]*kernelCache // guarded by mu; by the session that graphs are registered for
 	counter int64                   // guarded by mu; last number in names and graph handles
@@ -202,16 +203,12 @@ func (w *Worker) unknownSession(handle string) error {
 		handle, w.Task).WithPayload(status.PayloadWorkerRestarted, nil)
 }
 
-func (s *session) isClosed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
-}
+func (s *session) isClosed() bool { return s.closed.Load() }
 
 // close gives back the graphs and kernels of a session; a graph that is running goes when it has ended.
 func (s *session) close() {
 	s.mu.Lock()
-	s.closed = true
+	s.closed.Store(true)
 	graphs := s.graphs
 	s.graphs = map[string]*registered{}
 	s.mu.Unlock()

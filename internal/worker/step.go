@@ -185,10 +185,11 @@ func (s *steps) giveUp(st *step) {
 func (s *steps) cleanup(id int64) {
 	s.mu.Lock()
 	st := s.byID[id]
-	s.mu.Unlock()
-	if st != nil {
-		s.remove(st, errCleanedUp)
+	if st == nil {
+		s.mu.Unlock()
+		return
 	}
+	s.removeLocked(st, errCleanedUp)
 }
 
 // endSession ends the steps of a session.
@@ -239,6 +240,11 @@ func (s *steps) remove(st *step, why *status.Error) {
 		s.mu.Unlock()
 		return
 	}
+	s.removeLocked(st, why)
+}
+
+// removeLocked is remove of a step that is there. It unlocks s.mu.
+func (s *steps) removeLocked(st *step, why *status.Error) {
 	delete(s.byID, st.id)
 	if st.session == nil {
 		s.early--
