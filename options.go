@@ -127,11 +127,14 @@ type runSettings struct {
 }
 
 func newRunSettings(opts []RunOption, timeout time.Duration) runSettings {
-	r := runSettings{timeout: timeout}
-	for _, opt := range opts {
-		opt(&r)
+	if len(opts) == 0 { // and nothing need be allocated for options
+		return runSettings{timeout: timeout}
 	}
-	return r
+	r := &runSettings{timeout: timeout}
+	for _, opt := range opts {
+		opt(r)
+	}
+	return *r
 }
 
 func (r *runSettings) proto() *pb.RunOptions {

@@ -38,7 +38,7 @@ func (s *Session) PartialRun(ctx context.Context, feeds, fetches []graph.Output,
 
 // Run feeds some values and fetches others, which must follow from what has been fed so far.
 func (p *PartialRun) Run(ctx context.Context, feeds map[graph.Output]tensor.Tensor, fetches []graph.Output) ([]tensor.Tensor, error) {
-	req, err := newStep(feeds, fetches)
+	req, err := p.session.request(feeds, fetches, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -18,34 +18,14 @@ import (
 func (s *Session) Run(
 	ctx context.Context, feeds map[graph.Output]tensor.Tensor, fetches []graph.Output, targets []*graph.Node, opts ...RunOption,
 ) ([]tensor.Tensor, error) {
-	req, err := newStep(feeds, fetches)
+	req, err := s.request(feeds, fetches, targets)
 	if err != nil {
-		return nil, err
-	}
-	if req.Targets, err = nodeNames(targets); err != nil {
 		return nil, err
 	}
 	return s.run(ctx, req, opts)
 }
 
-// newStep returns a request with feeds and fetches.
-func newStep(feeds map[graph.Output]tensor.Tensor, fetches []graph.Output) (*message.RunStepRequest, error) {
-	req := &message.RunStepRequest{Feeds: make([]message.NamedTensor, 0, len(feeds))}
-	for at, t := range feeds {
-		switch {
-		case at.Node == nil:
-			return nil, errNoNode
-		case !t.Initialized():
-			return nil, status.InvalidArgumentf("the feed of %v has no value", at)
-		}
-		req.Feeds = append(req.Feeds, message.NamedTensor{Name: outputName(at), Tensor: t})
-	}
-	var err error
-	req.Fetches, err = names(fetches)
-	return req, err
-}
-
-func (s *Session) run(ctx context.Context, req *message.RunStepRequest, opts []RunOption) ([]tensor.Tensor, error) {
+func (s *Session) run(ctx context.Context, req *stepRequest, opts []RunOption) ([]tensor.Tensor, error) {
 	k, err := s.ready(ctx)
 	if err != nil {
 		return nil, err
@@ -56,15 +36,21 @@ func (s *Session) run(ctx context.Context, req *message.RunStepRequest, opts []R
 		ctx, cancel = context.WithTimeout(ctx, set.timeout)
 		defer cancel()
 	}
-	req.Session, req.Options, req.StoreErrorsInBody, req.RequestID = k.handle, set.options, true, requestID()
-	defer req.Release()
+	req.Session, req.Options, req.StoreErrorsInBody = k.handle, set.options, true
+	if k.inProcess {
+		req.Into = &req.response
+	} else { // where a network can bring it twice
+		req.RequestID = requestID()
+	}
+	done := false
+	defer func() { s.endRequest(req, done) }()
 	for i := range req.Feeds {
 		if req.Feeds[i].Tensor, err = k.lend(req.Feeds[i].Tensor); err != nil {
 			req.Feeds = req.Feeds[:i] // the rest is the caller's still
 			return nil, err
 		}
 	}
-	resp, err := k.master.RunStep(ctx, req)
+	resp, err := k.master.RunStep(ctx, &req.RunStepRequest)
 	if err != nil {
 		return nil, s.explain(err)
 	}
@@ -74,7 +60,9 @@ func (s *Session) run(ctx context.Context, req *message.RunStepRequest, opts []R
 	if set.metadata != nil {
 		set.metadata.pb = resp.Metadata
 	}
-	return inOrder(req.Fetches, resp.Tensors)
+	out, err := inOrder(req.Fetches, resp.Tensors)
+	done = err == nil
+	return out, err
 }
 
 // lend returns a feed for the time of a call. In this process, what runs may keep a feed for longer, in a variable or a

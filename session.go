@@ -28,6 +28,8 @@ type Session struct {
 	known  atomic.Pointer[known] // nil until the master has a graph; replaced by the holder of turn
 	turn   chan struct{}         // has room for one: who puts something in may change what the master knows
 
+	requests sync.Pool // of *stepRequest that no call uses
+
 	mu     sync.Mutex
 	closed bool // guarded by mu
 }

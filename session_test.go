@@ -66,7 +66,9 @@ func (m *fakeMaster) CloseSession(context.Context, *pb.CloseSessionRequest) (*pb
 func (m *fakeMaster) RunStep(ctx context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
 	m.called("RunStep")
 	m.mu.Lock()
-	m.steps = append(m.steps, req)
+	kept := *req // which is borrowed
+	kept.Feeds = slices.Clone(req.Feeds)
+	m.steps = append(m.steps, &kept)
 	m.mu.Unlock()
 	if m.step != nil {
 		return m.step(ctx, req)
@@ -173,7 +175,7 @@ func TestRunAsksByName(t *testing.T) {
 	}
 	req := m.steps[0]
 	if len(req.Feeds) != 1 || req.Feeds[0].Name != "b:1" || !slices.Equal(req.Targets, []string{"b"}) ||
-		!req.StoreErrorsInBody || req.RequestID == 0 || req.Session != "h" || req.Options != nil {
+		!req.StoreErrorsInBody || req.RequestID != 0 || req.Session != "h" || req.Options != nil {
 		t.Errorf("got request %+v", req)
 	}
 }

@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/weft-ml/weft"
@@ -50,6 +51,52 @@ func TestDeviceCountIsChecked(t *testing.T) {
 	if _, err := s.Run(t.Context(), nil, []graph.Output{c}, nil); status.CodeOf(err) != status.InvalidArgument {
 		t.Errorf("got error %v", err)
 	}
+}
+
+// Steps of one session that differ take turns, some of which fail, from several goroutines: none gets what another asked for.
+func TestStepsInTurns(t *testing.T) {
+	root := op.NewScope()
+	x, y := op.Placeholder(root.Named("x"), tensor.Float32), op.Placeholder(root.Named("y"), tensor.Float32)
+	difference, negation := op.Sub(root, x, y), op.Neg(root, x)
+	s, err := weft.NewSession("local", root.Graph())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	type feeds = map[graph.Output]tensor.Tensor
+	var all sync.WaitGroup
+	for who := range 4 {
+		all.Go(func() {
+			for i := range 50 {
+				a, b := float32(who), float32(i)
+				both := feeds{x: tensor.Scalar(a), y: tensor.Scalar(b)}
+				for _, step := range []struct {
+					feeds   feeds
+					fetches []graph.Output
+					want    []float32
+				}{
+					{both, []graph.Output{difference}, []float32{a - b}},
+					{both, []graph.Output{negation, difference}, []float32{-a, a - b}},
+					{feeds{x: tensor.Scalar(b)}, []graph.Output{negation}, []float32{-b}},
+					{feeds{x: tensor.Scalar(b)}, []graph.Output{difference}, nil}, // y has no value
+					{feeds{y: tensor.Tensor{}}, []graph.Output{negation}, nil},
+				} {
+					got, err := s.Run(t.Context(), step.feeds, step.fetches, nil)
+					if (err != nil) != (step.want == nil) || len(got) != len(step.want) {
+						t.Errorf("got %v, %v; want %v", got, err, step.want)
+						return
+					}
+					for j := range got {
+						if v := tensor.Value[float32](&got[j]); v != step.want[j] {
+							t.Errorf("value %d is %v, want %v", j, v, step.want[j])
+						}
+						got[j].Release()
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 func BenchmarkStep(b *testing.B) {

@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+
 	"github.com/weft-ml/weft/internal/message"
 	"github.com/weft-ml/weft/internal/pb"
 	"github.com/weft-ml/weft/status"
@@ -46,11 +47,18 @@ func (s *session) runStep(ctx context.Context, l limit, req *message.RunStepRequ
 	if err != nil {
 		return nil, err
 	}
-	st.forget()
-	for i := range tensors {
-		tensors[i].Name = o.outputs[i]
+	resp := req.Into
+	if resp == nil {
+		resp = &message.RunStepResponse{}
 	}
-	return &message.RunStepResponse{Tensors: tensors, Metadata: metadata}, nil
+	resp.Metadata = metadata
+	resp.Tensors = append(resp.Tensors[:0], tensors...)
+	for i := range resp.Tensors {
+		resp.Tensors[i].Name = o.outputs[i]
+	}
+	st.answer.Recv = tensors // for the next step
+	st.forget()
+	return resp, nil
 }
 
 // traced numbers the step, runs it with what its options ask to be recorded, and lets the tasks forget it.

@@ -30,6 +30,8 @@ type RunStepRequest struct {
 	PartialRun        string         // handle of a partial run; "" for an ordinary step
 	StoreErrorsInBody bool
 	RequestID         int64 // 0 for a request that is not checked for repetition
+	// Into is where a master of this process may put its response, instead of into a new one; may be nil.
+	Into *RunStepResponse
 }
 
 // RunStepResponse is the outcome of a step. Err is set where the error travels in the body of the response.
