@@ -42,7 +42,7 @@ func init() {
 func realSize[T elementwise.Real](v T) float64 { return math.Abs(float64(v)) }
 
 // intSize is the size in the type itself, in which the least integer has none above 0.
-func intSize[T int32 | int64](v T) float64   { return float64(max(v, -v)) }
+func intSize[T int32 | int64](v T) float64 { return float64(max(v, -v)) }
 
 func signed[T elementwise.Real](v T) float64 { return float64(v) }
 
