@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/shapes"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
 )
 
 func init() {
@@ -42,7 +43,7 @@ func qrOp[S scalar]() family[S] {
 	}
 	return family[S]{outs, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
 		m, n := in[0].rows, in[0].cols
-		q, r := qr(in[0], width(c, m, n))
+		q, r := qr(in[0], width(c, m, n), leastNormal(c.Attrs.Type("T")))
 		return [][]S{q.a, r.a}, nil
 	}}
 }
@@ -54,9 +55,21 @@ type reflector[S scalar] struct {
 	k    int
 }
 
+// leastNormal returns the least number of a type that is not denormal.
+func leastNormal(t tensor.DType) float64 {
+	switch t {
+	case tensor.Float16:
+		return 0x1p-14
+	case tensor.Float32, tensor.Complex64:
+		return 0x1p-126
+	}
+	return 0x1p-1022
+}
+
 // newReflector returns the reflector that takes column k of a, from row k on, to (beta, 0, …, 0) with real beta of the sign
-// opposite to the real part of a's element, as Eigen and LAPACK have it.
-func newReflector[S scalar](a matrix[S], k, from int) (reflector[S], S) {
+// opposite to the real part of a's element, as Eigen and LAPACK have it. It leaves the column as it is if the sum of squares of
+// what would become 0 is not above least.
+func newReflector[S scalar](a matrix[S], k, from int, least float64) (reflector[S], S) {
 	h := reflector[S]{tail: make([]S, a.rows-from-1), k: from}
 	norm := 0.0
 	for i := range h.tail {
@@ -64,7 +77,7 @@ func newReflector[S scalar](a matrix[S], k, from int) (reflector[S], S) {
 		norm = math.Hypot(norm, abs(h.tail[i]))
 	}
 	head := a.at(from, k)
-	if norm < 1e-160 && abs(head-of[S](re(head))) < 1e-160 {
+	if side := abs(head - of[S](re(head))); norm*norm <= least && side*side <= least {
 		clear(h.tail)
 		return h, of[S](re(head))
 	}
@@ -93,10 +106,10 @@ func (h reflector[S]) apply(a matrix[S], tau S, lo int) {
 }
 
 // qr returns Q with p columns and R with p rows; it overwrites a.
-func qr[S scalar](a matrix[S], p int) (q, r matrix[S]) {
+func qr[S scalar](a matrix[S], p int, least float64) (q, r matrix[S]) {
 	var all []reflector[S]
 	for k := range min(a.rows, a.cols) {
-		h, beta := newReflector(a, k, k)
+		h, beta := newReflector(a, k, k, least)
 		h.apply(a, h.tau, k)
 		a.set(k, k, beta)
 		for i := k + 1; i < a.rows; i++ {

@@ -3,6 +3,8 @@ package linalg
 import (
 	"math"
 	"math/cmplx"
+
+	"github.com/weft-ml/weft/tensor"
 )
 
 // schurForm is A = U*T*U^H with U unitary and T upper triangular.
@@ -39,7 +41,7 @@ func schur(a matrix[complex128]) (schurForm, bool) {
 // reduce makes t zero below its first subdiagonal.
 func (f schurForm) reduce() {
 	for k := range f.t.rows - 1 {
-		h, beta := newReflector(f.t, k, k+1)
+		h, beta := newReflector(f.t, k, k+1, leastNormal(tensor.Complex128))
 		h.apply(f.t, h.tau, k)
 		f.t.set(k+1, k, beta)
 		for i := k + 2; i < f.t.rows; i++ {
