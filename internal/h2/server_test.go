@@ -290,3 +290,39 @@ func TestCloseCancelsCalls(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 }
+
+// Calls that end only when one behind them does hold their connection up a few times, not always.
+func TestCallsThatNeedLaterOnes(t *testing.T) {
+	later := make(chan struct{}, 1)
+	s, address := serve(t, map[string]func(*Call){
+		"/s/Wait": func(c *Call) {
+			<-later
+			echo(c)
+		},
+		"/s/Later": func(c *Call) {
+			later <- struct{}{}
+			echo(c)
+		},
+	})
+	c := client(t, address)
+	const pairs = 200
+	ended := make(chan Response, 2)
+	for range pairs {
+		for _, path := range []string{"/s/Wait", "/s/Later"} {
+			c.Start(t.Context(), &Request{Path: path, Room: chunks}, func(r Response) { ended <- r })
+		}
+		for range 2 {
+			if r := <-ended; r.Code != codeOK {
+				t.Fatal(r.Text)
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for conn := range s.conns {
+		last := conn.paces[s.methods["/s/Wait"].index].ban.length.Load()
+		if last < banLeast || last > pairs {
+			t.Errorf("the last ban was for %d calls", last)
+		}
+	}
+}

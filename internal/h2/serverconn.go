@@ -16,10 +16,14 @@ const (
 	// turnaround is the least time in which a client can take a response and send the next request. What comes sooner
 	// had been waiting.
 	turnaround = 20 * time.Microsecond
-	// short is how long a call may take that is served in the turn to read: less than anybody minds.
-	short = time.Millisecond
-	// veryShort is how long a call may take that is served while others wait: about as long as waking a goroutine for each.
-	veryShort = 100 * time.Microsecond
+)
+
+// How long a call may take that is served in the turn to read.
+const (
+	// ofMany is for calls while others wait: about as long as waking a goroutine for each.
+	ofMany = 100 * time.Microsecond
+	// ofSome is for calls with more behind them that came at the same time.
+	ofSome = time.Millisecond
 )
 
 // serverConn is a connection of a server.
@@ -30,17 +34,38 @@ type serverConn struct {
 	serving  atomic.Int32 // calls that have not been answered
 	answered atomic.Int64 // when the last one was, since epoch
 	crowded  habit        // calls come while others are served
-	slow     []habit      // calls take long, by method
-	long     []habit      // calls take longer than waking a goroutine for them, by method
+	more     bool         // what has been read has another request in it; of who has the turn
+	paces    []pace       // by method
+	served   *pace        // of the call that is served in the turn; of who has it
 	undos    []undo       // guarded by out.mu; of the calls that were answered last
 	draining atomic.Bool  // set when no stream is accepted any more
 }
 
 func newServerConn(s *Server, nc net.Conn) *serverConn {
-	c := &serverConn{server: s, slow: make([]habit, len(s.methods)), long: make([]habit, len(s.methods))}
+	c := &serverConn{server: s, paces: make([]pace, len(s.methods))}
 	c.init(nc, c)
-	c.turn.start(c.readAll)
+	c.turn.start(c.takeOver)
 	return c
+}
+
+// takeOver reads in place of who has been away for too long, serving a call or writing.
+func (c *serverConn) takeOver() {
+	if c.served != nil {
+		c.served.ban.lost()
+		c.served = nil
+	}
+	c.readAll()
+}
+
+// pace is how long calls take.
+type pace struct {
+	beyondMany, beyondSome habit
+	ban                    ban
+}
+
+func (p *pace) note(took time.Duration) {
+	p.beyondMany.note(took > ofMany)
+	p.beyondSome.note(took > ofSome)
 }
 
 // run greets the client and reads what it sends.
@@ -192,22 +217,43 @@ func (c *serverConn) messageRead(s *stream) error {
 	if call.body, ok = s.in.take(); !ok {
 		return nil
 	}
-	here := call.method.Short && !compressed && c.mayServe(call.method)
+	here := c.mayServe(call.method) && !compressed
 	c.server.running.Add(1)
 	c.serving.Add(1)
 	if here {
-		call.canWait = c.in.hasRequest()
-		return c.during(func() { c.serve(call, compressed) })
+		call.canWait = c.more
+		p := &c.paces[call.method.index]
+		c.served = p
+		if err := c.during(func() { c.serve(call, compressed) }); err != nil {
+			return err
+		}
+		c.served = nil
+		p.ban.keep()
+		return nil
 	}
 	c.server.serve(work{call, compressed})
 	return nil
 }
 
-// mayServe reports whether to serve a call in the turn to read: if such calls are short, and very short where others come
-// meanwhile.
+// mayServe reports whether to serve a call in the turn to read: if such calls are short enough for what else there is to do.
+// Calls that came in one piece are no crowd. Most likely they are of one step, which asks a task to run its part and then
+// for what that makes, so that nothing is lost by serving them one after the other.
 func (c *serverConn) mayServe(m *method) bool {
-	c.crowded.note(c.serving.Load() > 0 || now()-c.answered.Load() < int64(turnaround))
-	return !c.slow[m.index].is() && !(c.crowded.is() && c.long[m.index].is())
+	together, meanwhile := c.more, c.serving.Load() > 0
+	c.more = c.in.hasRequest()
+	if !together {
+		c.crowded.note(meanwhile || now()-c.answered.Load() < int64(turnaround))
+	}
+	switch p := &c.paces[m.index]; {
+	case !m.Short || !p.ban.over():
+		return false
+	case meanwhile || c.crowded.is():
+		return !p.beyondMany.is()
+	case c.more:
+		return !p.beyondSome.is()
+	default:
+		return true
+	}
 }
 
 // serve lets the method answer.
@@ -224,9 +270,7 @@ func (c *serverConn) serve(call *Call, compressed bool) {
 	}
 	start := now()
 	call.method.Serve(call)
-	took := now() - start
-	c.slow[call.method.index].note(took > int64(short))
-	c.long[call.method.index].note(took > int64(veryShort))
+	c.paces[call.method.index].note(time.Duration(now() - start))
 }
 
 func (c *Call) decompress() bool {
