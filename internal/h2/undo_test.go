@@ -39,10 +39,11 @@ func TestUndo(t *testing.T) {
 		t.Errorf("undone %q", got)
 	}
 
-	p.write(send(5, make1, 'a'))
-	p.write(send(7, make1, 'b'))
-	p.write(send(9, make1, 'c'))
-	answered(9)
+	for i, what := range []byte("abc") {
+		id := uint32(5 + 2*i)
+		p.write(send(id, make1, what))
+		answered(id)
+	}
 	p.write(cat(appendUint32Frame(nil, frameReset, 7, uint32(codeCancel)), appendUint32Frame(nil, frameReset, 7, uint32(codeCancel)),
 		appendUint32Frame(nil, frameReset, 9, uint32(codeNone)), send(11, head, 'x')))
 	answered(11)
