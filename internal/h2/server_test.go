@@ -317,10 +317,10 @@ func TestCallsThatNeedLaterOnes(t *testing.T) {
 			}
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for conn := range s.conns {
-		last := conn.paces[s.methods["/s/Wait"].index].ban.length.Load()
+	conns := s.stop()
+	s.Close() // and nobody reads any more
+	for _, conn := range conns {
+		last := conn.paces[s.methods["/s/Wait"].index].ban.length
 		if last < banLeast || last > pairs {
 			t.Errorf("the last ban was for %d calls", last)
 		}

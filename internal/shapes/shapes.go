@@ -19,6 +19,16 @@ const Unknown = tensor.UnknownDim
 // Of returns the shape with the given dimensions.
 func Of(dims ...int64) Shape { return tensor.MakePartial(dims...) }
 
+// Given returns the shape that the elements of a tensor are: -1 for what is not known, nothing below.
+func Given(dims []int64) (Shape, error) {
+	for _, d := range dims {
+		if d < -1 {
+			return Shape{}, status.InvalidArgumentf("Dimension %d must be >= -1", d)
+		}
+	}
+	return Of(dims...), nil
+}
+
 // Sub returns dimensions lo to hi; negative bounds count from the end. Nothing is known of it if the rank of s is
 // unknown; bounds must lie within the rank.
 func Sub(s Shape, lo, hi int) Shape {

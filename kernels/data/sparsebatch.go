@@ -1,6 +1,7 @@
 package data
 
 import (
+	"github.com/weft-ml/weft/internal/shapes"
 	"github.com/weft-ml/weft/internal/strided"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -33,13 +34,11 @@ func newSparseBatch(n *node, ctx *kernel.Context) (dataset, error) {
 	if ctx.Input(2).Rank() != 1 {
 		return nil, status.InvalidArgumentf("row_shape must be a vector")
 	}
-	shape := tensor.Values[int64](ctx.Input(2))
-	for _, d := range shape {
-		if d < -1 {
-			return nil, status.InvalidArgumentf("Dimension %d must be >= -1", d)
-		}
+	shape, err := shapes.Given(tensor.Values[int64](ctx.Input(2)))
+	if err != nil {
+		return nil, err
 	}
-	d.join = sparseRows{tensor.MakePartial(shape...)}.join
+	d.join = sparseRows{shape}.join
 	return d, nil
 }
 

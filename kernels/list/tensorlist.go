@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/dtypes"
 	"github.com/weft-ml/weft/internal/elementwise"
 	"github.com/weft-ml/weft/internal/ints"
+	"github.com/weft-ml/weft/internal/shapes"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -81,12 +82,7 @@ func shapeOf(t *tensor.Tensor) (tensor.PartialShape, error) {
 	case len(dims) > tensor.MaxRank:
 		return none, status.InvalidArgumentf("a shape has at most %d dimensions, got %d", tensor.MaxRank, len(dims))
 	}
-	for _, d := range dims {
-		if d < -1 {
-			return none, status.InvalidArgumentf("Dimension %d must be >= -1", d)
-		}
-	}
-	return tensor.MakePartial(dims...), nil
+	return shapes.Given(dims)
 }
 
 // merge returns what is known from two shapes together.

@@ -247,12 +247,10 @@ func resultDims(ctx *kernel.Context, first int64, levels []partition) (tensor.Sh
 			return nil, status.InvalidArgumentf("The only valid scalar shape tensor is the fully unknown shape specified as -1.")
 		}
 	case 1:
-		for _, d := range ints.Values(want) {
-			if d < -1 {
-				return nil, status.InvalidArgumentf("Dimension %d must be >= -1", d)
-			}
+		var err error
+		if asked, err = shapes.Given(ints.Values(want)); err != nil {
+			return nil, err
 		}
-		asked = tensor.MakePartial(ints.Values(want)...)
 	default:
 		return nil, status.InvalidArgumentf("Shape must be at most rank 1 but is rank %d", want.Rank())
 	}
