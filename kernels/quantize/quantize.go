@@ -220,7 +220,10 @@ func (q *codec) encoder(lo, hi float32) (encode func(float32) float32, outLo, ou
 		fromHi = q.last / hi
 	}
 	scale := min(fromLo, fromHi)
-	lo, hi = first/scale, q.last/scale
+	if lo = first / scale; abs(lo) < leastNormal { // 1 of a range below 0: TensorFlow counts it as zero
+		lo = 0
+	}
+	hi = q.last / scale
 	return func(v float32) float32 {
 		v = float32(clamp(v, lo, hi) * scale)
 		if q.halfToEven {
@@ -264,6 +267,9 @@ func (q *codec) minFirst(lo, hi float32) func(float32) float32 {
 	most := min(q.last, 2147483520)
 	return func(v float32) float32 { return min(max(round(float32(v*scale))-offset, q.first), most) }
 }
+
+// leastNormal is the least float32 that is not denormal.
+const leastNormal = 0x1p-126
 
 func clamp(v, lo, hi float32) float32 {
 	if v > hi {
