@@ -91,7 +91,7 @@ GROUPS = [
     Group("transfers", [row for name in SIZES for row in (
         Row(f"{name} from task to task", "GB/s", "higher", aim=3),
         Row(f"{name} from task to task, CPU of servers", "s/GB", aim=3),
-    )], tasks),
+    )], tasks, limit=180),
     Group("small tensors", [
         Row(f"{MANY} small variables from task to task", "steps/s", "higher"),
         Row(f"{MANY} small variables from task to task, CPU of servers", "ms/step"),
