@@ -326,3 +326,34 @@ func TestCallsThatNeedLaterOnes(t *testing.T) {
 		}
 	}
 }
+
+// Calls that take long are not served in the turn to read, even if nothing is behind them yet.
+func TestWhoServesLongCalls(t *testing.T) {
+	s, address := serve(t, map[string]func(*Call){
+		"/s/Long": func(c *Call) {
+			time.Sleep(2 * ofSome)
+			echo(c)
+		},
+		"/s/Quick": echo,
+	})
+	c := client(t, address)
+	ended := make(chan Response, 1)
+	for range habitLimit/habitStep + 1 {
+		c.Start(t.Context(), &Request{Path: "/s/Long", Room: chunks}, func(r Response) { ended <- r })
+		if r := <-ended; r.Code != codeOK {
+			t.Fatal(r.Text)
+		}
+	}
+	conns := s.stop()
+	s.Close() // and nobody reads any more
+	for _, conn := range conns {
+		conn.answered.Store(0)
+		for path, want := range map[string]bool{"/s/Long": false, "/s/Quick": true} {
+			m := s.methods[path]
+			conn.paces[m.index].ban = ban{} // of a call that lost the turn, on a slow machine
+			if got := conn.mayServe(m); got != want {
+				t.Errorf("%s may be served by who reads: %v, want %v", path, got, want)
+			}
+		}
+	}
+}

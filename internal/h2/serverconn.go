@@ -22,7 +22,7 @@ const (
 const (
 	// ofMany is for calls while others wait: about as long as waking a goroutine for each.
 	ofMany = 100 * time.Microsecond
-	// ofSome is for calls with more behind them that came at the same time.
+	// ofSome is for all others: less than anybody minds who asks next.
 	ofSome = time.Millisecond
 )
 
@@ -249,10 +249,8 @@ func (c *serverConn) mayServe(m *method) bool {
 		return false
 	case meanwhile || c.crowded.is():
 		return !p.beyondMany.is()
-	case c.more:
-		return !p.beyondSome.is()
 	default:
-		return true
+		return !p.beyondSome.is()
 	}
 }
 
