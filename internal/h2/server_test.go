@@ -331,7 +331,7 @@ func TestCallsThatNeedLaterOnes(t *testing.T) {
 func TestWhoServesLongCalls(t *testing.T) {
 	s, address := serve(t, map[string]func(*Call){
 		"/s/Long": func(c *Call) {
-			time.Sleep(2 * ofSome)
+			<-time.After(2 * ofSome)
 			echo(c)
 		},
 		"/s/Quick": echo,
