@@ -113,7 +113,7 @@ func newChannelsRange(c *kernel.Construction) (kernel.Kernel, error) {
 			negative = negative || v < 0
 			largest[i%depth] = max(largest[i%depth], float32(math.Abs(float64(v))))
 		}
-		top := float32(0x1p-126)
+		top := float32(leastNormal)
 		for i, r := range reach(ctx) {
 			top = max(top, r*largest[i]/(1<<31))
 		}
