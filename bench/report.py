@@ -134,16 +134,21 @@ def show(groups, kept):
     text = README.read_text()
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
-    README.write_text(before + BEGIN + table(present, {g.name: kept[g.name]["runs"] for g in present}, headlines=True) + "\n" + END + after)
+    README.write_text(before + BEGIN + machine(present, kept) + "\n\n" + table(present, {g.name: kept[g.name]["runs"] for g in present}, headlines=True) + "\n" + END + after)
+
+
+def machine(present, kept):
+    """The machine that the first group was measured on."""
+    conditions = kept[present[0].name]["conditions"]
+    return ", ".join(f"{key} {conditions[key]}" for key in ("processor", "cores", "tensorflow")) + "."
 
 
 def page(groups, kept):
     """The whole table, with when and under what load each group was measured."""
     present = [g for g in groups if g.name in kept]
-    same = {key: value for key, value in kept[present[0].name]["conditions"].items() if key in ("processor", "cores", "tensorflow")}
     lines = ["Medians (middle half); ratios are the medians of those of the rounds, in which the sides took turns. Behind an aim",
              "that is not reached: what a server that takes no time would reach with the same clients.",
-             ", ".join(f"{key} {value}" for key, value in same.items()) + ".", "",
+             machine(present, kept), "",
              table(present, {g.name: kept[g.name]["runs"] for g in present}), ""]
     when = {}
     for g in present:
