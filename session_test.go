@@ -1,12 +1,15 @@
 package weft
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weft-ml/weft/graph"
@@ -364,5 +367,25 @@ func TestOptions(t *testing.T) {
 	}
 	if _, err := NewSession("grpc://localhost:1", graph.New(twoOuts{}), WithConfig([]byte{0xff})); status.CodeOf(err) != status.InvalidArgument {
 		t.Errorf("got error %v", err)
+	}
+}
+
+// A session says for whom it waits though nobody has asked for a log.
+func TestWaitIsLogged(t *testing.T) {
+	var out bytes.Buffer
+	before := slog.Default() //nolint:forbidigo // it is put back
+	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	synctest.Test(t, func(t *testing.T) {
+		s, err := NewSession("grpc://nobody:2222", graph.New(twoOuts{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := s.sayWhoIsWaitedFor()
+		<-time.After(2*waitLog + time.Second)
+		stop()
+	})
+	if got := out.String(); strings.Count(got, "level=WARN msg=\"still waiting") != 2 || !strings.Contains(got, "target=grpc://nobody:2222") {
+		t.Errorf("logged %q, want two warnings with the target", got)
 	}
 }

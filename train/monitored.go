@@ -48,7 +48,7 @@ type MonitoredOptions struct {
 	RecoveryWait time.Duration
 	// StopGrace is how long goroutines have to end after a stop; 2 minutes if 0.
 	StopGrace time.Duration
-	Logger    *slog.Logger // nil for nowhere
+	Logger    *slog.Logger // slog.Default() if nil
 }
 
 const (
@@ -62,20 +62,18 @@ func NewMonitoredSession(ctx context.Context, target string, s *op.Scope, o Moni
 	if o.Scaffold == nil {
 		o.Scaffold = &Scaffold{}
 	}
-	m := &MonitoredSession{chief: o.Chief, hooks: o.Hooks, grace: o.StopGrace, maxWait: o.MaxWait, log: o.Logger}
+	m := &MonitoredSession{chief: o.Chief, hooks: o.Hooks, grace: o.StopGrace, maxWait: o.MaxWait}
 	if m.grace == 0 {
 		m.grace = stopGrace
 	}
 	if m.maxWait == 0 {
 		m.maxWait = maxWait
 	}
-	if m.log == nil {
-		m.log = slog.New(slog.DiscardHandler)
-	}
 	m.manager = &SessionManager{
 		Target: target, Scope: s, Scaffold: o.Scaffold, Options: o.SessionOptions, CheckpointDir: o.CheckpointDir,
-		CheckpointFile: o.CheckpointFile, RecoveryWait: o.RecoveryWait, Logger: m.log,
+		CheckpointFile: o.CheckpointFile, RecoveryWait: o.RecoveryWait, Logger: o.Logger,
 	}
+	m.log = m.manager.logger()
 	err := m.begin(ctx, s)
 	if err != nil {
 		return nil, errors.Join(err, closeHooks(m.hooks))

@@ -31,7 +31,7 @@ type TrainingOptions struct {
 	MaxWait        time.Duration // how long a worker waits for the chief; 30 minutes if 0
 	RecoveryWait   time.Duration // longest pause between two looks at whether the model is ready; a second if 0
 	StopGrace      time.Duration // how long goroutines have to end after a stop; 2 minutes if 0
-	Logger         *slog.Logger  // nil for nowhere
+	Logger         *slog.Logger  // also gets the rate of steps; if nil, slog.Default() gets the rest
 }
 
 // MonitoredTrainingSession returns a session to train with, for one worker of a cluster or for a single process, with the

@@ -27,7 +27,7 @@ type SessionManager struct {
 
 	// RecoveryWait is the longest pause between two looks at whether the chief has made the model ready; a second if 0.
 	RecoveryWait time.Duration
-	Logger       *slog.Logger // nil for nowhere
+	Logger       *slog.Logger // slog.Default() if nil
 }
 
 const (
@@ -37,7 +37,7 @@ const (
 
 func (m *SessionManager) logger() *slog.Logger {
 	if m.Logger == nil {
-		return slog.New(slog.DiscardHandler)
+		return slog.Default() //nolint:forbidigo // nobody has passed one in
 	}
 	return m.Logger
 }
