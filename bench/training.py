@@ -8,7 +8,7 @@ from bench.rows import Group, Row
 WARM_UP = 20
 CLUSTERS = (1, 2), (2, 4)  # tasks of ps and worker
 HIDDEN = {100: 300, 512: 150, 2048: 40}  # timed steps of each worker, by hidden units
-WORD2VEC = 300  # with fewer, most of the memory that garbage takes is new, which is slow on some hosts (docs/performance.md)
+WORD2VEC = 300  # the first hundred are slower on some hosts (docs/performance.md, Garbage)
 
 
 def train(index, spec, model, size, synchronous, steps):

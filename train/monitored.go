@@ -23,7 +23,6 @@ type MonitoredSession struct {
 	hooks   []SessionRunHook
 	grace   time.Duration
 	maxWait time.Duration
-	log     *slog.Logger
 
 	sess   *weft.Session // nil when there is none
 	coord  *Coordinator  // of sess
@@ -73,7 +72,6 @@ func NewMonitoredSession(ctx context.Context, target string, s *op.Scope, o Moni
 		Target: target, Scope: s, Scaffold: o.Scaffold, Options: o.SessionOptions, CheckpointDir: o.CheckpointDir,
 		CheckpointFile: o.CheckpointFile, RecoveryWait: o.RecoveryWait, Logger: o.Logger,
 	}
-	m.log = m.manager.logger()
 	err := m.begin(ctx, s)
 	if err != nil {
 		return nil, errors.Join(err, closeHooks(m.hooks))
@@ -109,7 +107,7 @@ func (m *MonitoredSession) ready(ctx context.Context) error {
 		if !isPreemption(err) || ctx.Err() != nil {
 			return err
 		}
-		m.log.Warn("lost a task while the session was being made; trying again", "error", err)
+		m.manager.logger().Warn("lost a task while the session was being made; trying again", "error", err)
 		if err := sleep(ctx, firstWait); err != nil {
 			return err
 		}
@@ -261,7 +259,7 @@ func (m *MonitoredSession) ShouldStop() bool {
 
 // lost ends a session that has lost a task.
 func (m *MonitoredSession) lost(err error) {
-	m.log.Warn("lost a task; going on with a new session", "error", err)
+	m.manager.logger().Warn("lost a task; going on with a new session", "error", err)
 	_ = m.drop(err) // err is the cause
 }
 

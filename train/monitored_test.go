@@ -42,9 +42,7 @@ func newLine(s *op.Scope) *line {
 	wrong := op.Sub(s, op.Mul(s, l.w.Value, l.x), op.Mul(s, l.x, op.Const(s, float32(3))))
 	l.loss = op.Mul(s.Named("loss"), wrong, wrong)
 	train.ScalarSummary(s, "loss_summary", l.loss)
-	// Hooks read the step while it is counted. Here they always read what it was before.
-	step := train.GlobalStep(s)
-	l.update = train.Minimize(s.WithControlDependencies(step.Value.Node), train.NewGradientDescent(0.1), l.loss, step)
+	l.update = train.Minimize(s, train.NewGradientDescent(0.1), l.loss, train.GlobalStep(s))
 	return l
 }
 
