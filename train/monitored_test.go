@@ -42,7 +42,11 @@ func newLine(s *op.Scope) *line {
 	wrong := op.Sub(s, op.Mul(s, l.w.Value, l.x), op.Mul(s, l.x, op.Const(s, float32(3))))
 	l.loss = op.Mul(s.Named("loss"), wrong, wrong)
 	train.ScalarSummary(s, "loss_summary", l.loss)
-	l.update = train.Minimize(s, train.NewGradientDescent(0.1), l.loss, train.GlobalStep(s))
+	// Hooks fetch the step in the run that counts it, before or after that. Here it is always before: the value that was read
+	// stays as it was, and counting waits for it.
+	step := train.NewVariable(s.Absolute(), "global_step", tensor.Shape{}, tensor.Int64, train.Zeros, train.NotTrainable(), train.Resource())
+	s.AddToCollection("global_step", step)
+	l.update = train.Minimize(s.WithControlDependencies(step.Value.Node), train.NewGradientDescent(0.1), l.loss, step)
 	return l
 }
 
