@@ -25,14 +25,18 @@ type node struct {
 	numOut   int32
 	edges    []edge
 	kern     kernel.Kernel
-	cost     atomic.Int64 // average time of a call in nanoseconds; 0 before the first
+	cost     atomic.Int64 // average time of a call in nanoseconds; 0 before the first, see addCost
 	outTypes []tensor.DType
 	name     string
 	*details
+	cone *cone // that the node stands for, or nil
 }
 
 // details are what few executions of a node need.
 type details struct {
+	place   int32        // in the nodes of the compiled graph
+	frame   int32        // that the node runs in: its place in the frames
+	fusible bool         // may be part of a cone
 	late    bool         // the output is the reference that the input is, though its type does not say so
 	async   kernel.Async // kern, if it is one
 	op      string
@@ -43,7 +47,7 @@ type details struct {
 	value    tensor.Tensor   // of a constant
 	indexes  []tensor.Tensor // of a Merge: its second output, for each input
 	index    int             // of an argument or result
-	child    *frameInfo      // that an Enter node enters
+	child    int             // frame that an Enter node enters: its place in the frames
 	toAll    bool            // an Enter node's value goes to all iterations
 	uninitOK bool            // references may be to variables without a value
 	peers    bool            // talks to other tasks
@@ -65,19 +69,20 @@ const control = -1
 // number of control inputs that have not arrived, plus one until a live input has.
 type count struct{ pending, dead int32 }
 
-func (e *Executor) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.Kernel, error)) error {
-	l, err := newLayout(e, g)
+func (p *program) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.Kernel, error)) error {
+	l, err := newLayout(p, g)
 	if err != nil {
 		return err
 	}
-	e.nodes = make([]node, g.NumNodes())
-	cold := make([]details, len(e.nodes))
+	p.nodes = make([]node, g.NumNodes())
+	cold := make([]details, len(p.nodes))
 	byID := make([]*node, g.NumIDs())
 	order := runOrder(g)
 	edges, outs := 0, 0
 	for i, gn := range order {
-		byID[gn.ID] = &e.nodes[i]
+		byID[gn.ID] = &p.nodes[i]
 		byID[gn.ID].details = &cold[i]
+		cold[i].place = int32(i)
 		edges += len(gn.OutEdges())
 		outs += len(gn.OutTypes)
 	}
@@ -99,12 +104,12 @@ func (e *Executor) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.K
 		switch {
 		case n.numIn > 0 || len(gn.ControlInputs()) > 0:
 		case n.waits: // for others, while the rest runs
-			e.roots = append(e.roots, n)
+			p.roots = append(p.roots, n)
 		default:
 			roots = append(roots, n)
 		}
 	}
-	e.roots = append(e.roots, roots...)
+	p.roots = append(p.roots, roots...)
 	return nil
 }
 
@@ -130,11 +135,14 @@ func (n *node) compile(gn *graph.Node, newKernel func(*graph.Node) (kernel.Kerne
 		}
 	}
 	if n.kind != compute {
+		n.fusible = !n.refs && (n.kind == constant || n.kind == forward)
 		return n.compileKnown(gn.Attrs)
 	}
 	var err error
 	n.kern, err = newKernel(gn)
 	n.async, n.waits = n.kern.(kernel.Async)
+	n.fusible = !n.refs && !n.waits && !n.transfer && !gn.Op.Stateful && !gn.Op.Distributed &&
+		!slices.ContainsFunc(gn.OutTypes, tensor.DType.IsRef)
 	return err
 }
 

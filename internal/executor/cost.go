@@ -15,18 +15,21 @@ const sampleMask = 15
 // isExpensive reports whether a call of the node is likely to take long. A node that has never run may be anything.
 func (n *node) isExpensive() bool {
 	c := n.cost.Load()
-	return c == 0 || c >= expensive
+	return c == 0 || c >= expensive || c <= -expensive
 }
 
-// addCost adds one call to the node's average. Concurrent runs may lose one another's measurements, which does no harm.
+// addCost adds one call to the node's average. The first call finds caches, pools and pages cold, and counts only until
+// there is a second: until then it is stored as a negative number. Concurrent runs may lose one another's measurements, which does no harm.
 func (n *node) addCost(nanos int64) {
 	nanos = max(nanos, 1)
-	old := n.cost.Load()
-	if old == 0 {
-		n.cost.Store(nanos)
-		return
+	switch old := n.cost.Load(); {
+	case old == 0:
+		n.cost.Store(-nanos)
+	case old < 0:
+		n.cost.Store(min(nanos, -old))
+	default:
+		n.cost.Store(max(1, old+(nanos-old)/costDecay))
 	}
-	n.cost.Store(max(1, old+(nanos-old)/costDecay))
 }
 
 var clockStart = time.Now()

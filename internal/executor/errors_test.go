@@ -32,7 +32,10 @@ func TestErrors(t *testing.T) {
 		bad := b.add("bad", tt.op, tt.attrs, b.number(1)).Out(0)
 		b.ret(0, b.sum(bad, b.number(1)))
 		e := b.compile()
-		for range 3 {
+		for i := range 4 {
+			if i == 2 && strings.Contains(e.Fuse(1, 64), "bad") == (tt.op == "PanicAsync" || tt.op == "FailDistributed") {
+				t.Errorf("%s %v: cones\n%s", tt.op, tt.attrs, e.Cones())
+			}
 			_, err := call(t, e, 1)
 			if status.CodeOf(err) != tt.code || !strings.Contains(err.Error(), tt.contains) ||
 				strings.Count(err.Error(), "{{node bad}}") != 1 {

@@ -20,6 +20,12 @@
 // the inbox of a run that nobody owns becomes its owner. The owner gives up the ownership when nothing is left to do, or
 // before it runs an expensive kernel itself while other tasks are under way.
 //
+// # Cones
+//
+// Once the times of all nodes are known, cheap nodes that nobody else looks into are fused to cones, which run as one node:
+// nothing is counted within a cone, and a core that is idle can take a cone where a cheap node would not be worth it. A run
+// that collects statistics executes the graph as it was compiled.
+//
 // # Loops
 //
 // Enter, Exit and NextIteration move values between frames and iterations. An instance of a frame is made by the first
@@ -66,6 +72,14 @@ type RunOptions struct {
 type Executor struct {
 	device *kernel.Device
 	log    *slog.Logger
+	plain  program
+	runs   atomic.Int32            // that have ended without an error, up to runsBeforeFusion
+	fused  atomic.Pointer[program] // nil before that, and where it does not pay
+}
+
+// program is a compiled graph.
+type program struct {
+	e      *Executor
 	nodes  []node
 	frames []*frameInfo // the first is the root
 	roots  []*node      // nodes without inputs, in the order in which they are started
@@ -80,14 +94,15 @@ func New(g *graph.Graph, cfg Config) (*Executor, error) {
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
-	if err := e.compile(g, cfg.NewKernel); err != nil {
+	e.plain.e = e
+	if err := e.plain.compile(g, cfg.NewKernel); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
 // NumNodes returns the number of nodes.
-func (e *Executor) NumNodes() int { return len(e.nodes) }
+func (e *Executor) NumNodes() int { return len(e.plain.nodes) }
 
 // Run runs the graph as part of a step and waits for it. The error is the first that a node had, with the node's name;
 // it has ended the rest of the step through step.Cancel by then. When the step's context ends, no further node is started

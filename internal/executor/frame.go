@@ -90,7 +90,7 @@ func (r *run) child(from *iteration, info *frameInfo) *frame {
 
 // enterFrame delivers the output of an Enter node.
 func (r *run) enterFrame(n *node, from *iteration, dead bool, out []kernel.Value) {
-	f := r.child(from, n.child)
+	f := r.child(from, r.p.frames[n.child])
 	f.enters--
 	if n.toAll {
 		d := delivery{node: n, dead: dead}

@@ -8,7 +8,7 @@ import (
 
 // frameInfo is what is known of a frame before it runs.
 type frameInfo struct {
-	index    int // in Executor.frames
+	index    int // in the frames of the program
 	hash     uint64
 	root     bool
 	slots    int     // inputs of all nodes
@@ -19,18 +19,18 @@ type frameInfo struct {
 
 // layout finds the frames of a graph while it is compiled.
 type layout struct {
-	executor *Executor
-	frames   *graph.Frames
-	infos    map[*graph.Frame]*frameInfo
-	byName   map[string]*frameInfo
+	program *program
+	frames  *graph.Frames
+	infos   map[*graph.Frame]*frameInfo
+	byName  map[string]*frameInfo
 }
 
-func newLayout(e *Executor, g *graph.Graph) (*layout, error) {
+func newLayout(p *program, g *graph.Graph) (*layout, error) {
 	frames, err := graph.FindFrames(g)
 	if err != nil {
 		return nil, err
 	}
-	l := &layout{e, frames, map[*graph.Frame]*frameInfo{}, map[string]*frameInfo{}}
+	l := &layout{p, frames, map[*graph.Frame]*frameInfo{}, map[string]*frameInfo{}}
 	l.named("").root = true
 	for n := range g.Nodes() {
 		f := frames.RunsIn[n.ID]
@@ -48,8 +48,8 @@ func newLayout(e *Executor, g *graph.Graph) (*layout, error) {
 func (l *layout) named(name string) *frameInfo {
 	f := l.byName[name]
 	if f == nil {
-		f = &frameInfo{index: len(l.executor.frames), hash: murmur.Sum64(name)}
-		l.executor.frames = append(l.executor.frames, f)
+		f = &frameInfo{index: len(l.program.frames), hash: murmur.Sum64(name)}
+		l.program.frames = append(l.program.frames, f)
 		l.byName[name] = f
 	}
 	return f
@@ -58,6 +58,7 @@ func (l *layout) named(name string) *frameInfo {
 // place gives a node its slots and its count.
 func (l *layout) place(n *node, gn *graph.Node) {
 	f := l.infos[l.frames.RunsIn[gn.ID]]
+	n.frame = int32(f.index)
 	n.in, n.count = int32(f.slots), int32(len(f.initial))
 	f.slots += gn.NumInputs()
 	controls := int32(len(gn.ControlInputs()))
@@ -67,10 +68,11 @@ func (l *layout) place(n *node, gn *graph.Node) {
 		f.initial = append(f.initial, count{pending: n.numIn + controls})
 	}
 	if n.kind == enter {
-		n.child = l.named(gn.Attrs.String("frame_name"))
-		n.child.enters++
-		if n.child.parallel == 0 {
-			n.child.parallel = max(gn.Attrs.Int("parallel_iterations"), 1)
+		child := l.named(gn.Attrs.String("frame_name"))
+		n.child = child.index
+		child.enters++
+		if child.parallel == 0 {
+			child.parallel = max(gn.Attrs.Int("parallel_iterations"), 1)
 		}
 	}
 }

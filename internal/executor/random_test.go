@@ -189,7 +189,10 @@ func TestRandomPrograms(t *testing.T) {
 		}
 		b.ret(0, program.build(s))
 		e := b.compile()
-		for range 4 {
+		for i := range 4 {
+			if i > 0 {
+				e.Fuse(1+rng.IntN(3), 2+rng.IntN(20))
+			}
 			args := []int64{rng.Int64N(9) - 4, rng.Int64N(100) - 50, rng.Int64N(3)}
 			rets, err := call(t, e, 1, args...)
 			if err != nil {
@@ -217,10 +220,19 @@ func TestRandomDeadness(t *testing.T) {
 		for i, v := range rets {
 			d.b.ret(i, v)
 		}
-		got := d.b.run(len(rets))
-		for i, v := range rets {
-			if live := got[i].Initialized(); live != d.live(v.Node)[v.Index] {
-				t.Fatalf("seed %d: %s is live: %t, want %t", seed, v.Node.Name, live, !live)
+		e := d.b.compile()
+		for _, fused := range []bool{false, true} {
+			if fused {
+				e.Fuse(1, 2+rng.IntN(20))
+			}
+			got, err := call(t, e, len(rets))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range rets {
+				if live := got[i].Initialized(); live != d.live(v.Node)[v.Index] {
+					t.Fatalf("seed %d, fused %t: %s is live: %t, want %t", seed, fused, v.Node.Name, live, !live)
+				}
 			}
 		}
 	}

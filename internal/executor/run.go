@@ -10,7 +10,7 @@ import (
 
 // run is the state of one run of an executor. Its owner has everything but the last group of fields to itself.
 type run struct {
-	e       *Executor
+	p       *program
 	step    *kernel.Step
 	opts    RunOptions
 	done    func(error)     // of RunAsync; nil for Run
@@ -53,13 +53,17 @@ type activation struct {
 
 // begin returns the state of a new run, which the caller owns and is a visitor of.
 func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
-	r := e.spare.Swap(nil)
+	p := e.program()
+	if opts.Stats != nil {
+		p = &e.plain
+	}
+	r := p.spare.Swap(nil)
 	if r == nil {
-		r, _ = e.pool.Get().(*run)
+		r, _ = p.pool.Get().(*run)
 	}
 	if r == nil {
-		r = &run{e: e, wake: make(chan struct{}, 1), iters: make([]*iteration, len(e.frames))}
-		r.root.info = e.frames[0]
+		r = &run{p: p, wake: make(chan struct{}, 1), iters: make([]*iteration, len(p.frames))}
+		r.root.info = p.frames[0]
 		r.inline = r.newTask()
 	}
 	r.step, r.opts, r.pace = step, opts, parallel.Pace{}
@@ -70,7 +74,7 @@ func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
 	r.bind(r.inline)
 	it := r.newIteration(&r.root, 0)
 	r.root.oldest, r.root.newest = it, it
-	for _, n := range e.roots {
+	for _, n := range p.roots {
 		r.activate(n, it, false)
 	}
 	// The stack hands out the last first.
@@ -268,13 +272,16 @@ func (r *run) leave(n int32) {
 	if r.visitors.Add(-n) != 0 {
 		return
 	}
+	if r.err == nil {
+		r.p.e.ranWell()
+	}
 	r.step, r.opts, r.done, r.life, r.stopped, r.err, r.over = nil, RunOptions{}, nil, nil, nil, nil, false
 	r.inline.ctx = kernel.Context{}
 	for t := r.tasks; t != nil; t = t.next {
 		t.ctx = kernel.Context{}
 	}
-	if !r.e.spare.CompareAndSwap(nil, r) {
-		r.e.pool.Put(r)
+	if r.p != r.p.e.program() || !r.p.spare.CompareAndSwap(nil, r) {
+		r.p.pool.Put(r) // from which collections take what is not used
 	}
 }
 
@@ -308,7 +315,7 @@ func (r *run) newTask() *task {
 
 // bind gives a task what is the same for all tasks of a run.
 func (r *run) bind(t *task) {
-	t.ctx.Step, t.ctx.Device, t.ctx.Depth, t.ctx.Stats = r.step, r.e.device, r.opts.Depth, r.opts.Stats
+	t.ctx.Step, t.ctx.Device, t.ctx.Depth, t.ctx.Stats = r.step, r.p.e.device, r.opts.Depth, r.opts.Stats
 }
 
 func (r *run) freeTask(t *task) {

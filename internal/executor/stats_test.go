@@ -17,9 +17,16 @@ func TestStatistics(t *testing.T) {
 	b.ret(0, b.add("late", "AddLater", nil, b.add("sum", "Add2", nil, live, b.number(2)).Out(0), live).Out(0))
 	dead, _ := b.sw(b.number(1), b.constant(tensor.Scalar(true)))
 	b.add("dead", "Add2", nil, dead, dead)
+	e := b.compile()
+	if _, err := call(t, e, 1); err != nil {
+		t.Fatal(err)
+	}
+	if e.Fuse(1, 64) == "" {
+		t.Error("there are no cones, whose nodes have statistics of their own")
+	}
 	var c collected
 	opts := executor.RunOptions{Rets: make([]tensor.Tensor, 1), Stats: &c}
-	if err := b.compile().Run(newStep(t, nil), opts); err != nil {
+	if err := e.Run(newStep(t, nil), opts); err != nil {
 		t.Fatal(err)
 	}
 	if want := b.NumNodes() - 1; len(c.stats) != want {

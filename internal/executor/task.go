@@ -63,6 +63,10 @@ func (t *task) execute() bool {
 			return true
 		}
 	}
+	if n.cone != nil {
+		t.callCone(n.cone)
+		return true
+	}
 	if t.stats != nil {
 		t.stats.start()
 	}
@@ -80,14 +84,18 @@ func (t *task) execute() bool {
 func (t *task) measure() bool {
 	n, begin := t.node, now()
 	finished := t.execute()
-	n.addCost(now() - begin)
+	took := now() - begin
+	n.addCost(took)
+	if n.cone != nil && n.cone.isSlow(took) {
+		t.run.p.e.fused.Store(nil)
+	}
 	return finished
 }
 
 func (t *task) call() {
 	defer func() {
 		if v := recover(); v != nil {
-			t.err = t.panicked(v)
+			t.err = t.panicked(t.node, v)
 		}
 	}()
 	t.err = t.node.kern.Compute(&t.ctx)
@@ -96,16 +104,16 @@ func (t *task) call() {
 func (t *task) callAsync() {
 	defer func() {
 		if v := recover(); v != nil {
-			t.finish(t.panicked(v))
+			t.finish(t.panicked(t.node, v))
 		}
 	}()
 	t.node.async.ComputeAsync(&t.ctx, t.finish)
 }
 
-// panicked turns the panic of a kernel into an error of its step.
-func (t *task) panicked(v any) error {
-	t.run.e.log.Error("kernel panic", "node", t.node.name, "op", t.node.op, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-	return status.Internalf("Kernel of op %s panicked: %v", t.node.op, v)
+// panicked turns the panic of a node's kernel into an error of its step.
+func (t *task) panicked(n *node, v any) error {
+	t.run.p.e.log.Error("kernel panic", "node", n.name, "op", n.op, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	return status.Internalf("Kernel of op %s panicked: %v", n.op, v)
 }
 
 // done takes the result of an asynchronous kernel. A second call is ignored.
@@ -126,11 +134,15 @@ func (t *task) check() {
 		t.stats.end()
 		t.stats.addOutputs(t)
 	}
+	t.verify(t.node)
+}
+
+// verify is check for one node, which is the task's or part of its cone.
+func (t *task) verify(n *node) {
 	if t.err != nil {
-		t.err = t.node.explain(t.err)
+		t.err = n.explain(t.err)
 		return
 	}
-	n := t.node
 	for i := range t.outs {
 		out := &t.outs[i]
 		if !present(out) {
