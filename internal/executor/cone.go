@@ -53,6 +53,7 @@ func (t *task) callCone(c *cone) {
 			if t.err != nil || t.ctx.Dead {
 				release(outs)
 				t.outputs(t.node)
+				t.dead = i+1 < len(c.nodes) // not of the root, which has run
 				return
 			}
 		}

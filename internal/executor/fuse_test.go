@@ -97,6 +97,44 @@ func TestCones(t *testing.T) {
 	}
 }
 
+// TestConesDie has a kernel that makes its output dead, as the root of a cone and within one. What a control edge tells must
+// not depend on whether there is a cone.
+func TestConesDie(t *testing.T) {
+	for _, cone := range []string{"a p", "a p z"} {
+		b := newBuilder(t)
+		x := b.arg(0, tensor.Int64)
+		root := b.add("p", "Positive", nil, b.add("a", "Add2", nil, x, x).Out(0))
+		if cone == "a p z" {
+			root = b.add("z", "Add2", nil, root.Out(0), x)
+		}
+		b.ret(0, root.Out(0))
+		after := b.add("after", "AddLater", nil, b.number(1), b.number(2))
+		b.ConnectControl(root, after)
+		b.ret(1, after.Out(0))
+		e := b.compile()
+		live := map[int64][2]bool{}
+		for _, fused := range []bool{false, true} {
+			if fused && e.Fuse(2, 9) != cone+"\n" {
+				t.Errorf("the cones are\n%swant\n%s", e.Cones(), cone)
+			}
+			for _, x := range []int64{5, -5, 6} {
+				rets, err := call(t, e, 2, x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := [2]bool{rets[0].Initialized(), rets[1].Initialized()}
+				if want, ok := live[x]; ok && got != want {
+					t.Errorf("%s for %d: results are live %v, without cones %v", cone, x, got, want)
+				}
+				live[x] = got
+			}
+		}
+		if live[5] != [2]bool{true, true} || live[-5][0] {
+			t.Errorf("%s: results are live %v", cone, live)
+		}
+	}
+}
+
 // TestSecondRunFuses runs a graph until its nodes are fused.
 func TestSecondRunFuses(t *testing.T) {
 	defer executor.FuseWhatever()()

@@ -45,6 +45,12 @@ func registerOps() {
 	register("Work", one, number, []string{"micros: int"}, newWork)
 	register("Fail", one, number, failing, newFail)
 	register("FailDistributed", one, number, failing, newFail)
+	register("Positive", one, number, nil, kernel.Stateless(func(c *kernel.Context) error {
+		if c.Dead = tensor.Value[int64](c.Input(0)) <= 0; c.Dead {
+			return nil
+		}
+		return c.PassInput(0, 0)
+	}))
 	register("Panic", one, number, nil, kernel.Stateless(func(*kernel.Context) error { panic("at the disco") }))
 	register("PanicAsync", one, number, nil, async(func(*kernel.Context, func(error)) { panic("at the disco") }))
 	register("DoneTwice", one, number, nil, async(doneTwice))
