@@ -39,7 +39,7 @@ func main() {
 	flag.IntVar(&c.workers, "workers", 2, "number of worker tasks")
 	flag.IntVar(&c.steps, "steps", 200, "training steps: of each worker (async) or of all together (sync)")
 	flag.IntVar(&c.batch, "batch-size", 100, "images per worker and step")
-	flag.Float64Var(&c.rate, "learning-rate", 0.2, "of gradient descent")
+	flag.Float64Var(&c.rate, "learning-rate", 0.1, "of gradient descent")
 	flag.Parse()
 	if err := c.run(context.Background(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "ingraph:", err)

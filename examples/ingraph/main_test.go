@@ -20,7 +20,7 @@ func TestRun(t *testing.T) {
 		"sync":  `^mode : sync step : 60 ,test accuracy : (0\.[89]|1\.0)`,
 	} {
 		var out strings.Builder
-		c := config{target: cl.Target("worker", 0), mode: mode, workers: 2, steps: 60, batch: 100, rate: 0.2}
+		c := config{target: cl.Target("worker", 0), mode: mode, workers: 2, steps: 60, batch: 100, rate: 0.1}
 		if err := c.run(t.Context(), &out); err != nil {
 			t.Fatal(err)
 		}
