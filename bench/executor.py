@@ -1,7 +1,8 @@
 """How fast the executor runs the nodes of one step.
 
 Each graph is one step of thousands of nodes on a server of its own; what an empty step costs is taken off, and the first
-steps, in which the servers learn how long nodes take, are not timed. No graph is rewritten on either side, and every node works on one number, so that the executor is what is measured.
+steps, in which the servers learn how long nodes take, are not timed. No graph is rewritten on either side, and every node
+works on one number, so that the executor is what is measured.
 """
 import os
 import time

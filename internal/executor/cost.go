@@ -14,12 +14,19 @@ const sampleMask = 15
 
 // isExpensive reports whether a call of the node is likely to take long. A node that has never run may be anything.
 func (n *node) isExpensive() bool {
+	c := n.nanos()
+	return c == 0 || c >= expensive
+}
+
+// nanos returns the average time of a call, as far as it is known; 0 before the first.
+func (n *node) nanos() int64 {
 	c := n.cost.Load()
-	return c == 0 || c >= expensive || c <= -expensive
+	return max(c, -c)
 }
 
 // addCost adds one call to the node's average. The first call finds caches, pools and pages cold, and counts only until
-// there is a second: until then it is stored as a negative number. Concurrent runs may lose one another's measurements, which does no harm.
+// there is a second: until then it is stored as a negative number. Concurrent runs may lose one another's
+// measurements, which does no harm.
 func (n *node) addCost(nanos int64) {
 	nanos = max(nanos, 1)
 	switch old := n.cost.Load(); {

@@ -95,8 +95,7 @@ func (f *fusion) findCones() bool {
 		places[i] = int32(i)
 		c.nodes, c.open = places[i:i+1:i+1], f.sources[i]
 		if n.kind == compute {
-			cost := n.cost.Load()
-			c.kernels, c.nanos = 1, max(cost, -cost)
+			c.kernels, c.nanos = 1, n.nanos()
 			if c.nanos == 0 || c.nanos >= f.limits.each {
 				continue
 			}
@@ -209,7 +208,7 @@ func (r *refit) place() {
 	made := 0
 	for i := range old {
 		n, c := &old[i], r.cones[i]
-		if c != nil && c.nodes[len(c.nodes)-1] != int32(i) {
+		if r.within(i) {
 			continue // the cone lies where its root does
 		}
 		unit := &r.to.nodes[made]
@@ -246,12 +245,18 @@ func (r *refit) place() {
 // count returns the number of new nodes.
 func (r *refit) count() int {
 	n := 0
-	for i, c := range r.cones {
-		if c == nil || c.nodes[0] == int32(i) {
+	for i := range r.cones {
+		if !r.within(i) {
 			n++
 		}
 	}
 	return n
+}
+
+// within reports whether a node is part of a cone and not its root, in whose place the cone is.
+func (r *refit) within(place int) bool {
+	c := r.cones[place]
+	return c != nil && c.nodes[len(c.nodes)-1] != int32(place)
 }
 
 // connect makes the new edges, those of nodes that follow each other next to each other.
@@ -264,8 +269,8 @@ func (r *refit) connect() {
 	room := make([]edge, 0, total)
 	for i := range old {
 		dst := r.units[i]
-		if c := r.cones[i]; c != nil && c.nodes[len(c.nodes)-1] != int32(i) {
-			k, _ := slices.BinarySearch(c.nodes, int32(i))
+		if r.within(i) {
+			k, _ := slices.BinarySearch(r.cones[i].nodes, int32(i))
 			dst = &dst.cone.nodes[k]
 		}
 		first := len(room)
