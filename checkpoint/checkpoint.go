@@ -32,6 +32,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -54,7 +55,7 @@ func DataFile(prefix string, shard, shards int) string {
 	return fmt.Sprintf("%s.data-%05d-of-%05d", prefix, shard, shards)
 }
 
-var dataSuffix = regexp.MustCompile(`^\.data-[0-9]{5,}-of-[0-9]{5,}$`)
+var dataSuffix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.data-[0-9]{5,}-of-[0-9]{5,}$`) })
 
 // dataFiles returns the existing files with elements of a prefix.
 func dataFiles(prefix string) []string {
@@ -65,7 +66,7 @@ func dataFiles(prefix string) []string {
 	var files []string
 	for _, e := range entries {
 		path := filepath.Join(filepath.Dir(prefix), e.Name())
-		if suffix, ok := strings.CutPrefix(e.Name(), filepath.Base(prefix)); ok && dataSuffix.MatchString(suffix) {
+		if suffix, ok := strings.CutPrefix(e.Name(), filepath.Base(prefix)); ok && dataSuffix().MatchString(suffix) {
 			files = append(files, path)
 		}
 	}

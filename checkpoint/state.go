@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/prototext"
 
@@ -102,11 +103,11 @@ func Exists(prefix string) bool {
 }
 
 // sharded is how the pattern ends that finds the files of a checkpoint in the format V1 which several tasks have written.
-var sharded = regexp.MustCompile(`-\?{5}-of-[0-9]{5,}$`)
+var sharded = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-\?{5}-of-[0-9]{5,}$`) })
 
 // shardsV1 returns the existing files of a checkpoint in the format V1 that such a pattern stands for.
 func shardsV1(pattern string) []string {
-	if !sharded.MatchString(pattern) {
+	if !sharded().MatchString(pattern) {
 		return nil
 	}
 	return fileio.Match(pattern)
@@ -143,7 +144,7 @@ func removeV1(prefix string) error {
 }
 
 // parts is how savers call the folders in which the tasks of a cluster put what is then merged.
-var parts = regexp.MustCompile(`_temp_[0-9a-f]{32}$|_temp$`)
+var parts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`_temp_[0-9a-f]{32}$|_temp$`) })
 
 // Sweep removes from a folder what writers that died have left: files that were not finished, parts that were never merged,
 // and data files without an index. Only the one who writes the checkpoints of the folder may call it, before the first.
@@ -157,9 +158,9 @@ func Sweep(dir string) {
 		path := filepath.Join(dir, e.Name())
 		at := strings.LastIndex(path, ".data-")
 		switch {
-		case e.IsDir() && parts.MatchString(e.Name()):
+		case e.IsDir() && parts().MatchString(e.Name()):
 			os.RemoveAll(path)
-		case at > 0 && dataSuffix.MatchString(path[at:]) && !Exists(path[:at]):
+		case at > 0 && dataSuffix().MatchString(path[at:]) && !Exists(path[:at]):
 			os.Remove(path)
 		}
 	}

@@ -90,7 +90,7 @@ func (c *Call) first(dx op.Output) []Grad {
 }
 
 // rules holds the rule of every operation that has one; nil for operations that gradients do not pass through.
-var rules = map[string]Rule{}
+var rules = make(map[string]Rule, 1<<10) // there are so many: it does not grow while the program starts
 
 // Register makes rule the rule of operations. It panics if one has a rule already.
 func Register(rule Rule, ops ...string) {

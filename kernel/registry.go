@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,29 +23,38 @@ type Op struct {
 
 // Impl is a kernel for one type of device and some types of elements.
 type Impl struct {
-	Device     string                    // type of device; CPU if empty
-	Types      map[string][]tensor.DType // the values that attributes of kind type, or all elements of kind list(type), must have
-	HostMemory []string                  // arguments that live in the host's memory, whatever the device
-	Priority   int                       // of several that fit, the highest is taken
-	Label      string                    // taken by nodes with this value of the attribute _kernel alone
-	New        New
+	Device   string       // type of device; CPU if empty
+	Types    []Constraint // all must hold
+	Priority int          // of several that fit, the highest is taken
+	Label    string       // taken by nodes with this value of the attribute _kernel alone
+	New      New
+	rows     *rows // of ByType, which are told apart when the operation is first looked up
 }
+
+// rows are the kernels in a table, chosen by an attribute.
+type rows struct {
+	attr  string
+	table Table
+}
+
+// Constraint lists the values that an attribute of kind type, or all elements of one of kind list(type), must have.
+type Constraint struct {
+	Attr  string
+	Types []tensor.DType
+}
+
+// OfType returns the constraint of an attribute to some types.
+func OfType(attr string, types ...tensor.DType) Constraint { return Constraint{attr, types} }
 
 // Table gives the constructor of a kernel for each element type.
 type Table map[tensor.DType]New
 
-// ByType returns a kernel for each row of a table, chosen by the attribute of the given name.
-func ByType(attr string, table Table) []Impl {
-	out := make([]Impl, 0, len(table))
-	for _, dtype := range slices.Sorted(maps.Keys(table)) {
-		out = append(out, Impl{Types: map[string][]tensor.DType{attr: {dtype}}, New: table[dtype]})
-	}
-	return out
-}
+// ByType returns the kernels in a table, chosen by the attribute of the given name. The table must not change any more.
+func ByType(attr string, table Table) []Impl { return []Impl{{rows: &rows{attr, table}}} }
 
 // ForTypes returns one kernel for several element types of an attribute.
 func ForTypes(attr string, n New, types ...tensor.DType) []Impl {
-	return []Impl{{Types: map[string][]tensor.DType{attr: types}, New: n}}
+	return []Impl{{Types: []Constraint{{attr, types}}, New: n}}
 }
 
 // Any returns one kernel whatever the attributes.
@@ -55,15 +65,15 @@ func (i *Impl) Matches(attrs opdef.Attrs) bool {
 	if label, _ := attrs["_kernel"].(string); label != i.Label {
 		return false
 	}
-	for name, types := range i.Types {
-		switch v := attrs[name].(type) {
+	for _, c := range i.Types {
+		switch v := attrs[c.Attr].(type) {
 		case tensor.DType:
-			if !slices.Contains(types, v) {
+			if !slices.Contains(c.Types, v) {
 				return false
 			}
 		case []tensor.DType:
 			for _, t := range v {
-				if !slices.Contains(types, t) {
+				if !slices.Contains(c.Types, t) {
 					return false
 				}
 			}
@@ -79,14 +89,39 @@ type Registry struct {
 	ops    map[string]*registered // read-only once frozen
 }
 
+// registered is an operation whose definition is parsed, and whose kernels are listed, when they are first needed. That
+// keeps start-up short: there are more than a thousand, with thousands of kernels.
 type registered struct {
 	Op
-	parse  sync.Once // definitions are parsed when they are first needed, which keeps start-up short
+	parse  sync.Once
 	parsed *opdef.Op
+	list   sync.Once
+	listed []Impl
+}
+
+// kernels returns all kernels in order of registration, those of a table in order of their types.
+func (r *registered) kernels() []Impl {
+	r.list.Do(func() {
+		for i := range r.Op.Kernels {
+			k := r.Op.Kernels[i]
+			k.Device = cmp.Or(k.Device, CPU)
+			if k.rows == nil {
+				r.listed = append(r.listed, k)
+				continue
+			}
+			from := *k.rows
+			k.rows = nil
+			for _, dtype := range slices.Sorted(maps.Keys(from.table)) {
+				k.Types, k.New = []Constraint{OfType(from.attr, dtype)}, from.table[dtype]
+				r.listed = append(r.listed, k)
+			}
+		}
+	})
+	return r.listed
 }
 
 // NewRegistry returns an empty registry.
-func NewRegistry() *Registry { return &Registry{ops: map[string]*registered{}} }
+func NewRegistry() *Registry { return &Registry{ops: make(map[string]*registered, 1<<11)} }
 
 // Default is the registry that the init functions of kernel families fill.
 var Default = NewRegistry()
@@ -109,11 +144,6 @@ func (r *Registry) Register(op Op) {
 		panic("kernel: " + name + " has no shape rule")
 	case r.ops[name] != nil:
 		panic("kernel: " + name + " is registered twice")
-	}
-	for i := range op.Kernels {
-		if op.Kernels[i].Device == "" {
-			op.Kernels[i].Device = CPU
-		}
 	}
 	r.ops[name] = &registered{Op: op}
 }
@@ -150,7 +180,7 @@ func (r *Registry) Names() []string {
 // Kernels returns all kernels of an operation, in order of registration.
 func (r *Registry) Kernels(op string) []Impl {
 	if reg := r.lookup(op); reg != nil {
-		return reg.Op.Kernels
+		return reg.kernels()
 	}
 	return nil
 }

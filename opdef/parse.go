@@ -1,8 +1,8 @@
 package opdef
 
 import (
+	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -53,73 +53,113 @@ func (o *Op) parseArgs(args []string, names map[string]bool) ([]Arg, error) {
 	return out, nil
 }
 
-var argForm = regexp.MustCompile(`^(\w+): (Ref\()?(?:(\w+) \* )?(\w+)(\))?$`)
-
 func (o *Op) parseArg(s string) (Arg, error) {
-	m := argForm.FindStringSubmatch(s)
-	if m == nil || (m[2] == "") != (m[5] == "") {
+	name, typ, ok := strings.Cut(s, ": ")
+	typ, isRef := strings.CutPrefix(typ, "Ref(")
+	if isRef && ok {
+		typ, ok = strings.CutSuffix(typ, ")")
+	}
+	number, elem, isList := strings.Cut(typ, " * ")
+	if !isList {
+		number, elem = "", typ
+	}
+	if !ok || !isWord(name) || !isWord(elem) || isList && !isWord(number) {
 		return Arg{}, fmt.Errorf("is not of the form 'name: [N *] type'")
 	}
-	arg := Arg{Name: m[1], NumberAttr: m[3], IsRef: m[2] != ""}
+	arg := Arg{Name: name, NumberAttr: number, IsRef: isRef}
 	if arg.NumberAttr != "" {
 		if a := o.Attr(arg.NumberAttr); a == nil || a.Kind != "int" {
 			return Arg{}, fmt.Errorf("no int attr %s", arg.NumberAttr)
 		}
 	}
-	if a := o.Attr(m[4]); a != nil {
+	if a := o.Attr(elem); a != nil {
 		switch a.Kind {
 		case "type":
-			arg.TypeAttr = m[4]
+			arg.TypeAttr = elem
 		case "list(type)":
-			arg.TypeListAttr = m[4]
+			arg.TypeListAttr = elem
 		default:
-			return Arg{}, fmt.Errorf("attr %s is no type", m[4])
+			return Arg{}, fmt.Errorf("attr %s is no type", elem)
 		}
 		return arg, nil
 	}
-	dtype, ok := tensor.ParseDType(m[4])
+	dtype, ok := tensor.ParseDType(elem)
 	if !ok {
-		return Arg{}, fmt.Errorf("unknown type %s", m[4])
+		return Arg{}, fmt.Errorf("unknown type %s", elem)
 	}
 	arg.DType = dtype
 	return arg, nil
 }
 
-var attrForm = regexp.MustCompile(`(?s)^(\w+): *(\w+|\{[^}]*\}|list\((?:\w+|\{[^}]*\})\))(?: *>= *(-?\d+))?(?: *= *(.*))?$`)
+// isWord reports whether s is one word of letters, digits and underscores.
+func isWord(s string) bool { return s != "" && wordLen(s) == len(s) }
+
+// wordLen returns the length of the word that s starts with.
+func wordLen(s string) int {
+	for i, c := range []byte(s) {
+		if c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return i
+		}
+	}
+	return len(s)
+}
+
+var errAttrForm = errors.New("is not of the form 'name: kind [>= min] [= default]'")
+
+// cutKind splits s, which starts with the kind of an attribute, after it: a word, a set in braces, or a list of either.
+func cutKind(s string) (kind, rest string, isList, ok bool) {
+	s, isList = strings.CutPrefix(s, "list(")
+	n := wordLen(s)
+	if strings.HasPrefix(s, "{") {
+		n = strings.IndexByte(s, '}') + 1
+	}
+	kind, rest = s[:n], s[n:]
+	if isList {
+		rest, ok = strings.CutPrefix(rest, ")")
+		return kind, rest, true, ok && n > 0
+	}
+	return kind, rest, false, n > 0
+}
 
 func parseAttr(s string) (Attr, error) {
-	m := attrForm.FindStringSubmatch(s)
-	if m == nil {
-		return Attr{}, fmt.Errorf("is not of the form 'name: kind [>= min] [= default]'")
+	name, rest, ok := strings.Cut(s, ":")
+	if !ok || !isWord(name) {
+		return Attr{}, errAttrForm
 	}
-	a := Attr{Name: m[1]}
-	kind, isList := m[2], false
-	if rest, ok := strings.CutPrefix(kind, "list("); ok {
-		kind, isList = strings.TrimSuffix(rest, ")"), true
+	kind, rest, isList, ok := cutKind(strings.TrimLeft(rest, " "))
+	if !ok {
+		return Attr{}, errAttrForm
 	}
+	a := Attr{Name: name}
 	if err := a.parseKind(kind); err != nil {
 		return Attr{}, err
 	}
 	if isList {
 		a.Kind = "list(" + a.Kind + ")"
 	}
-	if m[3] != "" {
-		v, err := strconv.ParseInt(m[3], 10, 64)
+	if least, ok := strings.CutPrefix(strings.TrimLeft(rest, " "), ">="); ok {
+		least, rest, _ = strings.Cut(strings.TrimLeft(least, " "), " ")
+		v, err := strconv.ParseInt(least, 10, 64)
 		if err != nil {
 			return Attr{}, err
 		}
 		a.HasMin, a.Min = true, v
 	}
-	if strings.Contains(s, "=") && m[4] != "" {
-		v, err := ParseValue(a.Kind, m[4])
-		if err != nil {
-			return Attr{}, fmt.Errorf("default: %w", err)
-		}
-		if err := a.Check(v); err != nil {
-			return Attr{}, fmt.Errorf("default: %w", err)
-		}
-		a.Default = v
+	if rest == "" {
+		return a, nil
 	}
+	text, ok := strings.CutPrefix(strings.TrimLeft(rest, " "), "=")
+	if !ok {
+		return Attr{}, errAttrForm
+	}
+	v, err := ParseValue(a.Kind, strings.TrimLeft(text, " "))
+	if err == nil {
+		err = a.Check(v)
+	}
+	if err != nil {
+		return Attr{}, fmt.Errorf("default: %w", err)
+	}
+	a.Default = v
 	return a, nil
 }
 
@@ -135,6 +175,18 @@ var typeSets = map[string][]tensor.DType{
 		tensor.BFloat16, tensor.Uint16, tensor.Float16, tensor.Uint32, tensor.Uint64,
 	},
 	"quantizedtype": {tensor.QInt8, tensor.QUint8, tensor.QInt32, tensor.QInt16, tensor.QUint16},
+}
+
+// ParseTypes returns the element types in a set as definitions have it: a name for a set, or types in braces.
+func ParseTypes(set string) ([]tensor.DType, error) {
+	var a Attr
+	if err := a.parseKind(set); err != nil {
+		return nil, err
+	}
+	if a.Kind != "type" || a.Types == nil {
+		return nil, fmt.Errorf("%s is no set of types", set)
+	}
+	return a.Types, nil
 }
 
 func (a *Attr) parseKind(kind string) error {

@@ -115,7 +115,6 @@ func (f *serverFlags) source(cmd *cobra.Command) (cluster.ServerDef, error) {
 
 func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster.ServerDef) error {
 	parallel.LeaveRoom()
-	collectSeldom()
 	calmMonitor()
 	level := slog.LevelWarn
 	if f.verbose {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"syscall"
 )
 
@@ -17,7 +18,7 @@ type Temp struct {
 }
 
 // tempName is how the files under construction are called.
-var tempName = regexp.MustCompile(`\.weft-tmp-[0-9a-f]{16}$`)
+var tempName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.weft-tmp-[0-9a-f]{16}$`) })
 
 // Create begins a file. The folder must exist. Abort or Commit must follow; Abort after Commit does nothing.
 func Create(path string) (*Temp, error) {
@@ -109,7 +110,7 @@ func Sweep(dir string) {
 		return // there is nothing that could be swept
 	}
 	for _, file := range files {
-		if tempName.MatchString(file.Name()) {
+		if tempName().MatchString(file.Name()) {
 			sweep(filepath.Join(dir, file.Name()))
 		}
 	}

@@ -134,7 +134,8 @@ var policy = []rule{
 	// A task and its programs.
 	{pkg: "server", may: []string{"*", "internal/*", "kernels/all"}},
 	{pkg: "local", may: []string{"*", "internal/*", "kernels/all"}},
-	{pkg: "cmd/weft", may: []string{".", "*", "internal/mnist", "internal/parallel", "kernels/all"}},
+	{pkg: "cmd/weft/collect"},
+	{pkg: "cmd/weft", may: []string{".", "*", "internal/mnist", "internal/parallel", "kernels/all", "cmd/weft/collect"}},
 	{pkg: "examples/*", may: []string{".", "*", "examples/digits", "examples/mlp"}},
 
 	// Tools and tests.

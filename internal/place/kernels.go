@@ -3,7 +3,6 @@ package place
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -97,8 +96,9 @@ func (p *placer) registeredKernels(op string) string {
 	var b strings.Builder
 	for i := range impls {
 		fmt.Fprintf(&b, "  device='%s'", impls[i].Device)
-		for _, attr := range slices.Sorted(maps.Keys(impls[i].Types)) {
-			fmt.Fprintf(&b, "; %s in %s", attr, opdef.FormatAttr(impls[i].Types[attr]))
+		constraints := slices.SortedFunc(slices.Values(impls[i].Types), func(x, y kernel.Constraint) int { return cmp.Compare(x.Attr, y.Attr) })
+		for _, c := range constraints {
+			fmt.Fprintf(&b, "; %s in %s", c.Attr, opdef.FormatAttr(c.Types))
 		}
 		b.WriteByte('\n')
 	}

@@ -86,11 +86,12 @@ func newTestKernels(t testing.TB) *testKernels {
 			impl := kernel.Impl{}
 			impl.Device, _, _ = strings.Cut(d, "+")
 			if typ, types, ok := strings.Cut(d, "/"); ok {
-				impl.Device, impl.Types = typ, map[string][]tensor.DType{}
+				constraint := kernel.Constraint{Attr: "T"}
 				for s := range strings.SplitSeq(types, ",") {
 					dtype, _ := tensor.ParseDType(s)
-					impl.Types["T"] = append(impl.Types["T"], dtype)
+					constraint.Types = append(constraint.Types, dtype)
 				}
+				impl.Device, impl.Types = typ, []kernel.Constraint{constraint}
 			}
 			if _, err := fmt.Sscanf(d, impl.Device+"+%d", &impl.Priority); err != nil {
 				impl.Priority = 0

@@ -30,8 +30,8 @@ func init() {
 			Attrs: []string{"N: int >= 2", "T: type"}, Shape: quantizedConcatShape,
 		},
 		Kernels: []kernel.Impl{
-			{Types: map[string][]tensor.DType{"T": {tensor.QUint8}}, New: kernel.Stateless(quantizedConcat[tensor.QU8](quantized.Uint8))},
-			{Types: map[string][]tensor.DType{"T": {tensor.QInt32}}, New: kernel.Stateless(quantizedConcat[tensor.QI32](quantized.Int32))},
+			{Types: []kernel.Constraint{kernel.OfType("T", tensor.QUint8)}, New: kernel.Stateless(quantizedConcat[tensor.QU8](quantized.Uint8))},
+			{Types: []kernel.Constraint{kernel.OfType("T", tensor.QInt32)}, New: kernel.Stateless(quantizedConcat[tensor.QI32](quantized.Int32))},
 		},
 	})
 }

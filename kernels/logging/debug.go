@@ -78,8 +78,8 @@ func init() {
 	}
 }
 
-func summarized(out tensor.DType) map[string][]tensor.DType {
-	return map[string][]tensor.DType{"T": dtypes.With(dtypes.Real, tensor.Bool), "output_dtype": {out}}
+func summarized(out tensor.DType) []kernel.Constraint {
+	return []kernel.Constraint{kernel.OfType("T", dtypes.With(dtypes.Real, tensor.Bool)...), kernel.OfType("output_dtype", out)}
 }
 
 // pass gives the input, which others may hold too.

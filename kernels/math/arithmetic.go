@@ -103,13 +103,12 @@ func binary(def opdef.Def, types string, table kernel.Table) {
 
 // allowed returns the rows of a table for the types in a set as it is written in definitions.
 func allowed(types string, table kernel.Table) kernel.Table {
-	d := opdef.Def{Name: "set", Attrs: []string{"T: " + types}}
-	op, err := d.Parse()
+	set, err := opdef.ParseTypes(types)
 	if err != nil {
 		panic(err)
 	}
-	out := kernel.Table{}
-	for _, t := range op.Attrs[0].Types {
+	out := make(kernel.Table, len(set))
+	for _, t := range set {
 		if n, ok := table[t]; ok {
 			out[t] = n
 		}

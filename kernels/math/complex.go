@@ -28,7 +28,7 @@ func init() {
 		Kernels: byT(elementwise.Union(elementwise.Complexes(cheap, cmplx.Conj), kernel.Table{tensor.Variant: kernel.Stateless(conjVariants)})),
 	})
 	join := func(t tensor.DType, n kernel.New) kernel.Impl {
-		return kernel.Impl{Types: map[string][]tensor.DType{"T": {t}}, New: n}
+		return kernel.Impl{Types: []kernel.Constraint{kernel.OfType("T", t)}, New: n}
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -59,8 +59,8 @@ func parts(name, doc string, f func(complex128) float64) {
 }
 
 func fromComplexParts(f func(complex128) float64) []kernel.Impl {
-	types := func(in, out tensor.DType) map[string][]tensor.DType {
-		return map[string][]tensor.DType{"T": {in}, "Tout": {out}}
+	types := func(in, out tensor.DType) []kernel.Constraint {
+		return []kernel.Constraint{kernel.OfType("T", in), kernel.OfType("Tout", out)}
 	}
 	narrow := elementwise.Map(func(x complex64) float32 { return float32(f(complex128(x))) })
 	return []kernel.Impl{

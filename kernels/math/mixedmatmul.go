@@ -71,7 +71,7 @@ func uniform[T tensor.Elem](t tensor.DType, mul multiply[T]) kernel.Impl {
 }
 
 func mixed[T tensor.Elem](x, y []tensor.DType, out tensor.DType, mul multiply[T]) kernel.Impl {
-	return kernel.Impl{Types: map[string][]tensor.DType{"Ta": x, "Tb": y, "Tout": {out}}, New: newMixedMatMul(mul)}
+	return kernel.Impl{Types: []kernel.Constraint{kernel.OfType("Ta", x...), kernel.OfType("Tb", y...), kernel.OfType("Tout", out)}, New: newMixedMatMul(mul)}
 }
 
 // as returns the elements of t converted to another type, with a reference of its own.

@@ -22,7 +22,7 @@ func init() {
 			Shape: quantized.Shape(matMulShape, 2),
 		},
 		Kernels: []kernel.Impl{{
-			Types: map[string][]tensor.DType{"T1": {tensor.QUint8}, "T2": {tensor.QUint8}, "Toutput": {tensor.QInt32}}, New: newQuantizedMatMul,
+			Types: []kernel.Constraint{kernel.OfType("T1", tensor.QUint8), kernel.OfType("T2", tensor.QUint8), kernel.OfType("Toutput", tensor.QInt32)}, New: newQuantizedMatMul,
 		}},
 	})
 }

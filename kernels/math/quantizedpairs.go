@@ -34,7 +34,7 @@ func init() {
 				Shape: quantized.Shape(opdef.BroadcastShape, o.scalars),
 			},
 			Kernels: []kernel.Impl{{
-				Types: map[string][]tensor.DType{"T1": {tensor.QUint8}, "T2": {tensor.QUint8}, "Toutput": {tensor.QInt32}},
+				Types: []kernel.Constraint{kernel.OfType("T1", tensor.QUint8), kernel.OfType("T2", tensor.QUint8), kernel.OfType("Toutput", tensor.QInt32)},
 				New:   kernel.Stateless(o.pairs.run),
 			}},
 		})

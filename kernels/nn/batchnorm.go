@@ -38,9 +38,9 @@ func init() {
 		for _, name := range []string{"batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2", "reserve_space_3"}[:2+v.reserved] {
 			out = append(out, name+": "+v.stat)
 		}
-		impl := kernel.Impl{Types: map[string][]tensor.DType{"T": types}, New: newBatchNorm}
+		impl := kernel.Impl{Types: []kernel.Constraint{kernel.OfType("T", types...)}, New: newBatchNorm}
 		if v.stat == "U" {
-			impl.Types["U"] = []tensor.DType{tensor.Float32}
+			impl.Types = append(impl.Types, kernel.OfType("U", tensor.Float32))
 		}
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{

@@ -78,7 +78,7 @@ func (o *isotonic[F]) solve(row []F, segments []int32, pools []pool[F]) {
 
 func isotonicImpl[In, Out tensor.Elem, F float32 | float64](o *isotonic[F], value func(In) F, elem func(F) Out) kernel.Impl {
 	return kernel.Impl{
-		Types: map[string][]tensor.DType{"T": {tensor.DTypeOf[In]()}, "output_dtype": {tensor.DTypeOf[Out]()}},
+		Types: []kernel.Constraint{kernel.OfType("T", tensor.DTypeOf[In]()), kernel.OfType("output_dtype", tensor.DTypeOf[Out]())},
 		New: kernel.Stateless(func(ctx *kernel.Context) error {
 			in := ctx.Input(0)
 			out, err := ctx.AllocateLike(0, in)

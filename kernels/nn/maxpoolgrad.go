@@ -56,7 +56,7 @@ func maxPool3DGradKernels() []kernel.Impl {
 	var out []kernel.Impl
 	for _, t := range []tensor.DType{tensor.Float16, tensor.BFloat16, tensor.Float32} {
 		k := ordered[t]
-		out = append(out, kernel.Impl{Types: map[string][]tensor.DType{"T": {t}, "TInput": {t}}, New: k.grad3D})
+		out = append(out, kernel.Impl{Types: []kernel.Constraint{kernel.OfType("T", t), kernel.OfType("TInput", t)}, New: k.grad3D})
 	}
 	return out
 }

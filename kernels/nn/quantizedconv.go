@@ -21,7 +21,7 @@ func init() {
 			Shape: quantized.Shape(conv2DShape, 2),
 		},
 		Kernels: []kernel.Impl{{
-			Types: map[string][]tensor.DType{"Tinput": {tensor.QUint8}, "Tfilter": {tensor.QUint8}, "out_type": {tensor.QInt32}}, New: newQuantizedConv,
+			Types: []kernel.Constraint{kernel.OfType("Tinput", tensor.QUint8), kernel.OfType("Tfilter", tensor.QUint8), kernel.OfType("out_type", tensor.QInt32)}, New: newQuantizedConv,
 		}},
 	})
 }

@@ -34,7 +34,7 @@ func init() {
 			Attrs: []string{"Tinput: " + quantized.Types, "out_type: " + quantized.Types, "variance_epsilon: float", "scale_after_normalization: bool"},
 			Shape: quantizedBatchNormShape,
 		},
-		Kernels: []kernel.Impl{{Types: map[string][]tensor.DType{"Tinput": {tensor.QUint8}, "out_type": {tensor.QInt32}}, New: newQuantizedBatchNorm}},
+		Kernels: []kernel.Impl{{Types: []kernel.Constraint{kernel.OfType("Tinput", tensor.QUint8), kernel.OfType("out_type", tensor.QInt32)}, New: newQuantizedBatchNorm}},
 	})
 }
 

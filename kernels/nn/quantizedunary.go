@@ -15,8 +15,8 @@ func init() {
 		if six {
 			doc = "Computes min(max(features, 0), 6) of numbers that integers stand for."
 		}
-		same := func(t tensor.DType) map[string][]tensor.DType {
-			return map[string][]tensor.DType{"Tinput": {t}, "out_type": {t}}
+		same := func(t tensor.DType) []kernel.Constraint {
+			return []kernel.Constraint{kernel.OfType("Tinput", t), kernel.OfType("out_type", t)}
 		}
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
@@ -32,8 +32,8 @@ func init() {
 			},
 		})
 	}
-	bias := func(t tensor.DType) map[string][]tensor.DType {
-		return map[string][]tensor.DType{"T1": {t}, "T2": {t}, "out_type": {tensor.QInt32}}
+	bias := func(t tensor.DType) []kernel.Constraint {
+		return []kernel.Constraint{kernel.OfType("T1", t), kernel.OfType("T2", t), kernel.OfType("out_type", tensor.QInt32)}
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{

@@ -20,8 +20,8 @@ func init() {
 			Attrs: []string{"T: " + quantized.Types + " = qint32", "out_type: " + quantized.Types + " = quint8"}, Shape: requantizeChannelsShape,
 		},
 		Kernels: []kernel.Impl{
-			{Types: map[string][]tensor.DType{"T": {tensor.QInt32}, "out_type": {tensor.QInt8}}, New: kernel.Stateless(requantizeChannels[tensor.QI8](quantized.Int8))},
-			{Types: map[string][]tensor.DType{"T": {tensor.QInt32}, "out_type": {tensor.QUint8}}, New: kernel.Stateless(requantizeChannels[tensor.QU8](quantized.Uint8))},
+			{Types: []kernel.Constraint{kernel.OfType("T", tensor.QInt32), kernel.OfType("out_type", tensor.QInt8)}, New: kernel.Stateless(requantizeChannels[tensor.QI8](quantized.Int8))},
+			{Types: []kernel.Constraint{kernel.OfType("T", tensor.QInt32), kernel.OfType("out_type", tensor.QUint8)}, New: kernel.Stateless(requantizeChannels[tensor.QU8](quantized.Uint8))},
 		},
 	})
 	kernel.Register(kernel.Op{

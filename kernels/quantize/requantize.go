@@ -17,8 +17,8 @@ func init() {
 	in := []string{"input: Tinput", "input_min: float32", "input_max: float32"}
 	out := []string{"output: out_type", "output_min: float32", "output_max: float32"}
 	attrs := []string{"Tinput: " + quantized.Types, "out_type: " + quantized.Types}
-	pair := func(out tensor.DType) map[string][]tensor.DType {
-		return map[string][]tensor.DType{"Tinput": {tensor.QInt32}, "out_type": {out}}
+	pair := func(out tensor.DType) []kernel.Constraint {
+		return []kernel.Constraint{kernel.OfType("Tinput", tensor.QInt32), kernel.OfType("out_type", out)}
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{

@@ -66,8 +66,8 @@ func init() {
 	})
 }
 
-func narrowing(from tensor.DType) map[string][]tensor.DType {
-	return map[string][]tensor.DType{"Tin": {from}, "Tout": {tensor.QInt8}}
+func narrowing(from tensor.DType) []kernel.Constraint {
+	return []kernel.Constraint{kernel.OfType("Tin", from), kernel.OfType("Tout", tensor.QInt8)}
 }
 
 // channels are the parts of a tensor that have a scale and a zero each: the elements with one index along an axis, or all.

@@ -27,7 +27,7 @@ func init() {
 	} {
 		floats := []tensor.DType{tensor.Float16, tensor.Float32, tensor.Float64}
 		impl := func(dtype tensor.DType, n kernel.New) kernel.Impl {
-			return kernel.Impl{Types: map[string][]tensor.DType{"T": floats, "dtype": {dtype}}, New: n}
+			return kernel.Impl{Types: []kernel.Constraint{kernel.OfType("T", floats...), kernel.OfType("dtype", dtype)}, New: n}
 		}
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{

@@ -103,7 +103,7 @@ func stochastic[T tensor.Elem, I int8 | int16 | int32](r rounder[T]) kernel.Impl
 	least, most = r.round(least), r.round(most)
 	_, together := any(whole).(int32)
 	return kernel.Impl{
-		Types: map[string][]tensor.DType{"Tin": {tensor.DTypeOf[T]()}, "Tout": {tensor.DTypeOf[I]()}},
+		Types: []kernel.Constraint{kernel.OfType("Tin", tensor.DTypeOf[T]()), kernel.OfType("Tout", tensor.DTypeOf[I]())},
 		New: kernel.Stateless(func(ctx *kernel.Context) error {
 			if err := checkKey(ctx, 1, 1); err != nil {
 				return err

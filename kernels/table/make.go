@@ -100,7 +100,7 @@ func (k *kind) register() {
 func (k *kind) kernels(n kernel.New) []kernel.Impl {
 	var impls []kernel.Impl
 	for _, key := range []tensor.DType{tensor.Int32, tensor.Int64, tensor.String} {
-		types := map[string][]tensor.DType{"key_dtype": {key}, "value_dtype": k.types[key]}
+		types := []kernel.Constraint{kernel.OfType("key_dtype", key), kernel.OfType("value_dtype", k.types[key]...)}
 		impls = append(impls, kernel.Impl{Types: types, New: n})
 	}
 	return impls
