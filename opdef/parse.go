@@ -138,8 +138,9 @@ func parseAttr(s string) (Attr, error) {
 		a.Kind = "list(" + a.Kind + ")"
 	}
 	if least, ok := strings.CutPrefix(strings.TrimLeft(rest, " "), ">="); ok {
-		least, rest, _ = strings.Cut(strings.TrimLeft(least, " "), " ")
-		v, err := strconv.ParseInt(least, 10, 64)
+		least = strings.TrimLeft(least, " ")
+		rest = strings.TrimLeft(least, "-0123456789")
+		v, err := strconv.ParseInt(strings.TrimSuffix(least, rest), 10, 64)
 		if err != nil {
 			return Attr{}, err
 		}

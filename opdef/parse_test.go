@@ -79,6 +79,8 @@ func TestParseErrors(t *testing.T) {
 		{Def{Attrs: []string{"T: type = foo"}}, "unknown type foo"},
 		{Def{Attrs: []string{"T: {float} = int32"}}, "not in the list of allowed values"},
 		{Def{Attrs: []string{"T: {'a'} = 'b'"}}, "not in the list of allowed values"},
+		{Def{Attrs: []string{"T: int >= +3"}}, "invalid syntax"},
+		{Def{Attrs: []string{"T: int >= 3 "}}, "not of the form"},
 		{Def{Attrs: []string{"T: int >= 3 = 2"}}, "must be at least minimum 3"},
 		{Def{Attrs: []string{"T: list(int) >= 2 = [1]"}}, "Length for attr 'T' of 1 must be at least minimum 2"},
 		{Def{Attrs: []string{"T: list(int) = [1 2]"}}, "not separated by a comma"},
