@@ -2,7 +2,7 @@
 //
 // A task makes little garbage in a step, and holds few objects: tensors come back to their pools. With the usual goal of
 // twice what is in use, a small heap would be collected several times a second all the same, and once or twice while the
-// program starts. A program that imports this package lets the heap grow by [Room] at least between collections, unless
+// program starts. A program that imports this package lets the heap grow by 48 MiB at least between collections, unless
 // GOGC says how it should be. A task at rest gives the room back.
 //
 // It imports little, so that it is initialized before the packages that fill the heap.
@@ -15,8 +15,8 @@ import (
 	"runtime/metrics"
 )
 
-// Room is what a small heap may grow by between collections, in bytes.
-const Room = 48 << 20
+// room is what a small heap may grow by between collections, in bytes.
+const room = 48 << 20
 
 // Bounds of how far the heap grows, in percent of what is in use. The runtime's least heap is of 4 MiB for each 100%,
 // which with the most is the room.
@@ -51,5 +51,5 @@ func (c *collector) adjust() {
 
 // growth returns by how many percent a heap may grow of which so many bytes are in use.
 func growth(live uint64) int {
-	return int(min(max(100*Room/max(live, 1), least), most))
+	return int(min(max(100*room/max(live, 1), least), most))
 }
