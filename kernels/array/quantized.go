@@ -29,10 +29,10 @@ func init() {
 			Out:   []string{"output: T", "output_min: float32", "output_max: float32"},
 			Attrs: []string{"N: int >= 2", "T: type"}, Shape: quantizedConcatShape,
 		},
-		Kernels: []kernel.Impl{
-			{Types: []kernel.Constraint{kernel.OfType("T", tensor.QUint8)}, New: kernel.Stateless(quantizedConcat[tensor.QU8](quantized.Uint8))},
-			{Types: []kernel.Constraint{kernel.OfType("T", tensor.QInt32)}, New: kernel.Stateless(quantizedConcat[tensor.QI32](quantized.Int32))},
-		},
+		Kernels: kernel.ByType("T", kernel.Table{
+			tensor.QUint8: kernel.Stateless(quantizedConcat[tensor.QU8](quantized.Uint8)),
+			tensor.QInt32: kernel.Stateless(quantizedConcat[tensor.QI32](quantized.Int32)),
+		}),
 	})
 }
 
