@@ -25,7 +25,7 @@ VENV := .venv
 VENV_READY := $(VENV)/ready
 
 # Race instrumentation slows numeric kernels about tenfold and they share no state: the rest is what it is for.
-RACE_SKIP := /kernels/|/internal/simd|/internal/pb$$|/op$$
+RACE_SKIP := /internal/kernels/|/internal/numeric/simd|/internal/proto/pb$$|/op$$
 
 # What `make generate` may write: compared before and after by checkgenerate.
 FINGERPRINT := find . \( -name .git -o -name .tmp -o -name .venv -o -name bin -o -name __pycache__ \) -prune \
@@ -61,8 +61,8 @@ invariants: ## Run the tests with internal checks compiled in
 
 .PHONY: levels
 levels: ## Run the tests of kernels held to AVX2, and to no vector instructions
-	WEFT_SIMD=avx2 $(GO) test -count=1 -timeout $(TIMEOUT) ./kernels/... ./gradients/...
-	WEFT_SIMD=generic $(GO) test -count=1 -timeout $(TIMEOUT) ./kernels/... ./gradients/...
+	WEFT_SIMD=avx2 $(GO) test -count=1 -timeout $(TIMEOUT) ./internal/kernels/... ./gradients/...
+	WEFT_SIMD=generic $(GO) test -count=1 -timeout $(TIMEOUT) ./internal/kernels/... ./gradients/...
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Lint and check formatting
@@ -100,7 +100,7 @@ bench-kernels: build $(VENV_READY) ## Compare kernels with TensorFlow's (ARGS="-
 
 .PHONY: bench-go
 bench-go: ## Micro-benchmarks of kernels and vector code
-	$(GO) test -run '^$$' -bench . -benchmem ./kernels/... ./internal/simd/...
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/kernels/... ./internal/numeric/simd/...
 
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME each
@@ -117,11 +117,11 @@ fuzz-ops: build $(VENV_READY) ## Try random operations against TensorFlow (ARGS=
 
 .PHONY: metamorphic
 metamorphic: ## Run PROGRAMS random programs in every way (ARGS="-first 10000"); one that fails is kept, as small as possible
-	$(GO) test ./internal/metamorphic -run RandomPrograms -timeout 60m -programs $(PROGRAMS) -keep testdata $(ARGS)
+	$(GO) test ./internal/test/metamorphic -run RandomPrograms -timeout 60m -programs $(PROGRAMS) -keep testdata $(ARGS)
 
 .PHONY: soak
 soak: ## Make 10,000 sessions and 100,000 steps, of which many are cancelled, and look for what is left
-	$(GO) test -tags invariants ./internal/master ./server -run Soak -v -timeout 60m -soak 100
+	$(GO) test -tags invariants ./internal/role/master ./server -run Soak -v -timeout 60m -soak 100
 
 .PHONY: cover
 cover: ## Measure test coverage (.tmp/cover.html)

@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/message"
-	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )

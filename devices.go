@@ -3,8 +3,8 @@ package weft
 import (
 	"context"
 
-	"github.com/weft-ml/weft/internal/pb"
-	"github.com/weft-ml/weft/internal/rpc"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/transport/rpc"
 )
 
 // Device is a device that a session can use.

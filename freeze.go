@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/lower"
+	"github.com/weft-ml/weft/internal/pass/lower"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/status"

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/pb"
-	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
 )
 
 // Metadata is what was recorded of a step.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/tensor"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/message"
+	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )

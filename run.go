@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/message"
+	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/pb"
-	"github.com/weft-ml/weft/internal/pbconv"
-	"github.com/weft-ml/weft/internal/rpc"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/status"
 )
 

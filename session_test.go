@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/message"
-	"github.com/weft-ml/weft/internal/pb"
-	"github.com/weft-ml/weft/internal/rpc"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"

@@ -20,7 +20,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/weft-ml/weft/internal/rpc"
+	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/status"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-ml/weft/internal/fileio"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/tensor"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-ml/weft/internal/crc32c"
-	"github.com/weft-ml/weft/internal/pb"
-	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/internal/format/crc32c"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )

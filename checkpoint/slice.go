@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )

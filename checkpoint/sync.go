@@ -4,7 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/weft-ml/weft/internal/fileio"
+	"github.com/weft-ml/weft/internal/format/fileio"
 )
 
 // Sync waits until the files of a checkpoint in the format V2 are on disk, for those whose writer may not have waited.

@@ -1,7 +1,7 @@
 package checkpoint
 
 import (
-	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/tensor"
 )
 

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/weft-ml/weft/internal/fileio"
-	"github.com/weft-ml/weft/internal/pb"
-	"github.com/weft-ml/weft/internal/pbconv"
-	"github.com/weft-ml/weft/internal/sstable"
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/format/sstable"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/gradients"
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/kerneltest"
+	"github.com/weft-ml/weft/internal/test/kerneltest"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/graphtext"
+	"github.com/weft-ml/weft/internal/test/graphtext"
 )
 
 func TestFindFrames(t *testing.T) {

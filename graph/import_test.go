@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/graphtext"
+	"github.com/weft-ml/weft/internal/test/graphtext"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"

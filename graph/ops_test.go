@@ -3,7 +3,7 @@ package graph_test
 import (
 	"testing"
 
-	"github.com/weft-ml/weft/internal/graphtext"
+	"github.com/weft-ml/weft/internal/test/graphtext"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"

@@ -1,4 +1,4 @@
-"""Random programs of package internal/metamorphic: TensorFlow must give the answers of its interpreter, as every way to run
+"""Random programs of package internal/test/metamorphic: TensorFlow must give the answers of its interpreter, as every way to run
 them here does in the Go tests. By hand, many: python -m interop.test_metamorphic FIRST_SEED COUNT"""
 import base64
 import json
@@ -21,7 +21,7 @@ PROGRAMS = 150
 def write(first, count):
     """Yields what the Go program writes, one program after the other."""
     command = ["go", "run", "./interop/metamorphic", f"-first={first}", f"-programs={count}", f"-devices={DEVICES}",
-               "-scripts=internal/metamorphic/testdata/*.txt"]
+               "-scripts=internal/test/metamorphic/testdata/*.txt"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
             yield json.loads(line)

@@ -14,11 +14,11 @@ import (
 	"log/slog"
 
 	"github.com/weft-ml/weft/cluster"
-	"github.com/weft-ml/weft/internal/pb"
-	"github.com/weft-ml/weft/internal/rpc"
-	"github.com/weft-ml/weft/internal/task"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/task"
+	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/kernel"
-	_ "github.com/weft-ml/weft/kernels/all" // every operation that a session can run
+	_ "github.com/weft-ml/weft/kernels" // every operation that a session can run
 	"github.com/weft-ml/weft/status"
 )
 

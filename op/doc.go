@@ -66,4 +66,4 @@
 // What has no builder is added with [Scope.Add].
 package op
 
-//go:generate go run ../internal/opgen
+//go:generate go run ../cmd/internal/opgen

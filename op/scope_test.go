@@ -7,7 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/kernel"
-	_ "github.com/weft-ml/weft/kernels/all"
+	_ "github.com/weft-ml/weft/kernels"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"

@@ -7,9 +7,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/fileio"
-	"github.com/weft-ml/weft/internal/pb"
-	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/status"
 )
 

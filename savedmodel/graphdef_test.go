@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/pbconv"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"

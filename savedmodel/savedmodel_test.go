@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"

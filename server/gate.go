@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/cluster"
-	"github.com/weft-ml/weft/internal/master"
-	"github.com/weft-ml/weft/internal/message"
-	"github.com/weft-ml/weft/internal/pb"
-	"github.com/weft-ml/weft/internal/worker"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/master"
+	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/worker"
 	"github.com/weft-ml/weft/status"
 )
 

@@ -7,7 +7,7 @@ import (
 	"syscall"
 
 	"github.com/weft-ml/weft/cluster"
-	"github.com/weft-ml/weft/internal/rpc"
+	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/status"
 )
 

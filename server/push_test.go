@@ -10,7 +10,7 @@ import (
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/rpc"
+	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
 )

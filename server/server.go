@@ -24,15 +24,15 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/cluster"
-	"github.com/weft-ml/weft/internal/master"
-	"github.com/weft-ml/weft/internal/message"
-	"github.com/weft-ml/weft/internal/pb"
-	"github.com/weft-ml/weft/internal/rpc"
-	"github.com/weft-ml/weft/internal/task"
-	"github.com/weft-ml/weft/internal/transfer"
-	"github.com/weft-ml/weft/internal/worker"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/master"
+	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/task"
+	"github.com/weft-ml/weft/internal/role/worker"
+	"github.com/weft-ml/weft/internal/transport/rpc"
+	"github.com/weft-ml/weft/internal/transport/samehost"
 	"github.com/weft-ml/weft/kernel"
-	_ "github.com/weft-ml/weft/kernels/all" // every operation that a task can run
+	_ "github.com/weft-ml/weft/kernels" // every operation that a task can run
 	"github.com/weft-ml/weft/status"
 )
 
@@ -48,8 +48,8 @@ type Server struct {
 	gate     *gate
 	conns    *rpc.Connections
 	large    *rpc.Connections   // for large tensors, so that nothing else waits for them
-	lender   *transfer.Lender   // of tensors to other tasks on this machine
-	borrower *transfer.Borrower // from them
+	lender   *samehost.Lender   // of tensors to other tasks on this machine
+	borrower *samehost.Borrower // from them
 	rpc      *rpc.Server
 	health   *rpc.Health
 	forget   []func() // the targets of this process that lead here
@@ -89,7 +89,7 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	s := &Server{
 		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), conns: rpc.NewConnections(),
 		large:  rpc.NewConnections(),
-		lender: transfer.NewLender(o.log), borrower: transfer.NewBorrower(o.log), stopped: make(chan struct{}),
+		lender: samehost.NewLender(o.log), borrower: samehost.NewBorrower(o.log), stopped: make(chan struct{}),
 	}
 	s.task, err = task.New(task.Config{
 		Task: def.Self(), Cluster: def.Cluster, CPUDevices: def.CPUDevices, Kernels: kernel.Default, Connect: s.connect,
@@ -237,7 +237,7 @@ func (s *Server) connect(spec cluster.Spec, self cluster.Task) (task.Network, er
 type network struct {
 	*rpc.Peers
 	large    *rpc.Peers // over connections for large tensors
-	borrower *transfer.Borrower
+	borrower *samehost.Borrower
 }
 
 // StartRecv asks a task for a tensor.
@@ -267,7 +267,7 @@ func (n network) StartRecvAll(
 }
 
 // ways returns where a task is, and what leads to it.
-func (n network) ways(task string) (address string, ways transfer.Ways, err error) {
+func (n network) ways(task string) (address string, ways samehost.Ways, err error) {
 	c, err := n.Named(task)
 	if err != nil {
 		return "", ways, err
@@ -276,7 +276,7 @@ func (n network) ways(task string) (address string, ways transfer.Ways, err erro
 	if err != nil {
 		return "", ways, err
 	}
-	return c.Address(), transfer.Ways{Main: c, Large: large}, nil
+	return c.Address(), samehost.Ways{Main: c, Large: large}, nil
 }
 
 // Worker returns a task to be given parts of steps.

@@ -22,7 +22,7 @@ import (
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/rpc"
+	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/opdef"
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 		Def:     opdef.Def{Name: "TestPanics", Doc: "Panics.", Out: []string{"y: float"}, Stateful: true, Shape: opdef.UnknownShape},
 		Kernels: kernel.Any(kernel.Stateless(func(*kernel.Context) error { panic("at the disco") })),
 	})
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/weft-ml/weft/internal/parallel.(*worker).run"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/weft-ml/weft/internal/numeric/parallel.(*worker).run"))
 }
 
 // waits has a place for every kernel that waits, which takes the function that lets it go on.

@@ -6,7 +6,7 @@ import (
 	"sort"
 	"sync"
 
-	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/proto/pb"
 )
 
 // Histogram counts values in buckets. Bucket i holds the values v with Limits[i-1] <= v < Limits[i].

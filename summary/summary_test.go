@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-ml/weft/internal/record"
+	"github.com/weft-ml/weft/internal/format/record"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )

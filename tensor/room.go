@@ -4,7 +4,7 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/weft-ml/weft/internal/memory"
+	"github.com/weft-ml/weft/internal/sys/memlimit"
 )
 
 // minAsked is the size in bytes from which memory is taken only if there is so much. A process that takes more is ended by the
@@ -12,7 +12,7 @@ import (
 const minAsked = 64 << 20
 
 // left returns how many bytes there are to be had, or false if that is not known. Tests have their own.
-var left = memory.Left
+var left = memlimit.Left
 
 // asking is held from the question until the memory is the process's, whether it is written to at once or not: what others ask
 // for meanwhile has to be there besides.
@@ -38,7 +38,7 @@ func roomLocked(size int64) bool {
 	if !known || size <= n {
 		return true
 	}
-	if size > n+int64(memory.Held()) {
+	if size > n+int64(memlimit.Held()) {
 		return false // whatever part of it is garbage
 	}
 	DropSpare()

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/weft-ml/weft/internal/memory"
+	"github.com/weft-ml/weft/internal/sys/memlimit"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -73,7 +73,7 @@ func TestSpareMemoryIsGivenBackFirst(t *testing.T) {
 	if b := shelves[class].take(1); len(answers) > 0 || b != nil {
 		t.Errorf("%d questions are left, and the buffer %p", len(answers), b)
 	}
-	answers = []int64{-int64(memory.Held())} // whatever of it is garbage, there is not enough
+	answers = []int64{-int64(memlimit.Held())} // whatever of it is garbage, there is not enough
 	if _, err := Alloc(Uint8, Shape{2 * minAsked}); err == nil || len(answers) > 0 {
 		t.Errorf("%v with %d questions left", err, len(answers))
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/weft-ml/weft/internal/invariants"
+	"github.com/weft-ml/weft/internal/sys/invariants"
 	"github.com/weft-ml/weft/status"
 )
 

@@ -23,8 +23,8 @@ import (
 	"iter"
 	"os"
 
-	"github.com/weft-ml/weft/internal/fileio"
-	"github.com/weft-ml/weft/internal/record"
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/format/record"
 	"github.com/weft-ml/weft/status"
 )
 

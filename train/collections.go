@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/status"

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/contexts"
-	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/pass/controlflow"
+	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/savedmodel"
 )
 
@@ -20,7 +20,7 @@ const (
 
 // addContexts adds what follows from a graph of its loops and branches to the collections of its MetaGraph.
 func addContexts(m *savedmodel.MetaGraph, g *graph.Graph) error {
-	found, err := contexts.Find(g)
+	found, err := controlflow.Find(g)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func addContexts(m *savedmodel.MetaGraph, g *graph.Graph) error {
 	return nil
 }
 
-func whileDef(c *contexts.Context) *pb.WhileContextDef {
+func whileDef(c *controlflow.Context) *pb.WhileContextDef {
 	def := &pb.WhileContextDef{
 		ContextName: c.Loop.Frame, ParallelIterations: 1, BackProp: true, PivotName: savedmodel.OutputName(c.Loop.Cond.Out(0)),
 		ValuesDef: valuesDef(c, c.Loop.Let), NestedContexts: nestedDefs(c),
@@ -58,7 +58,7 @@ func whileDef(c *contexts.Context) *pb.WhileContextDef {
 	return def
 }
 
-func condDef(c *contexts.Context) *pb.CondContextDef {
+func condDef(c *controlflow.Context) *pb.CondContextDef {
 	pred := savedmodel.OutputName(c.Branch.Pred)
 	def := &pb.CondContextDef{
 		ContextName: path.Join(path.Dir(c.Branch.Pivot.Name), []string{"cond_text_1", "cond_text"}[c.Branch.Side]), PredName: pred,
@@ -74,7 +74,7 @@ func condDef(c *contexts.Context) *pb.CondContextDef {
 }
 
 // valuesDef returns the values of a context, with those that nodes let in.
-func valuesDef(c *contexts.Context, enters []*graph.Node) *pb.ValuesDef {
+func valuesDef(c *controlflow.Context, enters []*graph.Node) *pb.ValuesDef {
 	def := &pb.ValuesDef{Values: valuesIn(c), ExternalValues: map[string]string{}}
 	for _, n := range enters {
 		let(def, n.Input(0), n.Out(0))
@@ -91,7 +91,7 @@ func let(def *pb.ValuesDef, outside, inside graph.Output) {
 
 // valuesIn returns the names of the outputs of the nodes in a context, and of what the contexts within it let out: all of a
 // branch, as TensorFlow has it, and the last values of a loop.
-func valuesIn(c *contexts.Context) []string {
+func valuesIn(c *controlflow.Context) []string {
 	var names []string
 	for _, n := range c.Nodes {
 		for i := range n.OutTypes {
@@ -112,7 +112,7 @@ func valuesIn(c *contexts.Context) []string {
 	return names
 }
 
-func nestedDefs(c *contexts.Context) []*pb.ControlFlowContextDef {
+func nestedDefs(c *controlflow.Context) []*pb.ControlFlowContextDef {
 	var defs []*pb.ControlFlowContextDef
 	for _, in := range c.Nested {
 		def := &pb.ControlFlowContextDef{}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft"
-	"github.com/weft-ml/weft/internal/fileio"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
 )

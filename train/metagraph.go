@@ -6,8 +6,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-ml/weft/internal/fileio"
-	"github.com/weft-ml/weft/internal/pb"
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/status"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/checkpoint"
-	"github.com/weft-ml/weft/internal/fileio"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/status"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/weft-ml/weft/internal/mnist"
+	"github.com/weft-ml/weft/cmd/weft/internal/mnist"
 	"github.com/weft-ml/weft/server"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/train"

@@ -9,7 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	_ "github.com/weft-ml/weft/cmd/weft/collect" // lets the program start, and a task run, with few collections of garbage
+	_ "github.com/weft-ml/weft/internal/sys/gctune" // lets the program start, and a task run, with few collections of garbage
 )
 
 // Exit statuses. Managers of clusters restart a task by its status: those below 128 are faults that come again.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft"
+	"github.com/weft-ml/weft/cmd/weft/internal/mnist"
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/mnist"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/server"

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-ml/weft/cluster"
-	"github.com/weft-ml/weft/internal/parallel"
-	_ "github.com/weft-ml/weft/kernels/all"
+	"github.com/weft-ml/weft/internal/numeric/parallel"
+	_ "github.com/weft-ml/weft/kernels"
 	"github.com/weft-ml/weft/server"
 	"github.com/weft-ml/weft/status"
 )

@@ -1,7 +1,7 @@
 // Program metamorphic writes random programs of package metamorphic for a TensorFlow to run: one JSON object a line, with the
 // graph, what to feed and fetch in each step, and the answer of the plain interpreter.
 //
-//	go run ./interop/metamorphic -programs 200 -first 1000 [-scripts 'internal/metamorphic/testdata/*.txt'] > programs.jsonl
+//	go run ./interop/metamorphic -programs 200 -first 1000 [-scripts 'internal/test/metamorphic/testdata/*.txt'] > programs.jsonl
 package main
 
 import (
@@ -14,9 +14,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-ml/weft/internal/metamorphic"
-	"github.com/weft-ml/weft/internal/pbconv"
-	_ "github.com/weft-ml/weft/kernels/all" // definitions of the operations
+	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/test/metamorphic"
+	_ "github.com/weft-ml/weft/kernels" // definitions of the operations
 	"github.com/weft-ml/weft/tensor"
 )
 

@@ -1,0 +1,91 @@
+// Command opgen writes what follows from the registry of kernels: the typed builders of package op, the table of
+// definitions that clients look operations up in, and the list of operations in the documentation.
+//
+//	go run ./cmd/internal/opgen          write the files
+//	go run ./cmd/internal/opgen -check   fail if a file is not current
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/format"
+	"os"
+	"path/filepath"
+
+	"github.com/weft-ml/weft/kernel"
+	_ "github.com/weft-ml/weft/kernels"
+	"github.com/weft-ml/weft/opdef"
+)
+
+func main() {
+	check := flag.Bool("check", false, "fail if a file is not current, and write nothing")
+	flag.Parse()
+	if err := run(*check); err != nil {
+		fmt.Fprintln(os.Stderr, "opgen:", err)
+		os.Exit(1)
+	}
+}
+
+// entry is one operation in both of its forms.
+type entry struct {
+	def opdef.Def
+	op  *opdef.Op
+}
+
+func run(check bool) error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	var entries []entry
+	for _, name := range kernel.Default.Names() {
+		def, _ := kernel.Default.Def(name)
+		op, _ := kernel.Default.LookupOp(name)
+		entries = append(entries, entry{def, op})
+	}
+	builders, err := format.Source(writeBuilders(entries))
+	if err != nil {
+		return fmt.Errorf("builders: %w", err)
+	}
+	defs, err := format.Source(writeDefs(entries))
+	if err != nil {
+		return fmt.Errorf("definitions: %w", err)
+	}
+	files := map[string][]byte{
+		"op/builders_gen.go": builders,
+		"op/defs_gen.go":     defs,
+		"docs/ops.md":        writeDocs(entries),
+	}
+	for name, want := range files {
+		path := filepath.Join(root, name)
+		have, err := os.ReadFile(path)
+		if err == nil && bytes.Equal(have, want) {
+			continue
+		}
+		if check {
+			return fmt.Errorf("%s is not current: run go run ./cmd/internal/opgen", name)
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moduleRoot returns the nearest folder above the working directory that has a go.mod.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	for ; err == nil; dir = filepath.Dir(dir) {
+		if _, statErr := os.Stat(filepath.Join(dir, "go.mod")); statErr == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("no go.mod above the working directory")
+		}
+	}
+	return "", err
+}

@@ -1,0 +1,149 @@
+// Package jpeg writes JPEG files: what image/jpeg writes, and colors at full resolution, codes made for the image, and
+// progressive files. Its files are those of libjpeg, byte for byte.
+package jpeg
+
+import "encoding/binary"
+
+// Options are how an image is encoded.
+type Options struct {
+	Quality     int    // 0 to 100
+	Halve       bool   // colors have half the resolution
+	Optimize    bool   // codes are made for the image
+	Progressive bool   // the whole image in coarse steps first, with such codes
+	Segments    string // that the file begins with: [Segment]s
+}
+
+// MaxSize is the greatest width and height of an image.
+const MaxSize = 65500
+
+const (
+	startOfImage, endOfImage = 0xd8, 0xd9
+	baseline, progressive    = 0xc0, 0xc2
+	defineCodes              = 0xc4
+	startOfScan              = 0xda
+	defineQuantizers         = 0xdb
+)
+
+// MaxBody is how many bytes the body of a segment can have.
+const MaxBody = 0xffff - 2
+
+// Segment returns a marker with its body, of at most MaxBody bytes.
+func Segment(marker byte, body []byte) string {
+	head := binary.BigEndian.AppendUint16([]byte{0xff, marker}, uint16(len(body)+2))
+	return string(append(head, body...))
+}
+
+// Encode returns the file of an image of 1 or 3 channels (red, green, blue) of 8 bits; its sizes are 1 to MaxSize.
+func Encode(pix []uint8, height, width, channels int, o Options) string {
+	out := append([]byte{0xff, startOfImage}, o.Segments...)
+	unit := 8
+	if o.Halve && channels > 1 {
+		unit = 16
+	}
+	tables := min(channels, 2)
+	var quantizer [2][64]uint8
+	for t := range tables {
+		quantizer[t] = scaled(&quantizers[t], o.Quality)
+		body := []byte{byte(t)}
+		for _, at := range zigzag {
+			body = append(body, quantizer[t][at])
+		}
+		out = append(out, Segment(defineQuantizers, body)...)
+	}
+	components := make([]*component, channels)
+	for i, s := range separate(pix, height, width, channels) {
+		c := &component{id: i + 1, table: min(i, 1), across: 1, down: 1}
+		per := unit
+		if i == 0 {
+			c.across, c.down, per = unit/8, unit/8, 8
+		} else if unit > 8 {
+			s = s.halved()
+		}
+		c.width, c.height = (width+per-1)/per, (height+per-1)/per
+		c.transform(&s, &quantizer[c.table])
+		components[i] = c
+	}
+	out = append(out, frame(components, height, width, o.Progressive)...)
+	for _, s := range scans(components, o.Progressive) {
+		out = s.append(out, o.Optimize || o.Progressive)
+	}
+	return string(append(out, 0xff, endOfImage))
+}
+
+// scaled returns quantizers for a quality.
+func scaled(q *[64]uint8, quality int) (out [64]uint8) {
+	quality = max(quality, 1)
+	scale := 200 - 2*quality
+	if quality < 50 {
+		scale = 5000 / quality
+	}
+	for i, v := range q {
+		out[i] = uint8(min(max((int(v)*scale+50)/100, 1), 255))
+	}
+	return out
+}
+
+func frame(components []*component, height, width int, steps bool) string {
+	body := binary.BigEndian.AppendUint16([]byte{8}, uint16(height))
+	body = binary.BigEndian.AppendUint16(body, uint16(width))
+	body = append(body, byte(len(components)))
+	for _, c := range components {
+		body = append(body, byte(c.id), byte(c.across<<4|c.down), byte(c.table))
+	}
+	if steps {
+		return Segment(progressive, body)
+	}
+	return Segment(baseline, body)
+}
+
+// scans returns the one scan of a baseline file, or those of a progressive one: libjpeg's.
+func scans(all []*component, steps bool) []scan {
+	if !steps {
+		return []scan{{components: all, last: 63}}
+	}
+	bright := all[:1]
+	if len(all) == 1 {
+		return []scan{
+			{all, 0, 0, 0, 1}, {bright, 1, 5, 0, 2}, {bright, 6, 63, 0, 2}, {bright, 1, 63, 2, 1}, {all, 0, 0, 1, 0}, {bright, 1, 63, 1, 0},
+		}
+	}
+	blue, red := all[1:2], all[2:]
+	return []scan{
+		{all, 0, 0, 0, 1}, {bright, 1, 5, 0, 2}, {red, 1, 63, 0, 1}, {blue, 1, 63, 0, 1}, {bright, 6, 63, 0, 2},
+		{bright, 1, 63, 2, 1}, {all, 0, 0, 1, 0}, {red, 1, 63, 1, 0}, {blue, 1, 63, 1, 0}, {bright, 1, 63, 1, 0},
+	}
+}
+
+// append writes the codes of the scan, its head and its bits.
+func (s *scan) append(out []byte, optimize bool) []byte {
+	var counter coder
+	if optimize {
+		counter.scan(s)
+	}
+	means, others := s.first == 0 && s.high == 0, s.last > 0
+	var used [2][2]*codes
+	head := []byte{byte(len(s.components))}
+	for _, c := range s.components {
+		selector := byte(0)
+		for class, want := range [2]bool{means, others} {
+			if !want {
+				continue
+			}
+			selector |= byte(c.table << (4 - 4*class))
+			if used[class][c.table] == nil {
+				h := standardCodes[class][c.table]
+				if optimize {
+					h = counter.counts[class][c.table].best()
+				}
+				used[class][c.table] = h.codes()
+				body := append([]byte{byte(class<<4 | c.table)}, h.counts[:]...)
+				out = append(out, Segment(defineCodes, append(body, h.symbols...))...)
+			}
+		}
+		head = append(head, byte(c.id), selector)
+	}
+	head = append(head, byte(s.first), byte(s.last), byte(s.high<<4|s.low))
+	w := coder{bitWriter: bitWriter{out: append(out, Segment(startOfScan, head)...)}, codes: &used}
+	w.scan(s)
+	return w.out
+}

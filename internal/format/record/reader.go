@@ -1,0 +1,85 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+
+	"github.com/weft-ml/weft/internal/format/crc32c"
+	"github.com/weft-ml/weft/status"
+)
+
+// Reader reads records.
+type Reader struct {
+	src    *bufio.Reader // of the file as it is
+	c      Compression
+	r      io.Reader // of records; nil before the first
+	offset int64     // of the next record, uncompressed
+	buf    bytes.Buffer
+}
+
+// NewReader returns a reader of the records in r.
+func NewReader(r io.Reader, c Compression) (*Reader, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return &Reader{src: bufio.NewReaderSize(r, 64<<10), c: c}, nil
+}
+
+// Offset returns the position of the next record in the uncompressed file.
+func (r *Reader) Offset() int64 { return r.offset }
+
+// Next returns the next record, which is valid until the next call; io.EOF at the end of the file, and DataLoss if the file
+// ends within a record or is damaged.
+func (r *Reader) Next() ([]byte, error) {
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	var head [12]byte
+	if n, err := io.ReadFull(r.r, head[:]); err != nil {
+		if n == 0 && errors.Is(err, io.EOF) {
+			return nil, io.EOF
+		}
+		return nil, r.truncated(err)
+	}
+	length := binary.LittleEndian.Uint64(head[:])
+	if crc32c.Mask(crc32c.Sum(head[:8])) != binary.LittleEndian.Uint32(head[8:]) || length > math.MaxInt64-16 {
+		return nil, status.DataLossf("corrupted record at %d", r.offset)
+	}
+	r.buf.Reset()
+	if _, err := io.CopyN(&r.buf, r.r, int64(length)+4); err != nil { // memory grows with what is there
+		return nil, r.truncated(err)
+	}
+	b := r.buf.Bytes()
+	body, sum := b[:length], b[length:]
+	if crc32c.Mask(crc32c.Sum(body)) != binary.LittleEndian.Uint32(sum) {
+		return nil, status.DataLossf("corrupted record at %d", r.offset)
+	}
+	r.offset += int64(length) + 16
+	return body, nil
+}
+
+// open begins the decompression, which needs the first bytes of the file.
+func (r *Reader) open() error {
+	if r.r != nil {
+		return nil
+	}
+	if _, err := r.src.Peek(1); errors.Is(err, io.EOF) {
+		return io.EOF
+	}
+	var err error
+	if r.r, err = r.c.reader(r.src); err != nil {
+		return r.truncated(err)
+	}
+	return nil
+}
+
+func (r *Reader) truncated(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return status.DataLossf("truncated record at %d' failed with Read less bytes than requested", r.offset)
+	}
+	return status.DataLossf("reading a record at %d: %w", r.offset, err)
+}

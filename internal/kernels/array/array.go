@@ -1,0 +1,52 @@
+// Package array holds the operations that make, pass on, and move elements without computing with them: constants,
+// shapes, slices, concatenations, transpositions, gathers and scatters, diagonals, blocks.
+//
+// Most of them are one copy between two strided views (package strided) and take every element type.
+package array
+
+import (
+	"strconv"
+
+	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// register adds an operation whose kernel is one function for all element types.
+func register(def opdef.Def, compute kernel.Func) {
+	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(kernel.Stateless(compute))})
+}
+
+// registerNew adds an operation whose kernel is made from its attributes, for all element types.
+func registerNew(def opdef.Def, make kernel.New) {
+	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(make)})
+}
+
+// copyView makes output 0 the elements of in that a view selects, in the shape given.
+func copyView(ctx *kernel.Context, in *tensor.Tensor, v strided.View, shape tensor.Shape) error {
+	out, err := ctx.Allocate(0, shape)
+	if err != nil || out.NumElements() == 0 {
+		return err
+	}
+	dense := make(tensor.Shape, len(v.Dims))
+	for d, n := range v.Dims {
+		dense[d] = int64(n)
+	}
+	strided.Copy(out, strided.Of(dense), in, v)
+	return nil
+}
+
+// inputs returns the inputs that an argument stands for.
+func inputs(ctx *kernel.Context, lo, hi int) []*tensor.Tensor {
+	out := make([]*tensor.Tensor, hi-lo)
+	for i := range out {
+		out[i] = ctx.Input(lo + i)
+	}
+	return out
+}
+
+// shortFloat prints a number as TensorFlow's errors do, with six digits.
+func shortFloat(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+func shortInt(v int64) string { return strconv.FormatInt(v, 10) }

@@ -1,0 +1,75 @@
+package array
+
+import (
+	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "MatrixBandPart", Doc: "Keeps num_lower diagonals below and num_upper above the main one, all if negative, and sets " +
+				"the other elements to zero.",
+			In:    []string{"input: T", "num_lower: Tindex", "num_upper: Tindex"},
+			Out:   []string{"band: T"},
+			Attrs: []string{"T: type", "Tindex: {int32, int64} = int64"},
+			Shape: opdef.SameShape,
+		},
+		Kernels: kernel.ForTypes("T", kernel.Stateless(bandPart), typeset.Plain...),
+	})
+}
+
+func bandPart(ctx *kernel.Context) error {
+	in, lower, upper := ctx.Input(0), ctx.Input(1), ctx.Input(2)
+	if in.Rank() < 2 {
+		return status.InvalidArgumentf("input must be at least 2-dim, received shape: %v", in.Shape())
+	}
+	rows, cols := in.Dim(in.Rank()-2), in.Dim(in.Rank()-1)
+	if lower.Rank() != 0 {
+		return status.InvalidArgumentf("num_lower must be scalar, got shape %v", lower.Shape())
+	}
+	below := int(intarg.Scalar(lower))
+	if below > rows {
+		return status.InvalidArgumentf("num_lower must be negative or less or equal to number of rows (%d) got: %d", rows, below)
+	}
+	if upper.Rank() != 0 {
+		return status.InvalidArgumentf("num_upper must be scalar, got shape %v", upper.Shape())
+	}
+	above := int(intarg.Scalar(upper))
+	if above > cols {
+		return status.InvalidArgumentf("num_upper must be negative or less or equal to number of columns (%d) got: %d", cols, above)
+	}
+	if in.NumElements() == 0 || (below < 0 || below == rows) && (above < 0 || above == cols) {
+		return ctx.PassInput(0, 0)
+	}
+	s := in.Bytes()
+	out, err := ctx.Forward(0, 0)
+	if err != nil {
+		return err
+	}
+	keepBand(out.Bytes(), s, out.DType().Size(), rows, cols, below, above)
+	return nil
+}
+
+// keepBand copies the elements, of size bytes, that lie in a band of matrices and clears the others; d may be s.
+func keepBand(d, s []byte, size, rows, cols, below, above int) {
+	parallel.For(len(d)/(cols*size), max(1, 65536/(cols*size)), func(from, to int) {
+		for k := from; k < to; k++ {
+			row, out, in := k%rows, d[k*cols*size:(k+1)*cols*size], s[k*cols*size:(k+1)*cols*size]
+			lo, hi := 0, cols
+			if below >= 0 {
+				lo = min(max(row-below, 0), cols)
+			}
+			if above >= 0 {
+				hi = max(min(row+above+1, cols), lo)
+			}
+			clear(out[:lo*size])
+			copy(out[lo*size:hi*size], in[lo*size:hi*size])
+			clear(out[hi*size:])
+		}
+	})
+}

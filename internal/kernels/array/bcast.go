@@ -1,0 +1,117 @@
+package array
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	register(opdef.Def{
+		Name: "BroadcastArgs", Doc: "Gives the shape that tensors of shapes s0 and s1 are broadcast to.",
+		In:    []string{"s0: T", "s1: T"},
+		Out:   []string{"r0: T"},
+		Attrs: []string{"T: {int32, int64} = int32"},
+		Shape: broadcastArgsShape,
+	}, broadcastArgs)
+	register(opdef.Def{
+		Name: "BroadcastGradientArgs", Doc: "Gives, for each of two shapes, the dimensions along which broadcasting repeats " +
+			"a tensor of it: those that its gradient is summed over.",
+		In:    []string{"s0: T", "s1: T"},
+		Out:   []string{"r0: T", "r1: T"},
+		Attrs: []string{"T: {int32, int64} = int32"},
+		Shape: func(c *opdef.ShapeContext) error {
+			c.SetAll(shapefn.Of(shapefn.Unknown))
+			return shapefn.CheckRanks(c, 0, 1, 1)
+		},
+	}, broadcastGradientArgs)
+}
+
+func broadcastArgsShape(c *opdef.ShapeContext) error {
+	if err := shapefn.CheckRanks(c, 0, 1, 1); err != nil {
+		return err
+	}
+	a, b := c.In[0].Dim(0), c.In[1].Dim(0)
+	c.Out[0] = shapefn.Of(shapefn.Unknown)
+	if a >= 0 && b >= 0 {
+		c.Out[0] = shapefn.Of(max(a, b))
+	}
+	return nil
+}
+
+// shapePair reads two shapes, the shorter one extended by leading ones.
+func shapePair(ctx *kernel.Context) (pair [2][]int64, err error) {
+	for i := range pair {
+		t := ctx.Input(i)
+		if t.Rank() != 1 {
+			return pair, status.InvalidArgumentf("In[%d] must be a vector.%v", i, t.Shape())
+		}
+		pair[i] = intarg.Values(t)
+	}
+	given := pair
+	rank := max(len(pair[0]), len(pair[1]))
+	for i, s := range pair {
+		pair[i] = slices.Concat(slices.Repeat([]int64{1}, rank-len(s)), s)
+	}
+	for k := range rank {
+		if a, b := pair[0][k], pair[1][k]; a != b && a != 1 && b != 1 {
+			return pair, status.InvalidArgumentf("Incompatible shapes: [%s] vs. [%s]", join(given[0]), join(given[1]))
+		}
+	}
+	return pair, nil
+}
+
+func broadcastArgs(ctx *kernel.Context) error {
+	pair, err := shapePair(ctx)
+	if err != nil {
+		return err
+	}
+	shape := make([]int64, len(pair[0]))
+	for k := range shape {
+		shape[k] = pair[0][k]
+		if shape[k] == 1 {
+			shape[k] = pair[1][k]
+		}
+	}
+	return setVector(ctx, 0, shape)
+}
+
+func setVector(ctx *kernel.Context, i int, vals []int64) error {
+	out, err := ctx.Allocate(i, tensor.Shape{int64(len(vals))})
+	if err == nil {
+		intarg.Set(out, vals)
+	}
+	return err
+}
+
+func broadcastGradientArgs(ctx *kernel.Context) error {
+	pair, err := shapePair(ctx)
+	if err != nil {
+		return err
+	}
+	var reduced [2][]int64
+	if slices.Equal(intarg.Values(ctx.Input(0)), intarg.Values(ctx.Input(1))) {
+		pair[0] = nil // nothing is repeated
+	}
+	for k := range pair[0] {
+		a, b := pair[0][k], pair[1][k]
+		// A dimension of size 1 on both sides belongs to both: summing over it does no harm and drops added dimensions.
+		if a == 1 {
+			reduced[0] = append(reduced[0], int64(k))
+		}
+		if b == 1 {
+			reduced[1] = append(reduced[1], int64(k))
+		}
+	}
+	for i := range reduced {
+		if err := setVector(ctx, i, reduced[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package array
+
+import (
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
+	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	register(opdef.Def{
+		Name: "InplaceUpdate", Doc: "Gives x with rows i replaced by those of v.",
+		In:    []string{"x: T", "i: int32", "v: T"},
+		Out:   []string{"y: T"},
+		Attrs: []string{"T: type"},
+		Shape: opdef.SameShape,
+	}, inplace(elementwise.Assign))
+	register(opdef.Def{
+		Name: "InplaceAdd", Doc: "Gives x with the rows of v added to rows i.",
+		In:    []string{"x: T", "i: int32", "v: T"},
+		Out:   []string{"y: T"},
+		Attrs: []string{"T: type"},
+		Shape: opdef.SameShape,
+	}, inplace(elementwise.Add))
+	register(opdef.Def{
+		Name: "InplaceSub", Doc: "Gives x with the rows of v subtracted from rows i.",
+		In:    []string{"x: T", "i: int32", "v: T"},
+		Out:   []string{"y: T"},
+		Attrs: []string{"T: type"},
+		Shape: opdef.SameShape,
+	}, inplace(elementwise.Sub))
+}
+
+func inplace(op elementwise.Op) kernel.Func {
+	return func(ctx *kernel.Context) error {
+		x, i, v := ctx.Input(0), ctx.Input(1), ctx.Input(2)
+		if t := x.DType(); op != elementwise.Assign && (t == tensor.Bool || t == tensor.String) {
+			return status.InvalidArgumentf("Unsupported data type: %v", t)
+		}
+		if i.Rank() != 1 {
+			return status.InvalidArgumentf("i must be a vector. %v", i.Shape())
+		}
+		if x.Rank() != v.Rank() {
+			return status.InvalidArgumentf("x and v shape doesn't match (ranks differ): %v vs. %v", x.Shape(), v.Shape())
+		}
+		for k := 1; k < x.Rank(); k++ {
+			if x.Dim(k) != v.Dim(k) {
+				return status.InvalidArgumentf("x and v shape doesn't match at index %d : %v vs. %v", k, x.Shape(), v.Shape())
+			}
+		}
+		if x.Rank() == 0 || i.Dim(0) != v.Dim(0) {
+			return status.InvalidArgumentf("i and x shape doesn't match at index 0: %v vs. %v", i.Shape(), v.Shape())
+		}
+		if x.Dim(0) == 0 {
+			ctx.SetOutput(0, x.Retain())
+			return nil
+		}
+		list, err := gatherscatter.Make(i.NumElements())
+		if err != nil {
+			return err
+		}
+		defer list.Release()
+		intarg.Read(list.Rows, i, 0)
+		n := int64(x.Dim(0))
+		for k, row := range list.Rows {
+			list.Rows[k] = (row%n + n) % n // rows are counted around the end
+		}
+		out, err := owned(x)
+		if err != nil {
+			return err
+		}
+		gatherscatter.Scatter(op, &out, v, list, int(out.Shape()[1:].NumElements()))
+		ctx.SetOutput(0, out)
+		return nil
+	}
+}

@@ -1,0 +1,88 @@
+package array
+
+import (
+	"math"
+
+	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	register(opdef.Def{
+		Name: "Shape", Doc: "Gives the shape of its input as a vector.",
+		In:    []string{"input: T"},
+		Out:   []string{"output: out_type"},
+		Attrs: []string{"T: type", "out_type: {int32, int64} = int32"},
+		Shape: shapeShape,
+	}, shapesOf)
+	register(opdef.Def{
+		Name: "ShapeN", Doc: "Gives the shapes of all its inputs as vectors.",
+		In:    []string{"input: N * T"},
+		Out:   []string{"output: N * out_type"},
+		Attrs: []string{"N: int >= 1", "T: type", "out_type: {int32, int64} = int32"},
+		Shape: shapeShape,
+	}, shapesOf)
+	register(opdef.Def{
+		Name: "Size", Doc: "Gives the number of elements of its input.",
+		In:    []string{"input: T"},
+		Out:   []string{"output: out_type"},
+		Attrs: []string{"T: type", "out_type: {int32, int64} = int32"},
+		Shape: opdef.ScalarShape,
+	}, size)
+	register(opdef.Def{
+		Name: "Rank", Doc: "Gives the number of dimensions of its input.",
+		In:    []string{"input: T"},
+		Out:   []string{"output: int32"},
+		Attrs: []string{"T: type"},
+		Shape: opdef.ScalarShape,
+	}, rank)
+}
+
+func shapeShape(c *opdef.ShapeContext) error {
+	for i, s := range c.In {
+		c.Out[i] = shapefn.Of(int64(s.Rank()))
+	}
+	return nil
+}
+
+func shapesOf(ctx *kernel.Context) error {
+	for i := range ctx.NumInputs() {
+		shape := ctx.Input(i).Shape()
+		out, err := ctx.Allocate(i, tensor.Shape{int64(len(shape))})
+		if err != nil {
+			return err
+		}
+		for d, n := range shape {
+			if out.DType() == tensor.Int32 && n > math.MaxInt32 {
+				return status.InvalidArgumentf("Shape output type is 32-bit  but dim %d is %d", d, n)
+			}
+		}
+		intarg.Set(out, shape)
+	}
+	return nil
+}
+
+func size(ctx *kernel.Context) error {
+	n := int64(ctx.Input(0).NumElements())
+	out, err := ctx.Allocate(0, nil)
+	if err != nil {
+		return err
+	}
+	if out.DType() == tensor.Int32 && n > math.MaxInt32 {
+		return status.InvalidArgumentf("Number of elements was larger than representable by 32-bit output type")
+	}
+	intarg.Set(out, []int64{n})
+	return nil
+}
+
+func rank(ctx *kernel.Context) error {
+	out, err := ctx.Allocate(0, nil)
+	if err == nil {
+		intarg.Set(out, []int64{int64(ctx.Input(0).Rank())})
+	}
+	return err
+}

@@ -1,0 +1,140 @@
+package array
+
+import (
+	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "Where", Doc: "Gives the indices of the elements that are true or not zero, one row each.",
+			In:  []string{"input: T"},
+			Out: []string{"index: int64"},
+			Attrs: []string{
+				"T: {float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64, bool} = bool",
+			},
+			Shape: func(c *opdef.ShapeContext) error {
+				c.Out[0] = shapefn.Of(shapefn.Unknown, int64(c.In[0].Rank()))
+				return nil
+			},
+		},
+		Kernels: kernel.ByType("T", kernel.Table{
+			tensor.Bool: where(false), tensor.Int8: where[int8](0), tensor.Int16: where[int16](0),
+			tensor.Int32: where[int32](0), tensor.Int64: where[int64](0), tensor.Uint8: where[uint8](0),
+			tensor.Uint16: where[uint16](0), tensor.Uint32: where[uint32](0), tensor.Uint64: where[uint64](0),
+			tensor.Float32: where[float32](0), tensor.Float64: where[float64](0),
+			tensor.Complex64: where[complex64](0), tensor.Complex128: where[complex128](0),
+			tensor.Float16:  where[tensor.Half](1 << 15),
+			tensor.BFloat16: where[tensor.BFloat](1 << 15),
+		}),
+	})
+}
+
+// whereBlock is how many elements are looked at in one go.
+const whereBlock = 1 << 14
+
+// where returns the kernel for a type whose elements are false if they are zero, or the same as the other zero.
+func where[T interface {
+	tensor.Elem
+	comparable
+}](other T) kernel.New {
+	var zero T
+	return kernel.Stateless(func(ctx *kernel.Context) error {
+		in := ctx.Input(0)
+		vals := tensor.Values[T](in)
+		// Where in the output each block's rows end.
+		ends := make([]int, parallel.Blocks(len(vals), whereBlock))
+		parallel.For(len(vals), whereBlock, func(lo, hi int) {
+			ends[lo/whereBlock] = simd.Count(truths(vals[lo:hi], zero, other))
+		})
+		total := 0
+		for i, n := range ends {
+			total += n
+			ends[i] = total
+		}
+		rank := in.Rank()
+		out, err := ctx.Allocate(0, tensor.Shape{int64(total), int64(rank)})
+		if err != nil || out.NumElements() == 0 {
+			return err
+		}
+		coords := tensor.Values[int64](out)
+		inner := in.Dim(rank - 1)
+		parallel.For(len(vals), whereBlock, func(lo, hi int) {
+			at, end := 0, ends[lo/whereBlock]*rank
+			if lo > 0 {
+				at = ends[lo/whereBlock-1] * rank
+			}
+			place := make([]int64, rank)
+			unravel(place, int64(lo), in.Shape())
+			first, isTrue := lo, truths(vals[lo:hi], zero, other)
+			for lo < hi {
+				col := int(place[rank-1])
+				n := min(inner-col, hi-lo)
+				at += listTrue(coords[at:end], isTrue[lo-first:][:n], place)
+				lo += n
+				if lo < hi {
+					unravel(place, int64(lo), in.Shape())
+				}
+			}
+		})
+		return nil
+	})
+}
+
+// truths returns which elements are neither zero nor other.
+func truths[T comparable](vals []T, zero, other T) []bool {
+	switch x := any(vals).(type) {
+	case []bool:
+		return x
+	case []float32:
+		is := make([]bool, len(vals))
+		simd.CompareScalar(simd.NotEqual, is, x, 0)
+		return is
+	}
+	is := make([]bool, len(vals))
+	for i, v := range vals {
+		is[i] = v != zero && v != other
+	}
+	return is
+}
+
+// listTrue writes the places of the elements of a row that are true, the first of which is at place, one after the other
+// to coords. It returns how many coordinates that are. A place is written whether or not it is one, and the next over it if
+// not, as nobody can foresee which are.
+func listTrue(coords []int64, row []bool, place []int64) int {
+	rank, at := len(place), 0
+	col := place[rank-1]
+	for i, v := range row {
+		if at >= len(coords) {
+			break
+		}
+		step := 0
+		if v {
+			step = rank
+		}
+		switch rank {
+		case 1:
+			coords[at] = col + int64(i)
+		case 2:
+			coords[at], coords[at+1] = place[0], col+int64(i)
+		default:
+			copy(coords[at:at+rank-1], place)
+			coords[at+rank-1] = col + int64(i)
+		}
+		at += step
+	}
+	return at
+}
+
+// unravel sets coords to the place of element number i in a tensor of the given shape.
+func unravel(coords []int64, i int64, shape tensor.Shape) {
+	for k := len(shape) - 1; k >= 0; k-- {
+		coords[k] = i % shape[k]
+		i /= shape[k]
+	}
+}

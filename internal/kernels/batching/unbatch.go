@@ -1,0 +1,196 @@
+package batching
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "Unbatch",
+			Doc: "Gives each step its rows of what was computed of a batch, which one of the steps has, with the index of Batch. It waits for " +
+				"that step at most timeout_micros.",
+			In: []string{"batched_tensor: T", "batch_index: int64", "id: int64"}, Out: []string{"unbatched_tensor: T"},
+			Attrs: []string{"timeout_micros: int", "container: string = ''", "shared_name: string = ''", "T: type"},
+			Shape: func(c *opdef.ShapeContext) (err error) {
+				c.Out[0], err = anyRows(c.In[0])
+				return err
+			},
+		},
+		Kernels: kernel.Any(newUnbatch),
+	})
+}
+
+// unbatcher is the resource at which the rows of a batch and the steps that they are for meet.
+type unbatcher struct {
+	wait time.Duration
+
+	mu    sync.Mutex
+	rows  map[int64]*keptRows // guarded by mu; that nobody has asked for
+	steps map[int64]*waiter   // guarded by mu; that have no rows yet
+}
+
+// keptRows are the rows of a step that has not come yet, or never will.
+type keptRows struct {
+	tensor tensor.Tensor
+	timer  *time.Timer // drops them
+}
+
+// waiter is a step that waits for its rows.
+type waiter struct {
+	done  func([]tensor.Tensor, error)
+	timer *time.Timer
+	ended func() bool // calls off what happens at the end of the step
+}
+
+// TypeName names the resource as TensorFlow does.
+func (*unbatcher) TypeName() string { return "N10tensorflow15UnbatchResourceE" }
+
+func newUnbatch(c *kernel.Construction) (kernel.Kernel, error) {
+	place, err := resource.PlaceOf(c, true)
+	if err != nil {
+		return nil, err
+	}
+	wait := time.Duration(c.Attrs.Int("timeout_micros")) * time.Microsecond
+	return kernel.AsyncFunc(func(ctx *kernel.Context, done func(error)) {
+		u, err := kernel.LookupOrCreateResource(ctx.Device.Resources, place.Container, place.Name, func() (*unbatcher, error) {
+			return &unbatcher{wait: wait, rows: map[int64]*keptRows{}, steps: map[int64]*waiter{}}, nil
+		})
+		if err == nil {
+			err = u.add(ctx, setOutputs(ctx, done))
+		}
+		if err != nil {
+			done(err)
+		}
+	}), nil
+}
+
+// readIndex returns the rows of an index of Batch.
+func readIndex(index *tensor.Tensor, rows int) ([][]int64, error) {
+	if index.Rank() != 2 || index.Dim(1) != 3 {
+		got := 0
+		if index.Rank() > 1 {
+			got = index.Dim(1)
+		}
+		return nil, status.InvalidArgumentf("Wrong shape for index tensor. Expected 1st dimension size to be 3 ; Got: %d.", got)
+	}
+	if index.Dim(0) > rows {
+		return nil, status.InvalidArgumentf("Wrong shape for index tensor. Expected 0th dimension size to be no greater than %d; Got: %d.", rows, index.Dim(0))
+	}
+	v := tensor.Values[int64](index)
+	out := make([][]int64, index.Dim(0))
+	for i := range out {
+		out[i] = v[3*i : 3*i+3]
+		if lo, hi := out[i][1], out[i][2]; lo < 0 || hi < lo || hi > int64(rows) {
+			return nil, status.InvalidArgumentf("the index of a batch of %d rows has rows %d to %d", rows, lo, hi)
+		}
+	}
+	return out, nil
+}
+
+// add takes the part of one step. done is called with its rows, unless there is an error at once.
+func (u *unbatcher) add(ctx *kernel.Context, done func([]tensor.Tensor, error)) error {
+	data, id := ctx.Input(0), ctx.Input(2)
+	if data.Rank() == 0 {
+		return status.InvalidArgumentf("Batched tensor must have at least one dimension.")
+	}
+	index, err := readIndex(ctx.Input(1), data.Dim(0))
+	if err != nil {
+		return err
+	}
+	if id.Rank() != 0 {
+		return status.InvalidArgumentf("Input id should be scalar; Got: %v.", id)
+	}
+	key := tensor.Value[int64](id)
+	var ready []func()
+	defer func() {
+		for _, f := range ready {
+			f()
+		}
+	}()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if kept := u.rows[key]; kept != nil {
+		kept.timer.Stop()
+		delete(u.rows, key)
+		ready = append(ready, func() { done([]tensor.Tensor{kept.tensor}, nil) })
+		return nil
+	}
+	if u.steps[key] != nil {
+		return status.AlreadyExistsf("Multiple session runs with the same batch key.")
+	}
+	u.register(ctx, key, done)
+	for _, entry := range index {
+		rows := stacking.View(data, int(entry[1]), int(entry[2]))
+		if w := u.steps[entry[0]]; w != nil {
+			u.forget(entry[0], w)
+			ready = append(ready, func() { w.done([]tensor.Tensor{rows}, nil) })
+			continue
+		}
+		if u.rows[entry[0]] != nil {
+			rows.Release()
+			if w := u.steps[key]; w != nil {
+				u.forget(key, w)
+				return status.AlreadyExistsf("Multiple tensors returned for same batch key.")
+			}
+			return nil
+		}
+		u.keep(entry[0], rows)
+	}
+	return nil
+}
+
+// register has a step wait. mu is held.
+func (u *unbatcher) register(ctx *kernel.Context, key int64, done func([]tensor.Tensor, error)) {
+	w := &waiter{done: done}
+	u.steps[key] = w
+	w.timer = time.AfterFunc(u.wait, func() {
+		u.fail(key, w, status.DeadlineExceededf("Batched data did not arrive within timeout window."))
+	})
+	w.ended = context.AfterFunc(ctx.Context(), func() {
+		u.fail(key, w, status.FromContext(ctx.Context(), "Unbatching was cancelled"))
+	})
+}
+
+// forget removes a step that waits no longer. mu is held.
+func (u *unbatcher) forget(key int64, w *waiter) {
+	delete(u.steps, key)
+	w.timer.Stop()
+	w.ended()
+}
+
+// fail ends the wait of a step, if it still waits.
+func (u *unbatcher) fail(key int64, w *waiter, err error) {
+	u.mu.Lock()
+	found := u.steps[key] == w
+	if found {
+		u.forget(key, w)
+	}
+	u.mu.Unlock()
+	if found {
+		w.done(nil, err)
+	}
+}
+
+// keep keeps rows for a step that may come. mu is held.
+func (u *unbatcher) keep(key int64, rows tensor.Tensor) {
+	kept := &keptRows{tensor: rows}
+	u.rows[key] = kept
+	kept.timer = time.AfterFunc(u.wait, func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.rows[key] == kept {
+			delete(u.rows, key)
+			kept.tensor.Release()
+		}
+	})
+}

@@ -1,0 +1,148 @@
+package data
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	for name, doc := range map[string]string{
+		"AssertNextDataset": "Gives a dataset that can only be iterated over if the given transformations come after it.",
+		"AssertPrevDataset": "Gives a dataset that can only be iterated over if the given transformations, with attributes, come before it.",
+	} {
+		register(opdef.Def{
+			Name: name, Doc: doc, In: []string{"input_dataset: variant", "transformations: string"}, Attrs: typed(), Shape: assertedShape,
+		}, func(n *node, ctx *kernel.Context) (dataset, error) {
+			s, err := n.stageOf(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if ctx.Input(1).Rank() != 1 {
+				return nil, status.InvalidArgumentf("transformations must be a vector")
+			}
+			return &passDataset{s}, nil
+		})
+	}
+}
+
+func assertedShape(c *opdef.ShapeContext) error {
+	if _, err := opdef.WithRank(c.In[1], 1); err != nil {
+		return err
+	}
+	return opdef.ScalarShape(c)
+}
+
+// checkAsserted checks what is asserted of the neighbours of datasets, of t and those that it is made of. after are the names
+// of what comes after t, the nearest last.
+func checkAsserted(t *tensor.Tensor, after []string) error {
+	m := madeOf(t)
+	if m == nil {
+		return nil
+	}
+	var err error
+	switch strings.TrimPrefix(m.op(), "Experimental") {
+	case "AssertNextDataset":
+		err = checkNext(tensor.Values[string](&m.inputs[1]), after)
+	case "AssertPrevDataset":
+		err = checkPrev(m, tensor.Values[string](&m.inputs[1]))
+	}
+	if err != nil {
+		return err
+	}
+	name := transformation(m.op())
+	joins := anyVersion(m.op(), joiners)
+	for i := range m.inputs {
+		next := after
+		switch {
+		case joins:
+			next = append(slices.Clone(after), fmt.Sprintf("%s[%d]", name, i))
+		case name != "Options" && name != "Finalize": // which TensorFlow has no iterators for
+			next = append(slices.Clone(after), name)
+		}
+		if err := checkAsserted(&m.inputs[i], next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// transformation returns the name that TensorFlow's iterators have for an operation: "BatchV2" for BatchDatasetV2.
+func transformation(op string) string {
+	return strings.Replace(strings.TrimPrefix(op, "Experimental"), "Dataset", "", 1)
+}
+
+// isVersion reports whether op is name, or name with the number of a version: "BatchDatasetV2" is a BatchDataset.
+func isVersion(op, name string) bool {
+	rest, ok := strings.CutPrefix(op, name)
+	return ok && (rest == "" || rest[0] == 'V' && strings.Trim(rest[1:], "0123456789") == "")
+}
+
+func checkNext(want, after []string) error {
+	if len(want) > len(after) {
+		return status.InvalidArgumentf("Asserted next %d transformations but encountered only %d.", len(want), len(after))
+	}
+	for i, name := range want {
+		if got := after[len(after)-1-i]; !isVersion(got, name) {
+			return status.InvalidArgumentf("Asserted transformation matching %s at offset %d but encountered %s transformation instead.", name, i, got)
+		}
+	}
+	return nil
+}
+
+func checkPrev(m *made, want []string) error {
+	for i, text := range want {
+		if m = m.before(); m == nil {
+			return status.InvalidArgumentf("Asserted previous %d transformations but encountered only %d.", len(want), i)
+		}
+		if err := m.matches(text); err != nil {
+			return status.InvalidArgumentf("Failure checking transformations at offset %d: %v", i, err)
+		}
+	}
+	return nil
+}
+
+// before returns the last dataset that m is made of; nil if there is none.
+func (m *made) before() *made {
+	for i := range slices.Backward(m.inputs) {
+		if in := madeOf(&m.inputs[i]); in != nil {
+			return in
+		}
+	}
+	return nil
+}
+
+// matches compares a dataset with the text of a NameAttrList.
+func (m *made) matches(text string) error {
+	want := &pb.NameAttrList{}
+	if prototext.Unmarshal([]byte(text), want) != nil {
+		return status.InvalidArgumentf("Couldn't parse transformation '%s'.", text)
+	}
+	if !isVersion(m.op(), want.GetName()) {
+		return status.InvalidArgumentf("Asserted transformation matching '%s', but found '%s'.", want.GetName(), m.op())
+	}
+	for name, v := range want.GetAttr() {
+		have, ok := m.n.Attrs[name]
+		if !ok {
+			return status.InvalidArgumentf("Asserted attribute '%s' having a value of '%v', but found no such attribute defined.", name, v)
+		}
+		p, err := pbconv.AttrToProto(have)
+		if err != nil {
+			return err
+		}
+		if !proto.Equal(p, v) {
+			return status.InvalidArgumentf("Asserted attribute '%s' having a value of '%v', but found value of '%v'.", name, v, p)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+package data
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/golang/snappy"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/format/record"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Files of elements are version 1 of TensorFlow's format of snapshots: strings of bytes, each after its length in 8 bytes.
+// Such a string is an element, a SnapshotRecord, which may be compressed with the whole file; or, of elements that are
+// compressed with Snappy, what is known of their components, and then these together.
+const elementsVersion = 1
+
+type elementWriter struct {
+	file   *os.File
+	buf    *bufio.Writer
+	gzip   *gzip.Writer // nil if the file is not compressed as a whole
+	to     io.Writer
+	snappy bool
+}
+
+func createElements(name string, compression string) (*elementWriter, error) {
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, fileio.Error(name, err)
+	}
+	w := &elementWriter{file: file, buf: bufio.NewWriterSize(file, 1<<16), snappy: compression == string(record.Snappy)}
+	w.to = w.buf
+	if compression == string(record.GZIP) {
+		w.gzip = gzip.NewWriter(w.buf)
+		w.to = w.gzip
+	}
+	return w, nil
+}
+
+func (w *elementWriter) bytes(b []byte) error {
+	if _, err := w.to.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(b)))); err != nil {
+		return fileio.Error(w.file.Name(), err)
+	}
+	_, err := w.to.Write(b)
+	return fileio.Error(w.file.Name(), err)
+}
+
+func (w *elementWriter) message(m proto.Message) error {
+	b, err := proto.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return w.bytes(b)
+}
+
+func (w *elementWriter) write(e element) error {
+	if !w.snappy {
+		m := &pb.SnapshotRecord{}
+		for i := range e {
+			p, err := pbconv.TensorToProto(&e[i])
+			if err != nil {
+				return err
+			}
+			m.Tensor = append(m.Tensor, p)
+		}
+		return w.message(m)
+	}
+	m := &pb.SnapshotTensorMetadata{}
+	var all []byte
+	for i := range e {
+		b := e[i].Bytes()
+		if !simple(e[i].DType()) {
+			p, err := pbconv.TensorToProto(&e[i])
+			if err == nil {
+				b, err = proto.Marshal(p)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		m.TensorMetadata = append(m.TensorMetadata, &pb.TensorMetadata{TensorShape: pbconv.ShapeToProto(e[i].Shape()), TensorSizeBytes: int64(len(b))})
+		all = append(all, b...)
+	}
+	if err := w.message(m); err != nil {
+		return err
+	}
+	return w.bytes(snappy.Encode(nil, all))
+}
+
+// simple reports whether the elements of a tensor are its bytes.
+func simple(dtype tensor.DType) bool {
+	return dtype != tensor.String && dtype != tensor.Variant && dtype != tensor.Resource
+}
+
+// size returns the length of the file after writing everything out.
+func (w *elementWriter) size() (int64, error) {
+	if w.gzip != nil {
+		if err := w.gzip.Flush(); err != nil {
+			return 0, fileio.Error(w.file.Name(), err)
+		}
+	}
+	if err := w.buf.Flush(); err != nil {
+		return 0, fileio.Error(w.file.Name(), err)
+	}
+	info, err := w.file.Stat()
+	if err != nil {
+		return 0, fileio.Error(w.file.Name(), err)
+	}
+	return info.Size(), nil
+}
+
+func (w *elementWriter) close() error {
+	var err error
+	if w.gzip != nil {
+		err = w.gzip.Close()
+	}
+	return fileio.Error(w.file.Name(), errors.Join(err, w.buf.Flush(), w.file.Close()))
+}
+
+type elementReader struct {
+	types  []tensor.DType
+	file   *os.File
+	from   io.Reader
+	snappy bool
+}
+
+func openElements(name string, compression string, types []tensor.DType) (*elementReader, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fileio.Error(name, err)
+	}
+	r := &elementReader{types: types, file: file, snappy: compression == string(record.Snappy)}
+	if compression != string(record.GZIP) {
+		compression = ""
+	}
+	if r.from, err = decompress(file, compression); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// bytes returns the next string; errEnd where the file ends.
+func (r *elementReader) bytes() ([]byte, error) {
+	var head [8]byte
+	if _, err := io.ReadFull(r.from, head[:]); errors.Is(err, io.EOF) {
+		return nil, errEnd
+	} else if err != nil {
+		return nil, r.damaged()
+	}
+	size := binary.LittleEndian.Uint64(head[:])
+	if size > 1<<40 {
+		return nil, r.damaged()
+	}
+	b, err := io.ReadAll(io.LimitReader(r.from, int64(size)))
+	if err != nil || uint64(len(b)) < size {
+		return nil, r.damaged()
+	}
+	return b, nil
+}
+
+func (r *elementReader) damaged() error {
+	return status.DataLossf("%s is damaged", r.file.Name())
+}
+
+func (r *elementReader) read() (element, error) {
+	b, err := r.bytes()
+	if err != nil {
+		return nil, err
+	}
+	if r.snappy {
+		return r.readSnappy(b)
+	}
+	m := &pb.SnapshotRecord{}
+	if proto.Unmarshal(b, m) != nil || len(m.GetTensor()) != len(r.types) {
+		return nil, r.damaged()
+	}
+	e := make(element, len(m.GetTensor()))
+	for i, p := range m.GetTensor() {
+		if e[i], err = pbconv.TensorFromProto(p); err != nil {
+			e[:i].release()
+			return nil, status.DataLossf("Unable to parse tensor from proto.")
+		}
+	}
+	return e, nil
+}
+
+func (r *elementReader) readSnappy(head []byte) (element, error) {
+	m := &pb.SnapshotTensorMetadata{}
+	if proto.Unmarshal(head, m) != nil || len(m.GetTensorMetadata()) != len(r.types) {
+		return nil, status.DataLossf("Could not parse SnapshotTensorMetadata")
+	}
+	packed, err := r.bytes()
+	if err != nil {
+		return nil, r.damaged()
+	}
+	all, err := snappy.Decode(nil, packed)
+	if err != nil {
+		return nil, status.Internalf("Failed to perform snappy decompression.")
+	}
+	e := make(element, 0, len(r.types))
+	for i, c := range m.GetTensorMetadata() {
+		n := c.GetTensorSizeBytes()
+		if n < 0 || n > int64(len(all)) {
+			e.release()
+			return nil, r.damaged()
+		}
+		t, err := storedComponent(r.types[i], c.GetTensorShape(), all[:n])
+		if err != nil {
+			e.release()
+			return nil, err
+		}
+		e, all = append(e, t), all[n:]
+	}
+	return e, nil
+}
+
+// storedComponent returns a component of an element from its bytes.
+func storedComponent(dtype tensor.DType, p *pb.TensorShapeProto, b []byte) (tensor.Tensor, error) {
+	if !simple(dtype) {
+		m := &pb.TensorProto{}
+		if proto.Unmarshal(b, m) != nil {
+			return tensor.Tensor{}, status.Internalf("Could not parse TensorProto")
+		}
+		return pbconv.TensorFromProto(m)
+	}
+	shape, err := pbconv.ShapeFromProto(p)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	return pbconv.DecodeElements(dtype, shape, b)
+}
+
+func (r *elementReader) close() { r.file.Close() }

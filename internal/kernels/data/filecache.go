@@ -1,0 +1,216 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/weft-ml/weft/checkpoint"
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/status"
+)
+
+// fileCacheDataset keeps the elements of its input in files, which have the format of checkpoints and TensorFlow's names. While
+// they are written, each saved place of the iterator begins new ones, prefix_0, prefix_1 and so on; at the end of the input
+// these become one.
+type fileCacheDataset struct {
+	stage
+	prefix string
+}
+
+func (d *fileCacheDataset) complete() bool { return exists(checkpoint.IndexFile(d.prefix)) }
+
+func (d *fileCacheDataset) part(i int64) string { return d.prefix + "_" + strconv.FormatInt(i, 10) }
+
+func lockFile(part string) string { return part + ".lockfile" }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// key names component k of element i.
+func (d *fileCacheDataset) key(i int64, k int) string {
+	width := len(strconv.Itoa(max(len(d.types)-1, 0)))
+	return fmt.Sprintf("%7d_%*d", i, width, k) // 7 digits: TensorFlow caches ten million elements at most
+}
+
+func (d *fileCacheDataset) iterate(r *run) (iterator, error) {
+	it := &fileCacheIterator{d: d, writing: !d.complete()}
+	if !it.writing {
+		return it, nil
+	}
+	var err error
+	it.input, err = d.input.iterate(r)
+	return it, err
+}
+
+// fileCacheIterator reads the files if they are complete when it begins, and otherwise writes them.
+type fileCacheIterator struct {
+	d       *fileCacheDataset
+	writing bool
+	input   iterator // nil if it reads
+	i       int64    // of the next element
+	shard   int64    // of the files that are written
+	over    bool     // all is written
+
+	mu     sync.Mutex
+	reader *checkpoint.Reader // guarded by mu; nil before the first element
+	writer *checkpoint.Writer // guarded by mu; nil before the first element of a shard
+	forget func()             // guarded by mu; calls off what closes the files when the iterator ends
+}
+
+func (it *fileCacheIterator) next(r *run) (element, error) {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	if !it.writing {
+		return it.read(r)
+	}
+	if it.over {
+		return nil, errEnd
+	}
+	if it.writer == nil {
+		if err := it.open(r); err != nil {
+			return nil, err
+		}
+	}
+	e, err := it.input.next(r)
+	if errors.Is(err, errEnd) {
+		if err := it.finish(); err != nil {
+			return nil, err
+		}
+		return nil, errEnd
+	}
+	if err != nil {
+		return nil, err
+	}
+	for k := range e {
+		if err := it.writer.Add(it.d.key(it.i, k), &e[k]); err != nil {
+			e.release()
+			return nil, err
+		}
+	}
+	it.i++
+	return e, nil
+}
+
+// read returns an element from the files. mu is held.
+func (it *fileCacheIterator) read(r *run) (element, error) {
+	if it.reader == nil {
+		var err error
+		if it.reader, err = checkpoint.Open(it.d.prefix); err != nil {
+			return nil, err
+		}
+		it.forget = r.ends.add(it.abandon)
+	}
+	if _, err := it.reader.Lookup(it.d.key(it.i, 0)); err != nil {
+		return nil, errEnd
+	}
+	e := make(element, len(it.d.types))
+	for k := range e {
+		t, err := it.reader.Read(it.d.key(it.i, k))
+		if err != nil {
+			e.release()
+			return nil, err
+		}
+		e[k] = t
+	}
+	it.i++
+	return e, nil
+}
+
+// open begins new files, unless somebody else writes them. mu is held.
+func (it *fileCacheIterator) open(r *run) error {
+	part := it.d.part(it.shard)
+	if index := checkpoint.IndexFile(part); exists(index) {
+		return status.AlreadyExistsf("Existing cache files found: \n%s\n%s\nTo continue delete the above files.",
+			index, checkpoint.DataFile(part, 0, 1))
+	}
+	lock := lockFile(part)
+	f, err := os.OpenFile(lock, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		contents, _ := os.ReadFile(lock)
+		return status.AlreadyExistsf("There appears to be a concurrent caching iterator running - cache lockfile already "+
+			"exists ('%s'). If you are sure no other running TF computations are using this cache prefix, delete the lockfile and "+
+			"re-initialize the iterator. Lockfile contents: %s", lock, contents)
+	}
+	if err != nil {
+		return fileio.Error(lock, err)
+	}
+	fmt.Fprintf(f, "Created at: %d", time.Now().Unix())
+	if err := f.Close(); err != nil {
+		return fileio.Error(lock, err)
+	}
+	if it.writer, err = checkpoint.Create(part); err != nil {
+		os.Remove(lock)
+		return err
+	}
+	it.forget = r.ends.add(it.abandon)
+	return nil
+}
+
+// abandon closes the files of an iterator that has ended. Those that are not complete are removed.
+func (it *fileCacheIterator) abandon() {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	if it.reader != nil {
+		it.reader.Close()
+	}
+	if it.writer != nil {
+		it.writer.Abort()
+		os.Remove(lockFile(it.d.part(it.shard)))
+		it.writer, it.over = nil, true
+	}
+}
+
+// flush puts the files that are written in place. mu is held.
+func (it *fileCacheIterator) flush() error {
+	it.forget()
+	err := it.writer.Close()
+	it.writer = nil
+	return err
+}
+
+// finish makes the parts one. mu is held.
+func (it *fileCacheIterator) finish() error {
+	if err := it.flush(); err != nil {
+		return err
+	}
+	it.over = true
+	parts := make([]string, 0, it.shard+1)
+	for i := range it.shard + 1 {
+		parts = append(parts, it.d.part(i))
+	}
+	if err := checkpoint.Merge(parts, it.d.prefix, false); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		os.Remove(lockFile(part))
+	}
+	return nil
+}
+
+func (it *fileCacheIterator) state(a *archive) {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	if !a.loading && it.writer != nil {
+		if err := it.flush(); err != nil {
+			a.fail(err)
+		}
+		it.shard++
+	}
+	a.bool(&it.writing)
+	a.int(&it.i)
+	a.int(&it.shard)
+	a.bool(&it.over)
+	a.iterator(&it.input, func() (iterator, error) { return it.d.input.iterate(a.run) })
+	if it.i < 0 || it.shard < 0 || it.shard > it.i {
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has an index of %d and a shard of %d", it.i, it.shard))
+	}
+	if a.loading && it.d.complete() { // others have written the files since
+		it.writing = false
+	}
+}

@@ -1,0 +1,253 @@
+package data
+
+import (
+	"bufio"
+	"compress/gzip"
+	"compress/zlib"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/format/record"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	in := []string{"filenames: string", "compression_type: string", "buffer_size: int64"}
+	files := func(name, doc string, in []string, open opener) {
+		register(opdef.Def{Name: name, Doc: doc, In: in, Attrs: []string{metadata}, Stateful: true},
+			func(n *node, ctx *kernel.Context) (dataset, error) { return newFiles(n, ctx, open) })
+	}
+	files("TextLineDataset", "Makes a dataset of the lines of text files.", in, openLines)
+	files("TFRecordDataset", "Makes a dataset of the records of files in TensorFlow's format.", in, openRecords)
+	files("TFRecordDatasetV2", "Makes a dataset of the records of files in TensorFlow's format, in each from a given byte on.",
+		append(in[:3:3], "byte_offsets: int64"), openRecords)
+}
+
+// reading gives the records of one file, and io.EOF after the last.
+type reading interface {
+	record() (string, error)
+}
+
+// opener begins to read what a file holds.
+type opener func(r io.Reader, compression string) (reading, error)
+
+// filesDataset has the records of files.
+type filesDataset struct {
+	spec
+	names       []string
+	offsets     []int64 // where to begin in each file; nil for the beginning
+	compression string
+	open        opener
+}
+
+func newFiles(n *node, ctx *kernel.Context, open opener) (*filesDataset, error) {
+	names, err := fileNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := &filesDataset{
+		spec:  spec{[]tensor.DType{tensor.String}, []tensor.PartialShape{tensor.MakePartial()}},
+		names: names, open: open,
+	}
+	if d.compression, err = compression(n, ctx); err != nil {
+		return nil, err
+	}
+	if err := checkBuffer(n, ctx); err != nil {
+		return nil, err
+	}
+	if n.Op.Name == "TFRecordDatasetV2" {
+		d.offsets = append(d.offsets, tensor.Values[int64](ctx.Input(3))...)
+		if len(d.offsets) > 0 && len(d.offsets) != len(names) {
+			return nil, status.InvalidArgumentf("`byte_offsets` must be empty or have the size of `filenames`")
+		}
+	}
+	return d, nil
+}
+
+// checkBuffer looks at the size of the buffer for reading, which is not needed for anything else. Records have one that means that
+// nobody says what it is.
+func checkBuffer(n *node, ctx *kernel.Context) error {
+	size, err := scalar[int64](n, ctx, "buffer_size")
+	switch {
+	case err == nil && size <= 0 && strings.Contains(n.Op.Name, "CSV"):
+		return status.InvalidArgumentf("buffer_size should be positive")
+	case err != nil || size >= 0:
+		return err
+	case n.Op.Name == "TextLineDataset":
+		return status.InvalidArgumentf("`buffer_size` must be >= 0 (0 == default)")
+	case size == unspecified:
+		return nil
+	}
+	return status.InvalidArgumentf("`buffer_size` must be >= 0 (0 == no buffering)")
+}
+
+// unspecified is the size of a buffer that nobody asks for.
+const unspecified = -1
+
+// cmpError returns err, or an error of the given text if there is none.
+func cmpError(err error, text string) error {
+	if err != nil {
+		return err
+	}
+	return status.InvalidArgumentf("%s", text)
+}
+
+func fileNames(ctx *kernel.Context) ([]string, error) {
+	in := ctx.Input(0)
+	if in.Rank() > 1 {
+		return nil, status.InvalidArgumentf("`filenames` must be a scalar or a vector.")
+	}
+	return append([]string(nil), tensor.Values[string](in)...), nil
+}
+
+func compression(n *node, ctx *kernel.Context) (string, error) {
+	kind, err := scalar[string](n, ctx, "compression_type")
+	if err != nil {
+		return "", err
+	}
+	switch kind {
+	case "", "ZLIB", "GZIP":
+		return kind, nil
+	}
+	return "", status.InvalidArgumentf("Unsupported compression_type.")
+}
+
+func (d *filesDataset) cardinality() int64 { return unknown }
+
+func (d *filesDataset) iterate(*run) (iterator, error) { return &filesIterator{d: d}, nil }
+
+type filesIterator struct {
+	d    *filesDataset
+	i    int64 // of the file
+	n    int64 // of the next record in it
+	file *os.File
+	from reading // nil between files
+}
+
+func (it *filesIterator) next(*run) (element, error) {
+	for it.i < int64(len(it.d.names)) {
+		if it.from == nil {
+			if err := it.begin(); err != nil {
+				it.i++
+				return nil, err
+			}
+		}
+		text, err := it.from.record()
+		if err == nil {
+			it.n++
+			return element{tensor.Scalar(text)}, nil
+		}
+		it.end()
+		it.i++
+		if !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+	}
+	return nil, errEnd
+}
+
+// begin opens the file whose turn it is. It is closed at its end, or by the collector with an iterator that is dropped.
+func (it *filesIterator) begin() error {
+	name := it.d.names[it.i]
+	f, err := os.Open(name)
+	if err != nil {
+		return fileio.Error(name, err)
+	}
+	if it.d.offsets != nil {
+		if _, err := f.Seek(it.d.offsets[it.i], io.SeekStart); err != nil {
+			f.Close()
+			return fileio.Error(name, err)
+		}
+	}
+	it.file, it.n = f, 0
+	if it.from, err = it.d.open(f, it.d.compression); err != nil {
+		it.end()
+	}
+	return err
+}
+
+func (it *filesIterator) end() {
+	it.file.Close()
+	it.file, it.from = nil, nil
+}
+
+// state saves how many records have been read; loading reads them again.
+func (it *filesIterator) state(a *archive) {
+	a.int(&it.i)
+	a.int(&it.n)
+	if !a.loading || a.err != nil || it.n == 0 || it.i >= int64(len(it.d.names)) {
+		return
+	}
+	n := it.n
+	if it.i < 0 {
+		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+		return
+	}
+	if err := it.begin(); err != nil {
+		a.fail(err)
+		return
+	}
+	for it.n < n {
+		if _, err := it.from.record(); err != nil {
+			a.fail(status.DataLossf("%s has fewer records than when the iterator was saved", it.d.names[it.i]))
+			return
+		}
+		it.n++
+	}
+}
+
+// decompress returns what a compressed file holds.
+func decompress(r io.Reader, compression string) (*bufio.Reader, error) {
+	var err error
+	switch compression {
+	case "GZIP":
+		r, err = gzip.NewReader(r)
+	case "ZLIB":
+		r, err = zlib.NewReader(r)
+	}
+	switch {
+	case errors.Is(err, io.EOF): // an empty file holds nothing
+		return bufio.NewReader(strings.NewReader("")), nil
+	case err != nil:
+		return nil, status.DataLossf("cannot decompress: %v", err)
+	}
+	return bufio.NewReaderSize(r, 1<<18), nil
+}
+
+// lines gives the lines of a text without their ends.
+type lines struct{ *bufio.Reader }
+
+func openLines(r io.Reader, compression string) (reading, error) {
+	from, err := decompress(r, compression)
+	return lines{from}, err
+}
+
+func (l lines) record() (string, error) {
+	line, err := l.ReadString('\n')
+	if errors.Is(err, io.EOF) && line != "" {
+		err = nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), nil
+}
+
+// records gives the records of a file.
+type records struct{ *record.Reader }
+
+func openRecords(r io.Reader, compression string) (reading, error) {
+	from, err := record.NewReader(bufio.NewReaderSize(r, 1<<18), record.Compression(compression))
+	return records{from}, err
+}
+
+func (r records) record() (string, error) {
+	b, err := r.Next()
+	return string(b), err
+}

@@ -1,0 +1,107 @@
+package data
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/weft-ml/weft/internal/numeric/indexshuffle"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	registerStage("GlobalShuffleDataset",
+		"Makes a dataset of the elements of another in random order without a buffer; the elements must be had in any order.",
+		[]string{"seed: int64", "seed2: int64", "seed_generator: resource"}, described("reshuffle_each_iteration: bool = true"), newGlobalShuffle)
+}
+
+// globalShuffleDataset takes each next element from a place that a permutation of all places gives.
+type globalShuffleDataset struct {
+	stage
+	seeds *seeds
+}
+
+func newGlobalShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	if err := anyOrder(s.input); err != nil {
+		return nil, status.FailedPreconditionf(
+			"`global_shuffle` requires all upstream transformations be compatible with random access. Got: FAILED_PRECONDITION: %v", err)
+	}
+	if size := s.input.cardinality(); size <= 0 {
+		return nil, status.InvalidArgumentf(
+			"`global_shuffle` requires the input dataset to have a non-empty finite cardinality. Got cardinality %d for dataset %sOp::Dataset",
+			size, kindOf(s.input))
+	}
+	from, err := n.seeds(ctx, "reshuffle_each_iteration")
+	return &globalShuffleDataset{s, from}, err
+}
+
+// kindOf returns the name of a kind of dataset, such as FilterDataset.
+func kindOf(d dataset) string {
+	name := reflect.TypeOf(d).Elem().Name()
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
+// anyOrder returns why the elements of a dataset can't be had in any order, if so.
+func anyOrder(d dataset) error {
+	_, ok := d.(indexed)
+	switch d.(type) {
+	case *shuffleDataset, *unbatchDataset: // can give an element, but are not built for all
+		ok = false
+	}
+	if !ok {
+		return status.FailedPreconditionf("%s does not support random access.", kindOf(d))
+	}
+	switch d := d.(type) {
+	case *batchDataset:
+		if !d.whole {
+			return status.FailedPreconditionf("%s does not support global shuffling with `drop_remainder=False`.", kindOf(d))
+		}
+	case *repeatDataset:
+		if d.n <= 0 {
+			return status.FailedPreconditionf("`repeat(%d)` does not support random access of tf.data datasets.", d.n)
+		}
+	case *skipDataset:
+		if d.n < 0 {
+			return status.FailedPreconditionf("Global shuffling does not support empty dataset or skipping the entire dataset. Got skip(%d).", d.n)
+		}
+	}
+	for _, input := range inputsOf(d) {
+		if err := anyOrder(input); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *globalShuffleDataset) iterate(*run) (iterator, error) {
+	it := &globalShuffleIterator{d: d, n: d.cardinality()}
+	it.seed[0], it.seed[1] = d.seeds.pair()
+	it.seed[2], _ = d.seeds.pair()
+	return it, nil
+}
+
+type globalShuffleIterator struct {
+	d    *globalShuffleDataset
+	seed [3]int64
+	i, n int64
+}
+
+// shuffleRounds are those of TensorFlow's permutation.
+const shuffleRounds = 8
+
+func (it *globalShuffleIterator) next(r *run) (element, error) {
+	if it.i >= it.n {
+		return nil, errEnd
+	}
+	key := [3]uint32{uint32(it.seed[0]), uint32(it.seed[1]), uint32(it.seed[2])}
+	at := indexshuffle.Index(uint64(it.i), uint64(it.n-1), key, shuffleRounds)
+	it.i++
+	return atIndex(r, it.d.input, int64(at))
+}
+
+func (it *globalShuffleIterator) state(a *archive) {
+	a.int(&it.i)
+	for k := range it.seed {
+		a.int(&it.seed[k])
+	}
+}

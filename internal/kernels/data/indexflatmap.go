@@ -1,0 +1,164 @@
+package data
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerStage("IndexFlatMapDataset",
+		"Makes a dataset of the rows of what map_func makes of elements; index_map_func says in which element and in which row of it each is.",
+		[]string{"map_func_other_args: Tmap_func_args", "index_map_func_other_args: Tindex_map_func_args", "output_cardinality: int64"},
+		described("map_func: func", "index_map_func: func", "Tmap_func_args: list(type) >= 0", "Tindex_map_func_args: list(type) >= 0"), newIndexFlatMap)
+}
+
+// indexFlatMapDataset is a flat map whose elements can be had in any order.
+type indexFlatMapDataset struct {
+	stage
+	f     *captured // makes rows of an element
+	index *captured // tells the place of an element
+	n     int64
+}
+
+func newIndexFlatMap(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	f, err := n.function(ctx, "map_func", "map_func_other_args")
+	if err != nil {
+		return nil, err
+	}
+	index, err := n.function(ctx, "index_map_func", "index_map_func_other_args")
+	if err != nil {
+		return nil, err
+	}
+	size, err := scalar[int64](n, ctx, "output_cardinality")
+	return &indexFlatMapDataset{s, f, index, size}, err
+}
+
+func (d *indexFlatMapDataset) cardinality() int64 { return d.n }
+
+// place returns in which element of the input an element is, and in which row of it.
+func (d *indexFlatMapDataset) place(r *run, i int64) (from, row int64, err error) {
+	got, err := d.index.call(r, element{tensor.Scalar(i)})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer got.release()
+	if len(got) != 2 {
+		return 0, 0, status.InvalidArgumentf("The `index_map_fn` for `index_flat_map` is expected to return two int values representing the "+
+			"element index and an offset within the element. Got: %s", debugString(got))
+	}
+	var at [2]int64
+	for k := range got {
+		switch t := &got[k]; t.DType() {
+		case tensor.Int32:
+			at[k] = int64(tensor.Value[int32](t))
+		case tensor.Int64:
+			at[k] = tensor.Value[int64](t)
+		case tensor.Uint32:
+			at[k] = int64(tensor.Value[uint32](t))
+		case tensor.Uint64:
+			at[k] = int64(tensor.Value[uint64](t))
+		default:
+			return 0, 0, status.InvalidArgumentf("The `index_map_func` for `index_flat_map` is expected to return two int32/int64 values representing "+
+				"the element index and an offset within the element. Got: %v", *t)
+		}
+	}
+	return at[0], at[1], nil
+}
+
+// row returns a row of what map_func made of an element: one of several components, or a row of the only one.
+func (d *indexFlatMapDataset) row(made element, i int64) (element, error) {
+	size, got := int64(len(made)), debugString(made)
+	if len(made) == 1 {
+		t := &made[0]
+		if t.Rank() == 0 {
+			return made.retain(), nil
+		}
+		size, got = t.Shape()[0], t.String()
+	}
+	if i < 0 || i >= size {
+		return nil, status.InvalidArgumentf("`index_flat_map` got invalid `index_map_func` which returns offset %d, but the input element has %d "+
+			"elements: %s", i, size, got)
+	}
+	if len(made) > 1 {
+		return element{made[i].Retain()}, nil
+	}
+	t, err := stacking.Row(&made[0], int(i))
+	return element{t}, err
+}
+
+func debugString(e element) string {
+	parts := make([]string, len(e))
+	for i := range e {
+		parts[i] = e[i].String()
+	}
+	return fmt.Sprintf("{%s}", strings.Join(parts, ", "))
+}
+
+func (d *indexFlatMapDataset) at(r *run, i int64) (element, error) {
+	from, row, err := d.place(r, i)
+	if err != nil {
+		return nil, err
+	}
+	e, err := atIndex(r, d.input, from)
+	if err != nil {
+		return nil, err
+	}
+	made, err := d.f.call(r, e)
+	if err != nil {
+		return nil, err
+	}
+	defer made.release()
+	return d.row(made, row)
+}
+
+func (d *indexFlatMapDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	return &indexFlatMapIterator{source: src, d: d}, err
+}
+
+type indexFlatMapIterator struct {
+	source
+	d    *indexFlatMapDataset
+	i    int64   // elements given
+	from int64   // the element of the input that made is of
+	made element // nil before the first
+}
+
+func (it *indexFlatMapIterator) next(r *run) (element, error) {
+	from, row, err := it.d.place(r, it.i)
+	if err != nil {
+		return nil, err
+	}
+	if from > it.from || it.made == nil {
+		it.made.release()
+		it.made = nil
+		e, err := it.input.next(r)
+		if err != nil {
+			return nil, err
+		}
+		if it.made, err = it.d.f.call(r, e); err != nil {
+			return nil, err
+		}
+		it.from = from
+	}
+	e, err := it.d.row(it.made, row)
+	if err == nil {
+		it.i++
+	}
+	return e, err
+}
+
+func (it *indexFlatMapIterator) state(a *archive) {
+	it.source.state(a)
+	a.int(&it.i)
+	a.int(&it.from)
+	a.element(&it.made)
+	if len(it.made) == 0 {
+		it.made = nil
+	}
+}

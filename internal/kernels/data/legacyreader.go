@@ -1,0 +1,84 @@
+package data
+
+import (
+	"errors"
+	"math/rand/v2"
+	"path/filepath"
+
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/status"
+)
+
+// read returns an iterator over the files of a run.
+func (d *legacySnapshot) read(r *run, m *pb.SnapshotMetadataRecord) (iterator, error) {
+	run := d.run
+	if run == "" {
+		run = m.GetRunId()
+	}
+	switch {
+	case run == "":
+		return nil, status.NotFoundf("Could not find a valid snapshot to read.")
+	case m.GetVersion() != elementsVersion:
+		return nil, status.InvalidArgumentf("Snapshot reader version: %d is not supported.", m.GetVersion())
+	case len(m.GetDtype()) != len(d.types):
+		return nil, status.Internalf("Expected number of dtypes: %d but number in snapshot: %d", len(d.types), len(m.GetDtype()))
+	}
+	for i, t := range m.GetDtype() {
+		if t != pb.DataType(d.types[i]) {
+			return nil, status.Internalf("Type: %d doesn't match. Snapshot: %d; dataset: %d", i, t, d.types[i])
+		}
+	}
+	dir := filepath.Join(d.dir, run)
+	it := &legacyReader{d: d, files: fileio.Match(filepath.Join(dir, "*"))}
+	if len(it.files) == 0 {
+		return nil, status.NotFoundf("Could not find any files in dir: %s", dir)
+	}
+	if d.shuffled {
+		seed := uint64(d.seed) //nolint:gosec // the bits are what counts
+		if seed == 0 {
+			seed = rand.Uint64()
+		}
+		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(it.files), func(i, j int) { it.files[i], it.files[j] = it.files[j], it.files[i] })
+	}
+	it.forget = r.ends.add(it.close)
+	return it, nil
+}
+
+type legacyReader struct {
+	d      *legacySnapshot
+	files  []string // that are not read
+	from   *elementReader
+	forget func()
+}
+
+func (it *legacyReader) next(*run) (element, error) {
+	for {
+		if it.from == nil {
+			if len(it.files) == 0 {
+				it.forget()
+				return nil, errEnd
+			}
+			var err error
+			if it.from, err = openElements(filepath.Join(it.d.readFrom, it.files[0]), it.d.compression, it.d.types); err != nil {
+				return nil, err
+			}
+			it.files = it.files[1:]
+		}
+		e, err := it.from.read()
+		if !errors.Is(err, errEnd) {
+			return e, err
+		}
+		it.close()
+	}
+}
+
+func (it *legacyReader) close() {
+	if it.from != nil {
+		it.from.close()
+		it.from = nil
+	}
+}
+
+// state carries nothing: a restored reader begins again.
+func (it *legacyReader) state(*archive) {}

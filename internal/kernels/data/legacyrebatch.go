@@ -1,0 +1,82 @@
+package data
+
+import (
+	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	registerStage("RebatchDataset", "Makes a dataset of the parts of batches, each of which is split into num_replicas parts of nearly one size.",
+		[]string{"num_replicas: int64"}, append(typed(), "use_fallback: bool = true"),
+		func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+			parts, err := scalar[int64](n, ctx, "num_replicas")
+			if err == nil && parts <= 0 {
+				err = status.InvalidArgumentf("num_replicas must be greater than zero.")
+			}
+			return &splitDataset{s, parts}, err
+		})
+}
+
+// splitDataset has the parts of batches. The last ones of a batch are smaller or empty if it cannot be split evenly.
+type splitDataset struct {
+	stage
+	parts int64
+}
+
+func (d *splitDataset) cardinality() int64 { return unknown }
+
+func (d *splitDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	return &splitIterator{source: src, d: d}, err
+}
+
+type splitIterator struct {
+	source
+	d     *splitDataset
+	whole element
+	i     int64 // of the next part of whole; 0 between batches
+}
+
+func (it *splitIterator) next(r *run) (element, error) {
+	if it.i == 0 {
+		e, err := it.input.next(r)
+		if err != nil {
+			return nil, err
+		}
+		for c := range e {
+			if e[c].Rank() == 0 {
+				e.release()
+				return nil, status.InvalidArgumentf("Cannot rebatch dataset: All components must have at least one dimension. Perhaps your "+
+					"input dataset is not batched? Component %d is scalar.", c)
+			}
+		}
+		it.whole.release()
+		it.whole = e
+	}
+	out := make(element, len(it.whole))
+	for c := range it.whole {
+		rows := int64(it.whole[c].Dim(0))
+		each := (rows + it.d.parts - 1) / it.d.parts
+		lo := min(each*it.i, rows)
+		out[c] = stacking.View(&it.whole[c], int(lo), int(min(lo+each, rows)))
+	}
+	it.i = (it.i + 1) % it.d.parts
+	return out, nil
+}
+
+func (it *splitIterator) state(a *archive) {
+	a.int(&it.i)
+	a.element(&it.whole)
+	it.source.state(a)
+	if !a.loading {
+		return
+	}
+	bad := it.i < 0 || it.i >= it.d.parts || it.i > 0 && len(it.whole) == 0
+	for c := range it.whole {
+		bad = bad || it.whole[c].Rank() == 0
+	}
+	if bad {
+		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+	}
+}

@@ -1,0 +1,331 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/prototext"
+
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/format/record"
+	"github.com/weft-ml/weft/internal/numeric/murmur"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+// SnapshotDataset keeps snapshots in files of elements, in one folder for each run.
+func init() {
+	registerStage("SnapshotDataset", "Makes a dataset of the elements of another, which are written to files in the first iteration and read from them in the next.",
+		[]string{"path: string"}, append(typed(), "compression: string = ''", "reader_path_prefix: string = ''", "writer_path_prefix: string = ''",
+			"shard_size_bytes: int = 10737418240", "pending_snapshot_expiry_seconds: int = 86400", "num_reader_threads: int = 1",
+			"reader_buffer_size: int = 1", "num_writer_threads: int = 1", "writer_buffer_size: int = 1", "shuffle_on_read: bool = false",
+			"seed: int = 0", "seed2: int = 0", "mode: string = 'auto'", "snapshot_name: string = ''"), newLegacySnapshot)
+}
+
+type legacySnapshot struct {
+	stage
+	hash             string
+	dir              string // of the snapshot
+	run              string // "" for a new name
+	compression      string
+	readFrom, saveTo string // prefixes of dir
+	fileSize         int64
+	expiry           time.Duration
+	shuffled         bool
+	seed             int64
+	mode             string
+}
+
+func newLegacySnapshot(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	path, err := scalar[string](n, ctx, "path")
+	if err != nil {
+		return nil, err
+	}
+	d := &legacySnapshot{
+		stage: s, compression: n.Attrs.String("compression"), readFrom: n.Attrs.String("reader_path_prefix"), saveTo: n.Attrs.String("writer_path_prefix"),
+		fileSize: int64(n.Attrs.Int("shard_size_bytes")), expiry: time.Duration(n.Attrs.Int("pending_snapshot_expiry_seconds")) * time.Second,
+		shuffled: n.Attrs.Bool("shuffle_on_read"), seed: int64(n.Attrs.Int("seed") + n.Attrs.Int("seed2")), mode: n.Attrs.String("mode"),
+	}
+	if d.fileSize == -1 {
+		d.fileSize = 10 << 30
+	}
+	if d.expiry == -time.Second {
+		d.expiry = 24 * time.Hour
+	}
+	switch {
+	case !slices.Contains([]string{"", string(record.GZIP), string(record.Snappy)}, d.compression):
+		return nil, status.InvalidArgumentf("compression must be either '', 'GZIP' or 'SNAPPY'.")
+	case d.expiry < time.Second:
+		return nil, status.InvalidArgumentf("pending_snapshot_expiry_seconds must be at least 1 second.")
+	case !slices.Contains([]string{"auto", "read", "write", "passthrough"}, d.mode):
+		return nil, status.InvalidArgumentf("mode must be either 'auto', 'read', 'write', or 'passthrough'.")
+	}
+	g, err := writeGraph(ctx.Input(0), false)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := fingerprint(g)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range []string{path, d.compression, d.readFrom, d.saveTo} {
+		sum = combine(sum, murmur.Sum64(s))
+	}
+	d.hash = fmt.Sprintf("%016x", combine(sum, uint64(d.fileSize)))
+	d.dir = filepath.Join(path, d.hash)
+	if name := n.Attrs.String("snapshot_name"); name != "" {
+		d.dir, d.run = filepath.Join(path, "custom-"+name), "custom"
+	}
+	return d, dumpGraph(filepath.Join(path, d.hash+"-graph.pbtxt"), g)
+}
+
+// dumpGraph leaves the graph of a snapshot's input for people to read.
+func dumpGraph(file string, g *pb.GraphDef) error {
+	text, err := prototext.MarshalOptions{Multiline: true}.Marshal(g)
+	if err != nil {
+		return err
+	}
+	return fileio.Write(file, text)
+}
+
+func (d *legacySnapshot) iterate(*run) (iterator, error) { return &legacyIterator{d: d}, nil }
+
+// legacyIterator decides at its first request whether to read or to write.
+type legacyIterator struct {
+	d    *legacySnapshot
+	at   iterator // nil before
+	mode snapshotMode
+}
+
+func (it *legacyIterator) next(r *run) (element, error) {
+	if it.at == nil {
+		m, err := readMetadata(it.d.dir)
+		if err != nil {
+			return nil, err
+		}
+		if it.mode, err = modeOf(it.d.mode, m, it.d.expiry); err != nil {
+			return nil, err
+		}
+		if it.at, err = it.begin(r, m); err != nil {
+			return nil, err
+		}
+	}
+	return it.at.next(r)
+}
+
+func (it *legacyIterator) begin(r *run, m *pb.SnapshotMetadataRecord) (iterator, error) {
+	d := it.d
+	switch it.mode {
+	case readsSnapshot:
+		return d.read(r, m)
+	case writesSnapshot:
+		src, err := d.stage.begin(r)
+		if err != nil {
+			return nil, err
+		}
+		w := &legacyWriter{source: src, d: d, run: rand.Int64()}
+		w.forget = r.ends.add(func() { _ = w.closeFile() })
+		return w, nil
+	default:
+		return d.input.iterate(r)
+	}
+}
+
+// state carries how the iterator goes on. One that reads begins again from the start, as in TensorFlow.
+func (it *legacyIterator) state(a *archive) {
+	begun := it.at != nil
+	a.bool(&begun)
+	if !begun || a.err != nil {
+		return
+	}
+	a.int((*int64)(&it.mode))
+	if a.loading {
+		m, err := readMetadata(it.d.dir)
+		if err == nil {
+			it.at, err = it.begin(a.run, m)
+		}
+		if err != nil {
+			a.fail(err)
+			return
+		}
+	}
+	if it.mode != readsSnapshot {
+		it.at.state(a)
+	}
+}
+
+// legacyWriter is always an element ahead, to know at the last one that it is the last.
+type legacyWriter struct {
+	source
+	d      *legacySnapshot
+	run    int64 // its name, unless the snapshot has one
+	begun  bool
+	over   bool
+	ahead  []element // the next, if there is one
+	files  int64
+	file   *elementWriter
+	bytes  int64   // that went into file
+	ratio  float64 // of bytes to what the file is long; 0 before it is known
+	forget func()
+}
+
+func (w *legacyWriter) name() string {
+	if w.d.run != "" {
+		return w.d.run
+	}
+	return strconv.FormatUint(uint64(w.run), 16) //nolint:gosec // the bits are what counts
+}
+
+func (w *legacyWriter) dir() string { return filepath.Join(w.d.saveTo, w.d.dir, w.name()) }
+
+func (w *legacyWriter) next(r *run) (element, error) {
+	if !w.begun {
+		if err := w.begin(); err != nil {
+			return nil, err
+		}
+		if err := w.fill(r); err != nil {
+			return nil, err
+		}
+	}
+	if len(w.ahead) == 0 {
+		return nil, errEnd
+	}
+	e := w.ahead[0]
+	w.ahead = nil
+	if err := w.fill(r); err != nil {
+		e.release()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (w *legacyWriter) begin() error {
+	if err := makeDirs(w.dir()); err != nil {
+		return err
+	}
+	m := &pb.SnapshotMetadataRecord{GraphHash: w.d.hash, RunId: w.name(), CreationTimestamp: time.Now().UnixMicro(), Version: elementsVersion}
+	if err := writeMetadata(w.d.dir, m, w.d.types); err != nil {
+		return err
+	}
+	w.begun = true
+	return w.openFile()
+}
+
+func (w *legacyWriter) openFile() (err error) {
+	w.file, err = createElements(partFile(w.dir(), w.files), w.d.compression)
+	w.files++
+	w.bytes = 0
+	return err
+}
+
+func (w *legacyWriter) closeFile() error {
+	if w.file == nil {
+		return nil
+	}
+	f := w.file
+	w.file = nil
+	return f.close()
+}
+
+// fill takes the next element from the input and writes it.
+func (w *legacyWriter) fill(r *run) error {
+	if w.over {
+		return nil
+	}
+	e, err := w.input.next(r)
+	if errors.Is(err, errEnd) {
+		return w.finish()
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.write(e); err != nil {
+		e.release()
+		return err
+	}
+	w.ahead = append(w.ahead, e)
+	return nil
+}
+
+func (w *legacyWriter) write(e element) error {
+	if w.file == nil { // after the place was restored
+		if err := w.openFile(); err != nil {
+			return err
+		}
+	}
+	for i := range e {
+		w.bytes += e[i].ByteSize()
+	}
+	full, err := w.full()
+	if err != nil {
+		return err
+	}
+	if full {
+		if err := w.closeFile(); err != nil {
+			return err
+		}
+		if err := w.openFile(); err != nil {
+			return err
+		}
+	}
+	return w.file.write(e)
+}
+
+// full reports whether the next element goes into another file. How well elements are compressed is found out once.
+func (w *legacyWriter) full() (bool, error) {
+	if w.ratio > 0 {
+		return float64(w.bytes) > w.ratio*float64(w.d.fileSize), nil
+	}
+	if w.bytes <= w.d.fileSize {
+		return false, nil
+	}
+	size, err := w.file.size()
+	if err != nil {
+		return false, err
+	}
+	w.ratio = float64(w.bytes) / float64(size)
+	return size >= w.d.fileSize, nil
+}
+
+// finish says that the snapshot is complete, unless somebody else has begun another meanwhile.
+func (w *legacyWriter) finish() error {
+	w.over = true
+	w.forget()
+	if err := w.closeFile(); err != nil {
+		return err
+	}
+	m, err := readMetadata(w.d.dir)
+	if err != nil || m.GetRunId() != w.name() {
+		return err
+	}
+	m.Finalized = true
+	return writeMetadata(w.d.dir, m, w.d.types)
+}
+
+// state carries the element ahead. Files that were written after the place was saved stay, with elements that are written again.
+func (w *legacyWriter) state(a *archive) {
+	a.int(&w.run)
+	a.bool(&w.begun)
+	a.bool(&w.over)
+	a.elements(&w.ahead)
+	w.source.state(a)
+	if !a.loading || !w.begun {
+		return
+	}
+	for _, file := range fileio.Match(filepath.Join(w.dir(), "*")) {
+		number, _, _ := strings.Cut(filepath.Base(file), ".")
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			a.fail(status.Internalf("Could not parse: %s as uint64", number))
+			return
+		}
+		w.files = max(w.files, n+1)
+	}
+}

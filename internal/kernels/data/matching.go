@@ -1,0 +1,59 @@
+package data
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	register(opdef.Def{
+		Name: "MatchingFilesDataset", Doc: "Makes a dataset of the names of the files that match patterns, in order.",
+		In: []string{"patterns: string"}, Stateful: true,
+	}, func(_ *node, ctx *kernel.Context) (dataset, error) {
+		in := ctx.Input(0)
+		if in.Rank() > 1 {
+			return nil, status.InvalidArgumentf("`patterns` must be a scalar or a vector.")
+		}
+		return &matchingDataset{
+			spec:     spec{[]tensor.DType{tensor.String}, []tensor.PartialShape{tensor.MakePartial()}},
+			patterns: slices.Clone(tensor.Values[string](in)),
+		}, nil
+	})
+}
+
+type matchingDataset struct {
+	spec
+	patterns []string
+}
+
+func (d *matchingDataset) cardinality() int64 { return unknown }
+
+// iterate looks for the files. A file that several patterns match comes as often.
+func (d *matchingDataset) iterate(*run) (iterator, error) {
+	list := &listDataset{spec: d.spec}
+	var names []string
+	for _, pattern := range d.patterns {
+		names = append(names, fileio.Match(pattern)...)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		list.all = append(list.all, element{tensor.Scalar(name)})
+	}
+	if len(names) == 0 && len(d.patterns) > 0 {
+		return nil, status.NotFoundf("Don't match any pattern of %q", d.patterns)
+	}
+	return &matchingIterator{listIterator{d: list}}, nil
+}
+
+// matchingIterator saves the names too: other files may be there when it is restored.
+type matchingIterator struct{ listIterator }
+
+func (it *matchingIterator) state(a *archive) {
+	a.elements(&it.d.all)
+	it.listIterator.state(a)
+}

@@ -1,0 +1,395 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "MultiDeviceIterator", Doc: "Gives an iterator whose elements several devices take in turn.",
+			Out: []string{"handle: resource"}, Attrs: typed("devices: list(string) >= 1", "shared_name: string", "container: string"),
+			Stateful: true, Shape: opdef.ScalarShape,
+		},
+		Kernels: kernel.Any(makeMultiDevice),
+	})
+	for name, out := range map[string][]string{
+		"AnonymousMultiDeviceIterator": {"handle: resource", "deleter: variant"}, "AnonymousMultiDeviceIteratorV3": {"handle: resource"},
+	} {
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: name, Doc: "Gives an iterator whose elements several devices take in turn, and that nothing but its handle names.",
+				Out: out, Attrs: typed("devices: list(string) >= 1"), Stateful: true, Shape: opdef.ScalarShape,
+			},
+			Kernels: kernel.Any(newAnonymous(func(n *node, _ *kernel.Context) (kernel.Resource, error) {
+				return newMultiDevice(n.Construction), nil
+			})),
+		})
+	}
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "MultiDeviceIteratorInit",
+			Doc: "Puts an iterator for several devices at the beginning of a dataset, with at most max_buffer_size elements ahead for each. " +
+				"Gives a number that those who take elements must know.",
+			In:  []string{"dataset: variant", "multi_device_iterator: resource", "max_buffer_size: int64"},
+			Out: []string{"incarnation_id: int64"}, Stateful: true, Shape: opdef.ScalarShape,
+		},
+		Kernels: kernel.Any(initMultiDevice),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "MultiDeviceIteratorGetNextFromShard", Doc: "Takes the next element for the device at index shard_num. It waits until there is one.",
+			In:  []string{"multi_device_iterator: resource", "shard_num: int32", "incarnation_id: int64"},
+			Out: []string{"components: output_types"}, Attrs: typed(), Stateful: true, Shape: elementShape,
+		},
+		Kernels: kernel.Any(nextFromShard),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "MultiDeviceIteratorToStringHandle", Doc: "Gives a string that names an iterator for several devices.",
+			In: []string{"multi_device_iterator: resource"}, Out: []string{"string_handle: string"}, Stateful: true, Shape: opdef.ScalarShape,
+		},
+		Kernels: kernel.Any(kernel.Stateless(toStringHandle[*MultiDeviceIterator])),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "MultiDeviceIteratorFromStringHandle", Doc: "Gives the iterator that a string of MultiDeviceIteratorToStringHandle names.",
+			In: []string{"string_handle: string"}, Out: []string{"multi_device_iterator: resource"},
+			Attrs:    []string{"output_types: list(type) >= 0 = []", "output_shapes: list(shape) >= 0 = []"},
+			Stateful: true, Shape: opdef.ScalarShape,
+		},
+		Kernels: kernel.Any(newFromStringHandle[*MultiDeviceIterator]),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "DeleteMultiDeviceIterator", Doc: "Deletes an iterator for several devices.",
+			In:    []string{"multi_device_iterator: resource", "iterators: N * resource", "deleter: variant"},
+			Attrs: []string{"N: int >= 0"}, Stateful: true,
+		},
+		Kernels: kernel.Any(kernel.Stateless(deleteResource)),
+	})
+}
+
+// MultiDeviceIterator is the resource that several devices take elements from: the first element is for the first device, the
+// second for the second, and so on, whoever asks first.
+type MultiDeviceIterator struct {
+	spec
+	devices int
+
+	mu          sync.Mutex
+	closed      bool   // guarded by mu
+	incarnation int64  // guarded by mu; how often the iterator was put at a beginning
+	at          *deals // guarded by mu; nil before the first MultiDeviceIteratorInit
+}
+
+func newMultiDevice(c *kernel.Construction) *MultiDeviceIterator {
+	return &MultiDeviceIterator{
+		spec: spec{c.Attrs.Types("output_types"), c.Attrs.Shapes("output_shapes")}, devices: len(c.Attrs.Strings("devices")),
+	}
+}
+
+// TypeName names the resource as TensorFlow does.
+func (*MultiDeviceIterator) TypeName() string {
+	return "N10tensorflow4data12_GLOBAL__N_119MultiDeviceIteratorE"
+}
+
+// Close ends what works ahead for the iterator.
+func (m *MultiDeviceIterator) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	m.at.stop()
+}
+
+func makeMultiDevice(c *kernel.Construction) (kernel.Kernel, error) {
+	want := newMultiDevice(c)
+	return resource.Maker[*MultiDeviceIterator]{
+		Create: func(*kernel.Context, string) (*MultiDeviceIterator, error) { return newMultiDevice(c), nil },
+		Verify: func(m *MultiDeviceIterator) error { return want.check(&m.spec) },
+		ByNode: true,
+	}.Kernel(c)
+}
+
+func initMultiDevice(c *kernel.Construction) (kernel.Kernel, error) {
+	n, err := newNode(c)
+	if err != nil {
+		return nil, err
+	}
+	return kernel.AsyncFunc(func(ctx *kernel.Context, done func(error)) {
+		go func() { done(guarded(func() error { return n.initMultiDevice(ctx) })) }()
+	}), nil
+}
+
+func (n *node) initMultiDevice(ctx *kernel.Context) error {
+	most, err := scalar[int64](n, ctx, "max_buffer_size")
+	if err != nil {
+		return err
+	}
+	d, err := datasetOf(ctx.Input(0))
+	if err != nil {
+		return err
+	}
+	m, err := resource.Find[*MultiDeviceIterator](ctx, 1)
+	if err != nil {
+		return err
+	}
+	if err := m.check(d.elementSpec()); err != nil {
+		return err
+	}
+	id, err := m.begin(ctx, d, most)
+	if err == nil {
+		ctx.SetOutput(0, tensor.Scalar(id))
+	}
+	return err
+}
+
+// begin goes to the beginning of a dataset and returns the number of the new incarnation.
+func (m *MultiDeviceIterator) begin(ctx *kernel.Context, d dataset, most int64) (int64, error) {
+	life, cancel := context.WithCancel(context.Background())
+	at := &deals{
+		life: life, cancel: cancel, ends: &ending{}, most: most,
+		shards: make([]shardQueue, m.devices), changed: make(chan struct{}, 1), ended: make(chan struct{}),
+	}
+	var err error
+	if at.from, err = d.iterate(newRun(ctx, life, at.ends)); err != nil {
+		cancel()
+		at.ends.run()
+		return 0, err
+	}
+	m.mu.Lock()
+	before := m.at
+	m.incarnation++
+	at.id, m.at = m.incarnation, at
+	if m.closed {
+		cancel()
+	}
+	m.mu.Unlock()
+	before.stop()
+	return at.id, nil
+}
+
+func nextFromShard(c *kernel.Construction) (kernel.Kernel, error) {
+	n, err := newNode(c)
+	if err != nil {
+		return nil, err
+	}
+	return kernel.AsyncFunc(func(ctx *kernel.Context, done func(error)) {
+		m, err := resource.Find[*MultiDeviceIterator](ctx, 0)
+		if err != nil {
+			done(err)
+			return
+		}
+		shard, err := scalar[int32](n, ctx, "shard_num")
+		if err != nil {
+			done(err)
+			return
+		}
+		id, err := scalar[int64](n, ctx, "incarnation_id")
+		if err != nil {
+			done(err)
+			return
+		}
+		go func() { done(guarded(func() error { return n.nextFromShard(ctx, m, int(shard), id) })) }()
+	}), nil
+}
+
+func (n *node) nextFromShard(ctx *kernel.Context, m *MultiDeviceIterator, shard int, id int64) error {
+	m.mu.Lock()
+	at := m.at
+	m.mu.Unlock()
+	switch {
+	case at == nil:
+		return status.FailedPreconditionf("GetNextFromShard() failed because the iterator has not been initialized.")
+	case at.id != id:
+		return status.InvalidArgumentf("Invalid incarnation id. Provided: %d; Expected: %d", id, at.id)
+	case shard < 0 || shard >= len(at.shards):
+		return status.InvalidArgumentf("shard_num must be between 0 and %d, is %d", len(at.shards)-1, shard)
+	}
+	e, err := at.next(newRun(ctx, at.life, at.ends), shard)
+	if err != nil {
+		return endOfSequence(err)
+	}
+	if err := checkTypes(n.Outputs, specOf(e).types); err != nil {
+		e.release()
+		return err
+	}
+	for i := range e {
+		ctx.SetOutput(i, e[i])
+	}
+	return nil
+}
+
+// deals is one iteration over a dataset whose elements are dealt to shards. A goroutine asks for them, from the first request
+// on until the dataset or the iteration ends; it waits where the shard whose turn it is has enough.
+type deals struct {
+	id     int64
+	life   context.Context
+	cancel context.CancelFunc
+	ends   *ending
+	from   iterator
+	most   int64 // elements that are kept for a shard
+
+	changed chan struct{} // holds a token when there may be room again
+	ended   chan struct{} // closed when the goroutine has ended
+
+	mu      sync.Mutex
+	started bool         // guarded by mu
+	over    bool         // guarded by mu; the dataset has ended
+	shards  []shardQueue // guarded by mu
+}
+
+// shardQueue holds the elements of a shard that nobody has asked for, or the requests that have no element yet.
+type shardQueue struct {
+	elements []*result
+	requests []*result
+}
+
+// stop ends the iteration: requests that wait fail.
+func (d *deals) stop() {
+	if d == nil {
+		return
+	}
+	d.cancel()
+	d.mu.Lock()
+	if !d.started {
+		d.started = true
+		close(d.ended)
+	}
+	d.mu.Unlock()
+	<-d.ended
+	d.ends.run()
+}
+
+// next returns the next element of a shard.
+func (d *deals) next(r *run, shard int) (element, error) {
+	d.mu.Lock()
+	if d.life.Err() != nil {
+		d.mu.Unlock()
+		return nil, status.Cancelledf("Cancelled Multidevice iterator")
+	}
+	if !d.started {
+		d.started = true
+		go d.deal(r.ahead())
+	}
+	q := &d.shards[shard]
+	if len(q.elements) > 0 {
+		p := q.elements[0]
+		q.elements = q.elements[1:]
+		d.mu.Unlock()
+		d.wake()
+		return p.value, p.err
+	}
+	if d.over {
+		d.mu.Unlock()
+		return nil, errEnd
+	}
+	p := newResult()
+	q.requests = append(q.requests, p)
+	d.mu.Unlock()
+	d.wake()
+	select {
+	case <-p.ended:
+	case <-r.ctx.Context().Done():
+		if d.withdraw(shard, p) {
+			return nil, r.cancelled()
+		}
+		<-p.ended
+	}
+	return p.value, p.err
+}
+
+// withdraw removes a request; it reports whether it was still there.
+func (d *deals) withdraw(shard int, p *result) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	q := &d.shards[shard]
+	for i, other := range q.requests {
+		if other == p {
+			q.requests = append(q.requests[:i:i], q.requests[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+func (d *deals) wake() {
+	select {
+	case d.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (d *deals) deal(r *run) {
+	defer close(d.ended)
+	defer d.finish()
+	for shard := 0; d.room(shard); shard = (shard + 1) % len(d.shards) {
+		var e element
+		err := guarded(func() (err error) {
+			e, err = d.from.next(r)
+			return err
+		})
+		d.give(shard, e, err)
+		if errors.Is(err, errEnd) {
+			return
+		}
+	}
+}
+
+// room waits until a shard can take an element; it reports false if the iteration ends before.
+func (d *deals) room(shard int) bool {
+	for {
+		d.mu.Lock()
+		q := &d.shards[shard]
+		ok := int64(len(q.elements)) < d.most || len(q.requests) > 0
+		d.mu.Unlock()
+		if d.life.Err() != nil {
+			return false
+		}
+		if ok {
+			return true
+		}
+		select {
+		case <-d.changed:
+		case <-d.life.Done():
+			return false
+		}
+	}
+}
+
+// give hands an element to the first request of a shard, or keeps it.
+func (d *deals) give(shard int, e element, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.over = errors.Is(err, errEnd)
+	q := &d.shards[shard]
+	if len(q.requests) == 0 {
+		q.elements = append(q.elements, ready(e, err))
+		return
+	}
+	q.requests[0].set(e, err)
+	q.requests = q.requests[1:]
+}
+
+// finish answers the requests that are left: nothing will come for them.
+func (d *deals) finish() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := errEnd
+	if !d.over {
+		err = status.Cancelledf("Cancelled and buffer not filled.")
+	}
+	for i := range d.shards {
+		for _, p := range d.shards[i].requests {
+			p.set(nil, err)
+		}
+		d.shards[i].requests = nil
+	}
+}

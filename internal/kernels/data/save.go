@@ -1,0 +1,183 @@
+package data
+
+import (
+	"errors"
+	"math/rand/v2"
+
+	"github.com/weft-ml/weft/internal/format/record"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	in := []string{"input_dataset: variant", "path: string", "shard_func_other_args: Tshard_func_args"}
+	attrs := []string{"compression: string = ''", "shard_func: func", "use_shard_func: bool = true", "Tshard_func_args: list(type) >= 0"}
+	kernel.Register(kernel.Op{
+		Def:     opdef.Def{Name: "SaveDataset", Doc: "Writes the elements of a dataset to files.", In: in, Attrs: attrs, Stateful: true},
+		Kernels: kernel.Any(waiting(saveDataset)),
+	})
+	register(opdef.Def{
+		Name: "SaveDatasetV2", Doc: "Makes a dataset of the elements of another, which are written to files on the way.",
+		In: in, Attrs: append(attrs[:4:4], typed()...), Stateful: true,
+	}, func(n *node, ctx *kernel.Context) (dataset, error) { return newSave(n, ctx) })
+	register(opdef.Def{
+		Name: "LoadDataset", Doc: "Makes a dataset of the elements that SaveDataset wrote; a function puts the shards together.",
+		In:    []string{"path: string", "reader_func_other_args: Treader_func_args"},
+		Attrs: append(typed(), "compression: string = ''", "reader_func: func", "Treader_func_args: list(type) >= 0"), Stateful: true,
+	}, newLoad)
+}
+
+// savingDataset writes what is taken from it.
+type savingDataset struct {
+	stage
+	path, hash  string // hash is that of a snapshot
+	compression record.Compression
+	shard       *captured // nil for one shard
+}
+
+func newSave(n *node, ctx *kernel.Context) (*savingDataset, error) {
+	input, err := datasetOf(ctx.Input(0))
+	if err != nil {
+		return nil, err
+	}
+	d := &savingDataset{stage: stage{input.elementSpec(), input}, compression: record.Compression(n.Attrs.String("compression"))}
+	if d.path, err = scalar[string](n, ctx, "path"); err != nil {
+		return nil, err
+	}
+	if n.Attrs.Bool("use_shard_func") {
+		d.shard, err = n.function(ctx, "shard_func", "shard_func_other_args")
+	}
+	return d, err
+}
+
+func saveDataset(n *node, ctx *kernel.Context, r *run) error {
+	d, err := newSave(n, ctx)
+	if err != nil {
+		return err
+	}
+	return each(r, d, func(e element) error {
+		e.release()
+		return nil
+	})
+}
+
+func (d *savingDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	if err != nil {
+		return nil, err
+	}
+	it := &savingIterator{source: src, d: d, run: rand.Int64()}
+	it.forget = r.ends.add(func() { _ = it.to.close() }) // of a run that is not complete
+	return it, nil
+}
+
+type savingIterator struct {
+	source
+	d      *savingDataset
+	run, n int64
+	begun  bool // to write
+	over   bool
+	to     savedWriter
+	forget func()
+}
+
+func (it *savingIterator) next(r *run) (element, error) {
+	if it.over {
+		return nil, errEnd
+	}
+	if !it.begun {
+		it.to.path, it.to.hash, it.to.run, it.to.compression = it.d.path, it.d.hash, newRunID(uint64(it.run)), it.d.compression
+		if err := it.to.begin(it.d.types); err != nil {
+			return nil, err
+		}
+		it.begun = true
+	}
+	e, err := it.input.next(r)
+	if errors.Is(err, errEnd) {
+		if err := it.finish(); err != nil {
+			return nil, err
+		}
+		return nil, errEnd
+	}
+	if err != nil {
+		return nil, err
+	}
+	shard := int64(0)
+	if it.d.shard != nil {
+		shard, err = numberFrom(it.d.shard, r, e.retain(), "shard_func")
+	}
+	if err == nil {
+		err = it.to.write(shard, e)
+	}
+	if err != nil {
+		e.release()
+		return nil, err
+	}
+	it.n++
+	return e, nil
+}
+
+func (it *savingIterator) finish() error {
+	it.forget()
+	if err := it.to.close(); err != nil {
+		return err
+	}
+	it.over = true
+	return it.to.note(it.d.types, it.n, true)
+}
+
+func (it *savingIterator) state(a *archive) {
+	if !a.loading && it.begun && !it.over {
+		if err := it.to.close(); err != nil {
+			a.fail(err)
+		}
+	}
+	a.int(&it.run)
+	a.int(&it.n)
+	a.int(&it.to.part)
+	a.bool(&it.over)
+	it.source.state(a)
+	if it.to.part < 0 {
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has a part of %d", it.to.part))
+	}
+}
+
+// loadDataset has the elements of a saved dataset.
+type loadDataset struct {
+	spec
+	path, run, compression string
+	n                      int64
+	join                   *captured // makes a dataset of the dataset of the shards
+}
+
+func newLoad(n *node, ctx *kernel.Context) (dataset, error) {
+	path, err := scalar[string](n, ctx, "path")
+	if err != nil {
+		return nil, err
+	}
+	m, err := readMetadata(path)
+	if err == nil && m == nil {
+		err = status.NotFoundf("Could not find metadata file [%s]", path)
+	}
+	if err == nil {
+		err = checkVersion(m)
+	}
+	if err != nil {
+		return nil, err
+	}
+	join, err := n.function(ctx, "reader_func", "reader_func_other_args")
+	return &loadDataset{n.spec(), path, m.GetRunId(), n.Attrs.String("compression"), m.GetNumElements(), join}, err
+}
+
+func (d *loadDataset) cardinality() int64 { return d.n }
+
+func (d *loadDataset) iterate(r *run) (iterator, error) {
+	shards, err := shardsOf(d.spec, d.path, d.run, d.compression, 0)
+	if err != nil {
+		return nil, err
+	}
+	all := &listDataset{spec: spec{[]tensor.DType{tensor.Variant}, []tensor.PartialShape{tensor.MakePartial()}}, all: shards}
+	return d.join.iterate(r, element{wrap(all)})
+}

@@ -1,0 +1,317 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/format/record"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// A saved dataset is a folder with the file snapshot.metadata, which names the folder of one run, in which each shard has a
+// folder with files of records. A record is a component of an element, a serialized TensorProto. This is version 2 of
+// TensorFlow's format.
+const (
+	metadataFile = "snapshot.metadata"
+	savedVersion = 2
+	shardSuffix  = ".shard"
+)
+
+func writeMetadata(path string, m *pb.SnapshotMetadataRecord, types []tensor.DType) error {
+	m.Dtype = m.Dtype[:0]
+	for _, t := range types {
+		m.Dtype = append(m.Dtype, pb.DataType(t))
+	}
+	b, err := proto.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return fileio.Write(filepath.Join(path, metadataFile), b)
+}
+
+// readMetadata returns what a folder says of what is in it; nil if it says nothing.
+func readMetadata(path string) (*pb.SnapshotMetadataRecord, error) {
+	file := filepath.Join(path, metadataFile)
+	b, err := os.ReadFile(file)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fileio.Error(file, err)
+	}
+	m := &pb.SnapshotMetadataRecord{}
+	if err := proto.Unmarshal(b, m); err != nil {
+		return nil, status.DataLossf("Can't parse %s as binary proto", file)
+	}
+	return m, nil
+}
+
+// checkVersion reports a format of shards that cannot be read.
+func checkVersion(m *pb.SnapshotMetadataRecord) error {
+	if m.GetVersion() != savedVersion {
+		return status.InvalidArgumentf("Snapshot reader version: %d is not supported.", m.GetVersion())
+	}
+	return nil
+}
+
+// makeDirs makes a folder and those that it is in.
+func makeDirs(dir string) error { return fileio.Error(dir, os.MkdirAll(dir, 0o755)) }
+
+func shardDir(run string, shard int64) string {
+	return filepath.Join(run, fmt.Sprintf("%08d%s", shard, shardSuffix))
+}
+
+func partFile(shard string, part int64) string {
+	return filepath.Join(shard, fmt.Sprintf("%08d.snapshot", part))
+}
+
+// savedWriter writes the elements of one run. It belongs to one goroutine.
+type savedWriter struct {
+	path, run   string // the folder of the dataset, and the name of that of the run
+	hash        string // of the dataset, for snapshots
+	compression record.Compression
+	part        int64                // of each shard, that is written
+	shards      map[int64]*shardFile // open
+}
+
+type shardFile struct {
+	file *os.File
+	to   *record.Writer
+}
+
+// begin makes the folder of the run and says that it is not complete.
+func (w *savedWriter) begin(types []tensor.DType) error {
+	dir := filepath.Join(w.path, w.run)
+	if err := makeDirs(dir); err != nil {
+		return err
+	}
+	return w.note(types, 0, false)
+}
+
+// note says what is written, and whether that is all.
+func (w *savedWriter) note(types []tensor.DType, elements int64, finalized bool) error {
+	return writeMetadata(w.path, &pb.SnapshotMetadataRecord{
+		GraphHash: w.hash, RunId: w.run, CreationTimestamp: time.Now().UnixMicro(), Version: savedVersion, NumElements: elements, Finalized: finalized,
+	}, types)
+}
+
+func (w *savedWriter) write(shard int64, e element) error {
+	s, err := w.shard(shard)
+	if err != nil {
+		return err
+	}
+	for i := range e {
+		p, err := pbconv.TensorToProto(&e[i])
+		if err != nil {
+			return err
+		}
+		b, err := proto.Marshal(p)
+		if err != nil {
+			return err
+		}
+		if err := s.to.Write(b); err != nil {
+			return fileio.Error(s.file.Name(), err)
+		}
+	}
+	return nil
+}
+
+// shard returns the file of a shard.
+func (w *savedWriter) shard(i int64) (*shardFile, error) {
+	if s := w.shards[i]; s != nil {
+		return s, nil
+	}
+	dir := shardDir(filepath.Join(w.path, w.run), i)
+	if err := makeDirs(dir); err != nil {
+		return nil, err
+	}
+	name := partFile(dir, w.part)
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, fileio.Error(name, err)
+	}
+	to, err := record.NewWriter(file, w.compression)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	if w.shards == nil {
+		w.shards = map[int64]*shardFile{}
+	}
+	w.shards[i] = &shardFile{file, to}
+	return w.shards[i], nil
+}
+
+// close ends the files that are open. More elements go into new ones.
+func (w *savedWriter) close() error {
+	var first error
+	for _, s := range w.shards {
+		err := s.to.Close()
+		if e := s.file.Close(); err == nil {
+			err = e
+		}
+		if err != nil && first == nil {
+			first = fileio.Error(s.file.Name(), err)
+		}
+	}
+	w.shards = nil
+	w.part++
+	return first
+}
+
+// shardDirDataset has the elements of one shard.
+type shardDirDataset struct {
+	spec
+	dir         string
+	compression string
+	start       int64 // elements that are left out
+}
+
+// shardsOf returns the datasets of all shards of a run, in order, as if start elements had been read from them in turns.
+func shardsOf(s spec, path, run, compression string, start int64) ([]element, error) {
+	dirs, err := filepath.Glob(filepath.Join(path, run, "*"+shardSuffix))
+	if err != nil {
+		return nil, fileio.Error(path, err)
+	}
+	slices.Sort(dirs)
+	out := make([]element, len(dirs))
+	for i, dir := range dirs {
+		skip := start / int64(len(dirs))
+		if start%int64(len(dirs)) > int64(i) {
+			skip++
+		}
+		d := &shardDirDataset{s, dir, compression, skip}
+		out[i] = element{wrap(d)}
+	}
+	return out, nil
+}
+
+func (d *shardDirDataset) cardinality() int64 { return unknown }
+
+func (d *shardDirDataset) iterate(r *run) (iterator, error) {
+	it := &shardDirIterator{d: d, i: d.start}
+	it.forget = r.ends.add(it.close)
+	return it, nil
+}
+
+type shardDirIterator struct {
+	d       *shardDirDataset
+	part, i int64       // of the next element in its part
+	file    *partReader // nil between parts
+	forget  func()      // calls off what closes the file when the iterator ends
+}
+
+func (it *shardDirIterator) next(*run) (element, error) {
+	for {
+		if it.file == nil {
+			if err := it.open(); err != nil {
+				return nil, err
+			}
+		}
+		e, err := it.file.read()
+		if err == nil {
+			it.i++
+			return e, nil
+		}
+		if !errors.Is(err, errEnd) {
+			return nil, err
+		}
+		it.close()
+		it.part, it.i = it.part+1, 0
+	}
+}
+
+// open begins to read a part; where there is none, the dataset ends.
+func (it *shardDirIterator) open() (err error) {
+	name := partFile(it.d.dir, it.part)
+	if _, err := os.Stat(name); os.IsNotExist(err) {
+		it.forget()
+		return errEnd
+	}
+	it.file, err = openPart(name, it.d.compression, it.d.types, it.i)
+	return err
+}
+
+func (it *shardDirIterator) close() {
+	if it.file != nil {
+		it.file.close()
+		it.file = nil
+	}
+}
+
+func (it *shardDirIterator) state(a *archive) {
+	a.int(&it.part)
+	a.int(&it.i)
+	if it.part < 0 || it.i < 0 {
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has a part of %d and an index of %d", it.part, it.i))
+	}
+}
+
+// newRunID names a run as TensorFlow does: by a number of 64 bits.
+func newRunID(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// partReader reads a file of elements: a record for each component.
+type partReader struct {
+	file  *os.File
+	from  reading
+	types []tensor.DType
+}
+
+// openPart opens a file of elements after the first skip of them, which must be there.
+func openPart(name, compression string, types []tensor.DType, skip int64) (*partReader, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fileio.Error(name, err)
+	}
+	from, err := openRecords(file, compression)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	r := &partReader{file, from, types}
+	for range skip { // after the place is restored
+		e, err := r.read()
+		if err != nil {
+			r.close()
+			return nil, cmpError(nil, "the saved state of the iterator is of another dataset")
+		}
+		e.release()
+	}
+	return r, nil
+}
+
+func (r *partReader) read() (element, error) {
+	e := make(element, 0, len(r.types))
+	for range r.types {
+		b, err := r.from.record()
+		if err != nil {
+			e.release()
+			return nil, err
+		}
+		p := &pb.TensorProto{}
+		if err := proto.Unmarshal([]byte(b), p); err != nil {
+			e.release()
+			return nil, status.DataLossf("Unable to parse tensor from stored proto in file: %s", r.file.Name())
+		}
+		t, err := pbconv.TensorFromProto(p)
+		if err != nil {
+			e.release()
+			return nil, err
+		}
+		e = append(e, t)
+	}
+	return e, nil
+}
+
+func (r *partReader) close() { r.file.Close() }

@@ -1,0 +1,163 @@
+package data
+
+import (
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	anonymous := func(name, doc string, in []string, make func(n *node, ctx *kernel.Context) (kernel.Resource, error)) {
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: name, Doc: doc, In: in, Out: []string{"handle: resource", "deleter: variant"}, Stateful: true, Shape: opdef.ScalarShape,
+			},
+			Kernels: kernel.Any(newAnonymous(make)),
+		})
+	}
+	seed := []string{"seed: int64", "seed2: int64"}
+	anonymous("AnonymousSeedGenerator", "Gives a generator of the seeds that shuffled datasets have in each iteration.",
+		append(seed[:2:2], "reshuffle: bool"), makeSeeds)
+	anonymous("AnonymousRandomSeedGenerator", "Gives a generator of new seeds for each iteration.", seed, makeSeeds)
+	anonymous("AnonymousMemoryCache", "Gives a cache for the elements of a dataset.", nil,
+		func(*node, *kernel.Context) (kernel.Resource, error) { return &cache{}, nil })
+	for name, doc := range map[string]string{
+		"DeleteSeedGenerator": "Deletes a generator of seeds.", "DeleteRandomSeedGenerator": "Deletes a generator of seeds.",
+		"DeleteMemoryCache": "Deletes a cache.", "DeleteIterator": "Deletes an iterator.",
+	} {
+		kernel.Register(kernel.Op{
+			Def:     opdef.Def{Name: name, Doc: doc, In: []string{"handle: resource", "deleter: variant"}, Stateful: true},
+			Kernels: kernel.Any(kernel.Stateless(deleteResource)),
+		})
+	}
+	for name, doc := range map[string]string{
+		"DummySeedGenerator":    "Stands for a generator of seeds where there is none.",
+		"DummyMemoryCache":      "Stands for a cache where there is none.",
+		"DummyIterationCounter": "Stands for a counter of iterations where there is none.",
+	} {
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{Name: name, Doc: doc, Out: []string{"handle: resource"}, Stateful: true, Shape: opdef.ScalarShape},
+			Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
+				ctx.SetOutput(0, tensor.Scalar(&tensor.Handle{Device: ctx.Device.Name, Name: "dummy"}))
+				return nil
+			})),
+		})
+	}
+}
+
+// seeds gives each iteration of a dataset its stream of random numbers.
+type seeds struct {
+	seed, seed2 int64
+	again       bool // in another order each time
+
+	mu   sync.Mutex
+	from stream // guarded by mu
+}
+
+func newSeeds(seed, seed2 int64, again bool) *seeds {
+	seed, seed2 = chosen(seed, seed2)
+	return &seeds{seed: seed, seed2: seed2, again: again, from: newStream(seed, seed2)}
+}
+
+// seeds returns the generator that a node is given, if there is one, or else one of its own; again is the attribute that says
+// whether that gives each iteration other seeds.
+func (n *node) seeds(ctx *kernel.Context, again string) (*seeds, error) {
+	v, err := n.scalars(ctx, "seed", "seed2")
+	if err != nil {
+		return nil, err
+	}
+	if n.takes("seed_generator") {
+		i, _, err := n.InputRange("seed_generator")
+		if err != nil {
+			return nil, err
+		}
+		if shared, err := resource.Find[*seeds](ctx, i); err == nil {
+			return shared, nil
+		}
+	}
+	return newSeeds(v[0], v[1], n.Attrs.Bool(again)), nil
+}
+
+// TypeName names the resource as TensorFlow does.
+func (*seeds) TypeName() string { return "N10tensorflow4data20SeedGeneratorManagerE" }
+
+func (s *seeds) next() stream { return newStream(s.pair()) }
+
+// pair returns the next two seeds.
+func (s *seeds) pair() (int64, int64) {
+	if !s.again {
+		return s.seed, s.seed2
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seed := int64(s.from.next())
+	return seed, int64(s.from.next())
+}
+
+// state carries how many seeds were given: a restored iteration gets those that would have come next.
+func (s *seeds) state(a *archive) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.from.state(a)
+}
+
+func makeSeeds(n *node, ctx *kernel.Context) (kernel.Resource, error) {
+	v, err := n.scalars(ctx, "seed", "seed2")
+	if err != nil {
+		return nil, err
+	}
+	again := true
+	if len(n.Inputs) > 2 {
+		if again, err = scalar[bool](n, ctx, "reshuffle"); err != nil {
+			return nil, err
+		}
+	}
+	return newSeeds(v[0], v[1], again), nil
+}
+
+var lastAnonymous atomic.Int64
+
+// newAnonymous returns the constructor of kernels that make a new resource in every step. The handle holds it: it is gone
+// with the last handle.
+func newAnonymous(make func(*node, *kernel.Context) (kernel.Resource, error)) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		n, err := newNode(c)
+		if err != nil {
+			return nil, err
+		}
+		return kernel.Func(func(ctx *kernel.Context) error {
+			r, err := make(n, ctx)
+			if err != nil {
+				return err
+			}
+			place := resource.Place{Name: "_anonymous_" + strconv.FormatInt(lastAnonymous.Add(1), 10)}
+			h := place.Handle(ctx.Device, r.TypeName())
+			h.Resource = r
+			ctx.SetOutput(0, tensor.Scalar(h))
+			if ctx.NumOutputs() > 1 {
+				ctx.SetOutput(1, tensor.Scalar(tensor.VariantValue{}))
+			}
+			return nil
+		}), nil
+	}
+}
+
+// deleteResource removes a resource that is kept by name; one that its handle holds needs nothing but an end.
+func deleteResource(ctx *kernel.Context) error {
+	h, err := resource.Handle(ctx, 0)
+	if err != nil {
+		return err
+	}
+	if h.Resource == nil {
+		return ctx.Device.Resources.DeleteResource(h.Container, h.TypeName, h.Name)
+	}
+	if c, ok := h.Resource.(kernel.Closer); ok {
+		c.Close()
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package data
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/weft-ml/weft/internal/numeric/philox"
+	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	doc := "Makes a dataset of the elements of another in random order."
+	again := "reshuffle_each_iteration: bool = true"
+	registerStage("ShuffleDataset", doc, []string{"buffer_size: int64", "seed: int64", "seed2: int64"}, described(again), newShuffle)
+	registerStage("ShuffleDatasetV2", doc, []string{"buffer_size: int64", "seed_generator: resource"}, described(), newSharedShuffle)
+	registerStage("ShuffleDatasetV3", doc,
+		[]string{"buffer_size: int64", "seed: int64", "seed2: int64", "seed_generator: resource"}, described(again), newShuffle)
+}
+
+// shuffleDataset takes each element at random from a buffer.
+type shuffleDataset struct {
+	stage
+	size  int64
+	seeds *seeds
+	order order
+}
+
+// order is a random order of all elements of a dataset, drawn when somebody asks for it.
+type order struct {
+	once   sync.Once
+	places []int64
+}
+
+func bufferSize(n *node, ctx *kernel.Context) (int64, error) {
+	size, err := scalar[int64](n, ctx, "buffer_size")
+	if err != nil {
+		return 0, err
+	}
+	if size == unknown {
+		return math.MaxInt64, nil
+	}
+	if size <= 0 {
+		return 0, status.InvalidArgumentf("buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
+	}
+	return size, nil
+}
+
+func newShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	size, err := bufferSize(n, ctx)
+	if err != nil {
+		return nil, err
+	}
+	from, err := n.seeds(ctx, "reshuffle_each_iteration")
+	return &shuffleDataset{stage: s, size: size, seeds: from}, err
+}
+
+func newSharedShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	size, err := bufferSize(n, ctx)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := resource.Find[*seeds](ctx, 2)
+	if status.CodeOf(err) == status.NotFound { // an order of its own for each iteration
+		shared, err = newSeeds(0, 0, true), nil
+	}
+	return &shuffleDataset{stage: s, size: size, seeds: shared}, err
+}
+
+func (d *shuffleDataset) iterate(r *run) (iterator, error) {
+	src, err := d.begin(r)
+	if err != nil {
+		return nil, err
+	}
+	return &shuffleIterator{source: src, d: d, random: d.seeds.next()}, nil
+}
+
+// at returns an element in an order of its own: of all elements, whatever the size of the buffer.
+func (d *shuffleDataset) at(r *run, i int64) (element, error) {
+	n := d.input.cardinality()
+	if n < 0 {
+		return afterSkipping(r, d, i)
+	}
+	d.order.once.Do(func() {
+		d.order.places = make([]int64, n)
+		from := newStream(d.seeds.seed, d.seeds.seed2)
+		for k := range d.order.places {
+			d.order.places[k] = int64(k)
+		}
+		for k := range n {
+			j := k + int64(from.next())%(n-k)
+			d.order.places[j], d.order.places[k] = d.order.places[k], d.order.places[j]
+		}
+	})
+	return atIndex(r, d.input, d.order.places[i])
+}
+
+type shuffleIterator struct {
+	source
+	d      *shuffleDataset
+	random stream
+	buffer []element // in the order of TensorFlow's: the first takes the place of the one that is taken
+	over   bool
+}
+
+func (it *shuffleIterator) next(r *run) (element, error) {
+	for !it.over && int64(len(it.buffer)) < it.d.size {
+		e, err := it.input.next(r)
+		if errors.Is(err, errEnd) {
+			it.over = true
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		it.buffer = append(it.buffer, e)
+	}
+	if len(it.buffer) == 0 {
+		return nil, errEnd
+	}
+	i := int64(it.random.next()) % int64(len(it.buffer))
+	e := it.buffer[i]
+	it.buffer[i] = it.buffer[0]
+	it.buffer[0] = nil
+	it.buffer = it.buffer[1:]
+	return e, nil
+}
+
+func (it *shuffleIterator) state(a *archive) {
+	a.elements(&it.buffer)
+	a.bool(&it.over)
+	it.random.state(a)
+	it.d.seeds.state(a)
+	it.source.state(a)
+}
+
+// stream is a stream of random numbers, as far as it has been used.
+type stream struct {
+	seed, seed2, used int64
+	from              philox.Generator
+	out               [4]uint32
+}
+
+func newStream(seed, seed2 int64) stream {
+	return stream{seed: seed, seed2: seed2, from: philox.New(uint64(seed), uint64(seed2))}
+}
+
+func (s *stream) next() uint32 {
+	if s.used%4 == 0 {
+		s.out = s.from.Next()
+	}
+	s.used++
+	return s.out[(s.used-1)%4]
+}
+
+func (s *stream) state(a *archive) {
+	a.int(&s.seed)
+	a.int(&s.seed2)
+	a.int(&s.used)
+	if !a.loading {
+		return
+	}
+	used := s.used
+	*s = newStream(s.seed, s.seed2)
+	s.from.Skip(uint64(used / 4))
+	if used%4 != 0 {
+		s.out = s.from.Next()
+	}
+	s.used = used
+}
+
+// chosen replaces seeds that are both 0 by random ones.
+func chosen(seed, seed2 int64) (int64, int64) {
+	if seed == 0 && seed2 == 0 {
+		return rand.Int64(), rand.Int64()
+	}
+	return seed, seed2
+}

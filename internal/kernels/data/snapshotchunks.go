@@ -1,0 +1,269 @@
+package data
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// A snapshot that several workers write together is a folder with chunks, files "chunks/chunk_STREAM_NUMBER_ELEMENTS" that appear
+// one after the other, and in the end a file DONE or, if the writers failed, ERROR.
+const (
+	doneFile  = "DONE"
+	errorFile = "ERROR"
+	chunksDir = "chunks"
+)
+
+func init() {
+	register(opdef.Def{
+		Name: "ListSnapshotChunksDataset",
+		Doc:  "Makes a dataset of the names of the chunks of a snapshot that several workers write. It waits for those that are still to come.",
+		In:   []string{"snapshot_path: string"}, Attrs: typed(), Stateful: true, Shape: oneName,
+	}, func(n *node, ctx *kernel.Context) (dataset, error) {
+		path, err := scalar[string](n, ctx, "snapshot_path")
+		if err == nil && path == "" {
+			err = status.InvalidArgumentf("snapshot_path is required to list snapshot chunks.")
+		}
+		return &chunkNamesDataset{n.spec(), path}, err
+	})
+	register(opdef.Def{
+		Name: "SnapshotChunkDataset", Doc: "Makes a dataset of the elements in a chunk of a snapshot.",
+		In: []string{"chunk_file: string"}, Attrs: append(typed(), "compression: string = ''"), Shape: oneName,
+	}, func(n *node, ctx *kernel.Context) (dataset, error) {
+		name, err := scalar[string](n, ctx, "chunk_file")
+		return &chunkDataset{n.spec(), name, n.Attrs.String("compression")}, err
+	})
+}
+
+func oneName(c *opdef.ShapeContext) error {
+	if _, err := opdef.WithRank(c.In[0], 0); err != nil {
+		return err
+	}
+	return opdef.ScalarShape(c)
+}
+
+type chunkNamesDataset struct {
+	spec
+	path string
+}
+
+func (d *chunkNamesDataset) cardinality() int64 {
+	if done, err := d.done(); err != nil || !done {
+		return unknown
+	}
+	all, err := d.chunks()
+	if err != nil {
+		return unknown
+	}
+	return int64(len(all))
+}
+
+// done reports whether there will be no more chunks, and why if the snapshot failed.
+func (d *chunkNamesDataset) done() (bool, error) {
+	switch text, err := os.ReadFile(filepath.Join(d.path, errorFile)); {
+	case err == nil:
+		return false, writtenError(string(text))
+	case !os.IsNotExist(err):
+		return false, fileio.Error(d.path, err)
+	}
+	_, err := os.Stat(filepath.Join(d.path, doneFile))
+	return err == nil, nil
+}
+
+// writtenError returns the error that a message StatusProto in the text format is.
+func writtenError(text string) error {
+	code, message := status.Unknown, ""
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch value = strings.TrimSpace(value); key {
+		case "code":
+			if c, ok := pb.Code_value[value]; ok {
+				code = status.Code(c)
+			}
+		case "message":
+			if s, err := strconv.Unquote(value); err == nil {
+				message = s
+			}
+		}
+	}
+	return status.Errorf(code, "%s", message)
+}
+
+// chunks returns the names of the chunks that there are, in the order in which they are read.
+func (d *chunkNamesDataset) chunks() ([]string, error) {
+	dir := filepath.Join(d.path, chunksDir)
+	entries, err := os.ReadDir(dir)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, fileio.Error(dir, err)
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		x, y := chunkPlace(a), chunkPlace(b)
+		return cmp.Or(cmp.Compare(x[1], y[1]), cmp.Compare(x[0], y[0]), strings.Compare(a, b))
+	})
+	return names, nil
+}
+
+// chunkPlace returns the stream of a chunk and its number in it; zeros for another name.
+func chunkPlace(name string) (at [2]int64) {
+	parts := strings.Split(name, "_")
+	if len(parts) != 4 || parts[0] != "chunk" {
+		return at
+	}
+	for i := range at {
+		n, err := strconv.ParseInt(parts[1+i], 10, 64)
+		if err != nil {
+			return [2]int64{}
+		}
+		at[i] = n
+	}
+	return at
+}
+
+func (d *chunkNamesDataset) iterate(*run) (iterator, error) {
+	return &chunkNamesIterator{d: d, read: map[string]bool{}}, nil
+}
+
+type chunkNamesIterator struct {
+	d    *chunkNamesDataset
+	read map[string]bool
+	left []string // that are known and not read
+	done bool     // there will be no others
+}
+
+// The pauses between looks at a snapshot that is being written.
+const (
+	firstLook = time.Millisecond
+	lastLook  = time.Second
+)
+
+func (it *chunkNamesIterator) next(r *run) (element, error) {
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		if len(it.left) > 0 {
+			name := it.left[0]
+			it.left, it.read[name] = it.left[1:], true
+			return element{tensor.Scalar(filepath.Join(it.d.path, chunksDir, name))}, nil
+		}
+		if it.done {
+			return nil, errEnd
+		}
+		if err := it.look(); err != nil {
+			return nil, err
+		}
+		if len(it.left) > 0 || it.done {
+			continue
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-r.ctx.Context().Done():
+			timer.Stop()
+			return nil, r.cancelled()
+		}
+	}
+}
+
+// look finds new chunks. It asks first whether the snapshot is complete: what is there then is all.
+func (it *chunkNamesIterator) look() error {
+	done, err := it.d.done()
+	if err != nil {
+		return err
+	}
+	all, err := it.d.chunks()
+	if err != nil {
+		return err
+	}
+	it.done = done
+	it.left = slices.DeleteFunc(all, func(name string) bool { return it.read[name] })
+	return nil
+}
+
+func (it *chunkNamesIterator) state(a *archive) {
+	names := element{tensor.Vector(slices.Sorted(maps.Keys(it.read))...)}
+	a.element(&names)
+	if !a.loading || a.err != nil {
+		return
+	}
+	if len(names) != 1 || names[0].DType() != tensor.String {
+		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+		return
+	}
+	it.read, it.left, it.done = map[string]bool{}, nil, false
+	for _, name := range tensor.Values[string](&names[0]) {
+		it.read[name] = true
+	}
+}
+
+type chunkDataset struct {
+	spec
+	name        string
+	compression string
+}
+
+func (d *chunkDataset) cardinality() int64 { return unknown }
+
+func (d *chunkDataset) iterate(r *run) (iterator, error) {
+	it := &chunkIterator{d: d}
+	it.forget = r.ends.add(it.close)
+	return it, nil
+}
+
+type chunkIterator struct {
+	d      *chunkDataset
+	i      int64 // of the next element
+	file   *partReader
+	forget func() // calls off what closes the file when the iterator ends
+}
+
+func (it *chunkIterator) next(*run) (element, error) {
+	if it.file == nil {
+		var err error
+		if it.file, err = openPart(it.d.name, it.d.compression, it.d.types, it.i); err != nil {
+			return nil, err
+		}
+	}
+	e, err := it.file.read()
+	switch {
+	case err == nil:
+		it.i++
+	case errors.Is(err, errEnd):
+		it.forget()
+		it.close()
+	default:
+		err = status.Errorf(status.CodeOf(err), "Failed to read tf.data snapshot file: %s: %w", it.d.name, err)
+	}
+	return e, err
+}
+
+func (it *chunkIterator) close() {
+	if it.file != nil {
+		it.file.close()
+		it.file = nil
+	}
+}
+
+func (it *chunkIterator) state(a *archive) {
+	a.int(&it.i)
+	if it.i < 0 {
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has an index of %d", it.i))
+	}
+	if a.loading {
+		it.close()
+	}
+}

@@ -1,0 +1,51 @@
+package data
+
+import (
+	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+)
+
+func init() {
+	for _, name := range []string{"ThreadPoolHandle", "ExperimentalThreadPoolHandle"} {
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: name, Doc: "Gives a pool of threads for the functions of datasets.", Out: []string{"handle: resource"},
+				Attrs: []string{
+					"num_threads: int", "max_intra_op_parallelism: int = 1", "display_name: string", "container: string = ''", "shared_name: string = ''",
+				},
+				Stateful: true, Shape: opdef.ScalarShape,
+			},
+			Kernels: kernel.Any(makeThreadPool),
+		})
+	}
+	registerStage("ThreadPoolDataset", "Gives a dataset whose functions use the threads of a pool.", []string{"thread_pool: resource"}, typed(),
+		func(_ *node, ctx *kernel.Context, s stage) (dataset, error) {
+			_, err := resource.Find[*threadPool](ctx, 1)
+			return &passDataset{s}, err
+		})
+}
+
+// threadPool is the resource that stands for threads. Which of them runs what is the business of Go's scheduler.
+type threadPool struct{}
+
+// TypeName names the resource as TensorFlow does.
+func (*threadPool) TypeName() string {
+	return "N10tensorflow4data12experimental12_GLOBAL__N_118ThreadPoolResourceE"
+}
+
+// mostThreads is what TensorFlow allows.
+const mostThreads = 1 << 16
+
+func makeThreadPool(c *kernel.Construction) (kernel.Kernel, error) {
+	switch n := c.Attrs.Int("num_threads"); {
+	case n < 0:
+		return nil, status.InvalidArgumentf("`num_threads` must be >= 0")
+	case n >= mostThreads:
+		return nil, status.InvalidArgumentf("`num_threads` must be < %d", mostThreads)
+	}
+	return resource.Maker[*threadPool]{
+		Create: func(*kernel.Context, string) (*threadPool, error) { return &threadPool{}, nil },
+	}.Kernel(c)
+}

@@ -1,0 +1,65 @@
+package data
+
+import (
+	"os"
+
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/format/record"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	for _, name := range []string{"DatasetToTFRecord", "ExperimentalDatasetToTFRecord"} {
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: name, Doc: "Writes the elements of a dataset, which are strings, to a file of records.",
+				In: []string{"input_dataset: variant", "filename: string", "compression_type: string"}, Stateful: true,
+			},
+			Kernels: kernel.Any(waiting(toTFRecord)),
+		})
+	}
+}
+
+func toTFRecord(n *node, ctx *kernel.Context, r *run) error {
+	d, err := datasetOf(ctx.Input(0))
+	if err != nil {
+		return err
+	}
+	name, err := scalar[string](n, ctx, "filename")
+	if err != nil {
+		return err
+	}
+	kind, err := scalar[string](n, ctx, "compression_type")
+	if err != nil {
+		return err
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return fileio.Error(name, err)
+	}
+	defer file.Close()
+	to, err := record.NewWriter(file, record.Compression(kind))
+	if err != nil {
+		return err
+	}
+	if err := writeRecords(r, d, to, name); err != nil {
+		return err
+	}
+	if err := to.Close(); err != nil {
+		return fileio.Error(name, err)
+	}
+	return fileio.Error(name, file.Close())
+}
+
+func writeRecords(r *run, d dataset, to *record.Writer, name string) error {
+	return each(r, d, func(e element) error {
+		defer e.release()
+		if len(e) != 1 || e[0].DType() != tensor.String || e[0].Rank() != 0 {
+			return status.InvalidArgumentf("the elements of a dataset that is written as records must be strings")
+		}
+		return fileio.Error(name, to.Write([]byte(tensor.Value[string](&e[0]))))
+	})
+}

@@ -1,0 +1,170 @@
+package imageops
+
+import (
+	"math"
+
+	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	adjust("AdjustContrastv2", "contrast_factor", "Moves pixels away from the mean of their channel in the image by a factor.",
+		contrastShape, adjustContrast)
+	adjust("AdjustHue", "delta", "Turns the hue of pixels by a fraction of the full circle.",
+		imageShape, adjustColors("delta", hueAdder))
+	adjust("AdjustSaturation", "scale", "Multiplies the saturation of pixels.",
+		imageShape, adjustColors("scale", saturationScaler))
+}
+
+// adjust registers an operation on images with a scalar input. TensorFlow's CPU computes it for float32 alone.
+func adjust(name, arg, doc string, shape opdef.ShapeFn, compute kernel.Func) {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: name, Doc: doc, In: []string{"images: T", arg + ": float32"}, Out: []string{"output: T"},
+			Attrs: []string{"T: {float16, float32} = float32"}, Shape: shape,
+		},
+		Kernels: kernel.ForTypes("T", kernel.Stateless(compute), tensor.Float32),
+	})
+}
+
+// imageShape is the rule of operations on any number of images that keep their shape.
+func imageShape(c *opdef.ShapeContext) error {
+	in, err := opdef.WithRankAtLeast(c.In[0], 3)
+	c.Out[0] = in
+	return err
+}
+
+func contrastShape(c *opdef.ShapeContext) error {
+	if _, err := opdef.WithRank(c.In[1], 0); err != nil {
+		return err
+	}
+	return imageShape(c)
+}
+
+func adjustContrast(ctx *kernel.Context) error {
+	in, factor := ctx.Input(0), ctx.Input(1)
+	switch {
+	case in.Rank() < 3:
+		return status.InvalidArgumentf("input must be at least 3-D, got shape%v", in.Shape())
+	case factor.Rank() != 0:
+		return status.InvalidArgumentf("contrast_factor must be scalar: %v", factor.Shape())
+	}
+	out, err := ctx.AllocateLike(0, in)
+	if err != nil || out.NumElements() == 0 {
+		return err
+	}
+	channels := in.Dim(in.Rank() - 1)
+	size := in.Dim(in.Rank()-3) * in.Dim(in.Rank()-2) * channels
+	x, z, f := tensor.Values[float32](in), tensor.Values[float32](out), tensor.Value[float32](factor)
+	parallel.For(len(x)/size, max(1, 1<<13/size), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			contrast(z[i*size:(i+1)*size], x[i*size:(i+1)*size], channels, f)
+		}
+	})
+	return nil
+}
+
+// contrastBlock is about how many elements of the means are repeated: they stay in the first cache.
+const contrastBlock = 1024
+
+func contrast(z, x []float32, channels int, factor float32) {
+	mean := channelMeans(z, x, channels)
+	for done := channels; done < len(mean); {
+		done += copy(mean[done:], mean[:done])
+	}
+	for len(x) > 0 {
+		n := min(len(x), len(mean))
+		simd.Lerp(z[:n], mean, x, factor)
+		x, z = x[n:], z[n:]
+	}
+}
+
+// channelMeans adds the pixels pairwise, in z, which keeps errors small. The result has room for several pixels.
+func channelMeans(z, x []float32, channels int) []float32 {
+	n := len(x) / channels
+	for left := n; left > 1; x = z {
+		right := left / 2
+		left -= right
+		simd.Add(z[:right*channels], x, x[left*channels:])
+		copy(z[right*channels:left*channels], x[right*channels:])
+	}
+	mean := make([]float32, max(1, contrastBlock/channels)*channels)
+	for c := range channels {
+		mean[c] = x[c] * (1 / float32(n))
+	}
+	return mean
+}
+
+func adjustColors(arg string, adjuster func(by float32) func(r, g, b float32) (float32, float32, float32)) kernel.Func {
+	return func(ctx *kernel.Context) error {
+		in, by := ctx.Input(0), ctx.Input(1)
+		switch {
+		case in.Rank() < 3:
+			return status.InvalidArgumentf("input must be at least 3-D, got shape%v", in.Shape())
+		case by.Rank() != 0:
+			return status.InvalidArgumentf("%s must be scalar: %v", arg, by.Shape())
+		case in.Dim(in.Rank()-1) != 3:
+			return status.InvalidArgumentf("input must have 3 channels but instead has %d channels.", in.Dim(in.Rank()-1))
+		}
+		x, f := tensor.Values[float32](in), adjuster(tensor.Value[float32](by))
+		out, err := ctx.Forward(0, 0)
+		if err != nil {
+			return err
+		}
+		eachPixel(tensor.Values[float32](out), x, f)
+		return nil
+	}
+}
+
+func hueAdder(delta float32) func(r, g, b float32) (float32, float32, float32) {
+	return func(r, g, b float32) (float32, float32, float32) {
+		low, high := min(r, g, b), max(r, g, b)
+		if low == high || low != low || high != high {
+			return turned(delta*6, low, high)
+		}
+		h, _, _ := toHSV(r, g, b)
+		return turned(h*6+delta*6, low, high)
+	}
+}
+
+// turned returns the color of a hue, counted in sixths of the circle, whose channels lie between low and high.
+func turned(hue, low, high float32) (r, g, b float32) {
+	hue = float32(math.Mod(float64(hue), 6))
+	if hue < 0 {
+		hue += 6
+	}
+	sector := int(hue)
+	share := hue - float32(sector)
+	if sector%2 == 1 {
+		share = 1 - share
+	}
+	mid := low + share*(high-low)
+	switch sector {
+	case 0:
+		return high, mid, low
+	case 1:
+		return mid, high, low
+	case 2:
+		return low, high, mid
+	case 3:
+		return low, mid, high
+	case 4:
+		return mid, low, high
+	}
+	return high, low, mid
+}
+
+func saturationScaler(scale float32) func(r, g, b float32) (float32, float32, float32) {
+	return func(r, g, b float32) (float32, float32, float32) {
+		h, s, v := toHSV(r, g, b)
+		chroma := min(1, max(0, s*scale)) * v
+		if h*6 >= 6 { // just below 0, and rounded up by a turn: TensorFlow has no color for that
+			return v - chroma, v - chroma, v - chroma
+		}
+		return turned(h*6, v-chroma, v)
+	}
+}

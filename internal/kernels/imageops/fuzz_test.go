@@ -1,0 +1,67 @@
+package imageops
+
+import (
+	"testing"
+
+	"github.com/weft-ml/weft/internal/test/kerneltest"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// FuzzDecode feeds files to the decoder: whatever they hold, it answers with an image or with InvalidArgument.
+func FuzzDecode(f *testing.F) {
+	for _, file := range []string{"testdata/decode.txt", "testdata/webp.txt"} {
+		cases, err := kerneltest.ReadCases(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, c := range cases {
+			if c.Kind == "case" && c.In[0].Rank() == 0 {
+				f.Add(tensor.Value[string](&c.In[0]))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, data string) {
+		node, err := kerneltest.NewEnv().Make("DecodeImage", opdef.Attrs{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := node.Run(tensor.Scalar(data)); err != nil && status.CodeOf(err) != status.InvalidArgument {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestPNGRoundTrip checks that what is encoded is decoded to the same pixels.
+func TestPNGRoundTrip(t *testing.T) {
+	env := kerneltest.NewEnv()
+	for channels := int64(1); channels <= 4; channels++ {
+		pix := make([]uint16, 2*3*channels)
+		for i := range pix {
+			pix[i] = uint16(i * 2711)
+		}
+		in, err := tensor.FromSlice(tensor.Shape{2, 3, channels}, pix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := run(t, env, "EncodePng", opdef.Attrs{"T": tensor.Uint16}, in)
+		out := run(t, env, "DecodePng", opdef.Attrs{"dtype": tensor.Uint16}, text)
+		if diff := kerneltest.Diff(&out, &in, 0); diff != "" {
+			t.Errorf("%d channels: %s", channels, diff)
+		}
+	}
+}
+
+func run(t *testing.T, env *kerneltest.Env, op string, attrs opdef.Attrs, in ...tensor.Tensor) tensor.Tensor {
+	t.Helper()
+	node, err := env.Make(op, attrs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := node.Run(in...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out[0]
+}

@@ -1,0 +1,86 @@
+package imageops
+
+import (
+	"fmt"
+
+	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/tensor"
+)
+
+type number interface {
+	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
+}
+
+// pixels returns the elements of a numeric tensor as float32; those of a float32 tensor are shared.
+func pixels(t *tensor.Tensor) []float32 {
+	switch t.DType() {
+	case tensor.Float32:
+		return tensor.Values[float32](t)
+	case tensor.Float64:
+		return via(simd.FromDouble, tensor.Values[float64](t))
+	case tensor.Float16:
+		return widened(tensor.Values[tensor.Half](t))
+	case tensor.BFloat16:
+		return widened(tensor.Values[tensor.BFloat](t))
+	case tensor.Uint8:
+		return via(simd.FromUint8, tensor.Values[uint8](t))
+	case tensor.Uint16:
+		return converted[float32](tensor.Values[uint16](t))
+	case tensor.Int8:
+		return converted[float32](tensor.Values[int8](t))
+	case tensor.Int16:
+		return converted[float32](tensor.Values[int16](t))
+	case tensor.Int32:
+		return via(simd.FromInt32, tensor.Values[int32](t))
+	case tensor.Int64:
+		return converted[float32](tensor.Values[int64](t))
+	}
+	panic(fmt.Sprintf("image: no pixels of type %v", t.DType()))
+}
+
+func converted[To, From number](src []From) []To {
+	dst := make([]To, len(src))
+	for i, v := range src {
+		dst[i] = To(v)
+	}
+	return dst
+}
+
+// via returns the elements of src as a loop converts them.
+func via[From number](convert func(dst []float32, src []From), src []From) []float32 {
+	dst := make([]float32, len(src))
+	convert(dst, src)
+	return dst
+}
+
+func widened[H elementwise.Short](src []H) []float32 {
+	dst := make([]float32, len(src))
+	elementwise.Widen(dst, src)
+	return dst
+}
+
+// scratch returns float32 elements that become those of t, of a floating type, when they are handed to store: the elements
+// of t themselves if it is a float32 tensor. They are cleared.
+func scratch(t *tensor.Tensor) []float32 {
+	if t.DType() != tensor.Float32 {
+		return make([]float32, t.NumElements())
+	}
+	v := tensor.Values[float32](t)
+	clear(v)
+	return v
+}
+
+// store makes the elements of t those of vals, which scratch returned for it.
+func store(t *tensor.Tensor, vals []float32) {
+	switch t.DType() {
+	case tensor.Float16:
+		elementwise.Narrow(tensor.Values[tensor.Half](t), vals)
+	case tensor.BFloat16:
+		elementwise.Narrow(tensor.Values[tensor.BFloat](t), vals)
+	case tensor.Float64:
+		for i, v := range vals {
+			tensor.Values[float64](t)[i] = float64(v)
+		}
+	}
+}

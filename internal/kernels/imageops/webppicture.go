@@ -1,0 +1,138 @@
+package imageops
+
+import (
+	"encoding/binary"
+	"image"
+	"math"
+	"strings"
+
+	"golang.org/x/image/webp"
+)
+
+// webpPicture is one picture of a WebP file, compressed: chunk "VP8 " (lossy), with ALPH if it has opacities, or VP8L.
+type webpPicture struct {
+	width, height int
+	alpha         bool // it has opacities
+	alph, image   chunk
+}
+
+// readPicture finds the picture among chunks; the first must be the image unless others are allowed.
+func readPicture(chunks string, others bool) (p webpPicture, ok bool) {
+	for {
+		var c chunk
+		if c, chunks, ok = nextChunk(chunks); !ok {
+			return p, false
+		}
+		switch b := c.body; {
+		case c.id == "ALPH" && others:
+			p.alph, p.alpha = c, true
+		case c.id == "VP8 ":
+			p.image = c
+			const key, start = 1, "\x9d\x01\x2a" // the bit is 0 in frames that stand for themselves
+			if len(b) < 10 || b[0]&key != 0 || b[3:6] != start {
+				return p, false
+			}
+			p.width, p.height = (int(b[6])|int(b[7])<<8)&0x3fff, (int(b[8])|int(b[9])<<8)&0x3fff
+			return p, p.width > 0 && p.height > 0
+		case c.id == "VP8L":
+			p.image = c
+			if len(b) < 5 || b[0] != 0x2f {
+				return p, false
+			}
+			bits := binary.LittleEndian.Uint32([]byte(b[1:5]))
+			p.width, p.height, p.alpha = 1+int(bits&0x3fff), 1+int(bits>>14&0x3fff), bits>>28&1 != 0
+			const version = 29
+			return p, bits>>version == 0
+		case !others:
+			return p, false
+		}
+	}
+}
+
+// file returns a WebP file of the picture alone.
+func (p *webpPicture) file() string {
+	body := webpMagic + p.image.String()
+	if p.image.id == "VP8 " && p.alpha {
+		size := binary.LittleEndian.AppendUint32([]byte{webpAlpha, 0, 0, 0}, uint32(p.width-1))[:7]
+		size = binary.LittleEndian.AppendUint32(size, uint32(p.height-1))[:10]
+		body = webpMagic + chunk{id: "VP8X", body: string(size)}.String() + p.alph.String() + p.image.String()
+	}
+	return chunk{id: riffMagic, body: body}.String()
+}
+
+// draw puts the picture into the canvas at x, y, where it must have room.
+func (p *webpPicture) draw(to *picture, x, y int) bool {
+	if !p.image.whole || p.alpha && p.alph.id != "" && !p.alph.whole {
+		return false
+	}
+	img, err := webp.Decode(strings.NewReader(p.file()))
+	if err != nil || img.Bounds().Dx() != p.width || img.Bounds().Dy() != p.height {
+		return false
+	}
+	switch img := img.(type) {
+	case *image.NRGBA:
+		for i := range p.height {
+			row, from := to.row(x, y+i), img.Pix[i*img.Stride:]
+			for j := range p.width {
+				copy(row[j*to.channels:][:to.channels], from[4*j:])
+			}
+		}
+	case *image.YCbCr:
+		drawWebP(to, x, y, img, nil, 0)
+	case *image.NYCbCrA:
+		drawWebP(to, x, y, &img.YCbCr, img.A, img.AStride)
+	default:
+		return false
+	}
+	return true
+}
+
+// drawWebP converts a lossy picture; alpha are its opacities, nil if it is opaque.
+func drawWebP(to *picture, x, y int, img *image.YCbCr, alpha []uint8, stride int) {
+	size := img.Rect.Size()
+	blue := plane{pix: img.Cb, stride: img.CStride, width: (size.X + 1) / 2, height: (size.Y + 1) / 2, across: 2, down: 2}
+	red := blue
+	red.pix = img.Cr
+	cb, cr := make([]uint8, size.X), make([]uint8, size.X)
+	for i := range size.Y {
+		blue.expandWebP(cb, i)
+		red.expandWebP(cr, i)
+		row := to.row(x, y+i)
+		for j, v := range img.Y[i*img.YStride:][:size.X] {
+			pixel := row[j*to.channels:][:to.channels]
+			pixel[0], pixel[1], pixel[2] = videoRGB(int(v), int(cb[j]), int(cr[j]))
+			switch {
+			case to.channels < 4:
+			case alpha == nil:
+				pixel[3] = math.MaxUint8
+			default:
+				pixel[3] = alpha[i*stride+j]
+			}
+		}
+	}
+}
+
+// expandWebP sets out to the samples for row y of the pixels: 9, 3, 3 and 1 parts of the four nearest, with the roundings of
+// libwebp.
+func (p *plane) expandWebP(out []uint8, y int) {
+	near, far := p.row(y/2), p.row(y/2-1+2*(y%2))
+	for x := range out {
+		at := x / 2
+		n, v := int(near[at]), int(far[at])
+		side := at - 1 + 2*(x%2)
+		if side < 0 || side >= len(near) {
+			out[x] = uint8((3*n + v + 2) >> 2)
+			continue
+		}
+		h, d := int(near[side]), int(far[side])
+		out[x] = uint8(((n+3*h+3*v+d+8)>>3 + n) >> 1)
+	}
+}
+
+// videoRGB converts with the fractions of libwebp (ITU-R BT.601, brightness of 16 to 235).
+func videoRGB(y, cb, cr int) (r, g, b uint8) {
+	part := func(v, by int) int { return v * by >> 8 }
+	clamp := func(v int) uint8 { return uint8(min(max(v>>6, 0), math.MaxUint8)) }
+	light := part(y, 19077)
+	return clamp(light + part(cr, 26149) - 14234), clamp(light - part(cb, 6419) - part(cr, 13320) + 8708), clamp(light + part(cb, 33050) - 17685)
+}

@@ -1,0 +1,85 @@
+package ioops
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	register(opdef.Def{
+		Name: "ReadFile", Doc: "Gives the contents of a file.",
+		In:    []string{"filename: string"},
+		Out:   []string{"contents: string"},
+		Shape: scalars,
+	}, readFile)
+	register(opdef.Def{
+		Name: "WriteFile", Doc: "Writes a file, which appears whole; folders that do not exist are made.",
+		In:       []string{"filename: string", "contents: string"},
+		Stateful: true, Shape: scalars,
+	}, writeFile)
+	register(opdef.Def{
+		Name: "MatchingFiles", Doc: "Gives the names of the files that match a pattern or several, in order.",
+		In:  []string{"pattern: string"},
+		Out: []string{"filenames: string"},
+		Shape: func(c *opdef.ShapeContext) error {
+			if _, err := opdef.WithRankAtMost(c.In[0], 1); err != nil {
+				return err
+			}
+			c.Out[0] = shapefn.Of(shapefn.Unknown)
+			return nil
+		},
+	}, matchingFiles)
+}
+
+func readFile(ctx *kernel.Context) error {
+	name, err := whole(ctx, 0, "Input filename")
+	if err != nil {
+		return err
+	}
+	b, err := fileio.Read(name)
+	if err == nil {
+		ctx.SetOutput(0, tensor.Scalar(string(b)))
+	}
+	return err
+}
+
+func writeFile(ctx *kernel.Context) error {
+	name, err := whole(ctx, 0, "Input filename")
+	if err != nil {
+		return err
+	}
+	contents, err := whole(ctx, 1, "Contents")
+	if err != nil {
+		return err
+	}
+	return fileio.Write(name, []byte(contents))
+}
+
+// whole returns the string that is input i, which must be a scalar.
+func whole(ctx *kernel.Context, i int, name string) (string, error) {
+	t := ctx.Input(i)
+	if t.Rank() != 0 {
+		return "", status.InvalidArgumentf("%s tensor must be scalar, but had shape: %v", name, t.Shape())
+	}
+	return tensor.Value[string](t), nil
+}
+
+func matchingFiles(ctx *kernel.Context) error {
+	t := ctx.Input(0)
+	if t.Rank() > 1 {
+		return status.InvalidArgumentf("Input patterns tensor must be scalar or vector, but had shape: %v", t.Shape())
+	}
+	var files []string
+	for _, pattern := range tensor.Values[string](t) {
+		files = append(files, fileio.Match(pattern)...)
+	}
+	slices.Sort(files)
+	ctx.SetOutput(0, tensor.Vector(files...))
+	return nil
+}

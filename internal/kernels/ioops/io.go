@@ -1,0 +1,39 @@
+// Package ioops holds the operations on files: saving and restoring of checkpoints in both formats, names of sharded files,
+// files read and written whole, and readers, which give the records of files whose names they take from a queue.
+package ioops
+
+import (
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// register adds an operation whose kernel is one function for all element types.
+func register(def opdef.Def, compute kernel.Func) {
+	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(kernel.Stateless(compute))})
+}
+
+func registerNew(def opdef.Def, make kernel.New) {
+	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(make)})
+}
+
+// scalars is the rule of operations whose inputs and outputs are scalars.
+func scalars(c *opdef.ShapeContext) error {
+	for i := range c.In {
+		if err := shapefn.CheckRanks(c, i, 0); err != nil {
+			return err
+		}
+	}
+	return opdef.ScalarShape(c)
+}
+
+// text returns the string that is input i, which must be a scalar.
+func text(ctx *kernel.Context, i int, name string) (string, error) {
+	t := ctx.Input(i)
+	if t.Rank() != 0 {
+		return "", status.InvalidArgumentf("%s must be a scalar, got shape %v", name, t.Shape())
+	}
+	return tensor.Value[string](t), nil
+}

@@ -1,0 +1,161 @@
+package ioops
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerNew(opdef.Def{
+		Name: "RecordInput",
+		Doc: "Gives batches of the records of the files that match patterns, in random order: each once before any comes again. " +
+			"file_parallelism is ignored.",
+		Out: []string{"records: string"},
+		Attrs: []string{
+			"file_pattern: string", "file_random_seed: int = 301", "file_shuffle_shift_ratio: float = 0", "file_buffer_size: int = 10000",
+			"file_parallelism: int = 16", "batch_size: int = 32", "compression_type: string = ''",
+		},
+		Stateful: true, Shape: opdef.UnknownShape,
+	}, newRecordInput)
+}
+
+// recordInput is a kernel that goes through files again and again.
+type recordInput struct {
+	pattern string
+	shift   float32 // part of the files that go from the beginning to the end after they were shuffled
+	buffer  int     // records among which the next one is drawn
+	batch   int64
+	open    func(path string) (records, error)
+
+	mu     sync.Mutex
+	random *rand.Rand // guarded by mu, as all that follows
+	files  []string   // of this pass that were not opened yet
+	from   records    // of the file that is being read, or nil
+	ready  []string   // records of this pass, in random order
+	err    error      // the end of everything
+}
+
+func newRecordInput(c *kernel.Construction) (kernel.Kernel, error) {
+	a := c.Attrs
+	switch {
+	case a.Int("file_parallelism") < 0:
+		return nil, status.InvalidArgumentf("file_parallelism should >= 0, got %d", a.Int("file_parallelism"))
+	case a.Int("batch_size") < 0:
+		return nil, status.InvalidArgumentf("batch_size must be non-negative but got %d", a.Int("batch_size"))
+	}
+	return &recordInput{
+		pattern: a.String("file_pattern"), shift: a.Float("file_shuffle_shift_ratio"), buffer: max(1, a.Int("file_buffer_size")),
+		batch: int64(a.Int("batch_size")), open: openFramed(a.String("compression_type")),
+		random: rand.New(rand.NewPCG(uint64(a.Int("file_random_seed")), 0)),
+	}, nil
+}
+
+// Compute implements kernel.Kernel.
+func (r *recordInput) Compute(ctx *kernel.Context) error {
+	out, err := ctx.Allocate(0, tensor.Shape{r.batch})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := tensor.Values[string](out)
+	for i := range all {
+		if all[i], err = r.next(ctx.Context()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close implements kernel.Closer.
+func (r *recordInput) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.from != nil {
+		_ = r.from.close() // it was only read
+		r.from = nil
+	}
+	r.err = status.Cancelledf("RecordInput is closed")
+}
+
+// next returns a record, after it has filled the buffer as far as this pass goes. After an error of a file there are no more.
+func (r *recordInput) next(ctx context.Context) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", status.FromContext(ctx, "RecordInput")
+	}
+	for began := false; r.err == nil && len(r.ready) < r.buffer; {
+		switch {
+		case r.from != nil || len(r.files) > 0:
+			r.err = r.read()
+			continue
+		case len(r.ready) == 0 && began:
+			r.err = status.InvalidArgumentf("Found no records in the files at %s", r.pattern)
+		case len(r.ready) == 0:
+			r.err = r.begin()
+			began = true
+			continue
+		}
+		break
+	}
+	if r.err != nil {
+		return "", r.err
+	}
+	last := len(r.ready) - 1
+	rec := r.ready[last]
+	r.ready[last] = ""
+	r.ready = r.ready[:last]
+	return rec, nil
+}
+
+// begin finds the files of a pass.
+func (r *recordInput) begin() error {
+	for pattern := range strings.SplitSeq(r.pattern, ",") {
+		r.files = append(r.files, fileio.Match(pattern)...)
+	}
+	if len(r.files) == 0 {
+		return status.NotFoundf("Found no files at %s", r.pattern)
+	}
+	r.random.Shuffle(len(r.files), func(i, j int) { r.files[i], r.files[j] = r.files[j], r.files[i] })
+	if r.shift > 0 && r.shift < 1 {
+		n := int(r.shift * float32(len(r.files)))
+		r.files = append(r.files[n:], r.files[:n]...)
+	}
+	return nil
+}
+
+// read puts a record at a random place of the buffer, or goes to the next file.
+func (r *recordInput) read() error {
+	if r.from == nil {
+		path := r.files[0]
+		r.files = r.files[1:]
+		from, err := r.open(path)
+		if err != nil {
+			return status.InvalidArgumentf("Can't open %s", path)
+		}
+		r.from = from
+	}
+	rec, err := r.from.next()
+	if err != nil {
+		_ = r.from.close() // it was only read
+		r.from = nil
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		return err
+	}
+	i := r.random.IntN(len(r.ready) + 1)
+	r.ready = append(r.ready, rec.value)
+	last := len(r.ready) - 1
+	r.ready[i], r.ready[last] = r.ready[last], r.ready[i]
+	return nil
+}

@@ -1,0 +1,150 @@
+package ioops
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/weft-ml/weft/checkpoint"
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	register(opdef.Def{
+		Name: "SaveV2", Doc: "Writes tensors, or slices of larger ones, to a checkpoint. Once it is done they are on disk.",
+		In:       []string{"prefix: string", "tensor_names: string", "shape_and_slices: string", "tensors: dtypes"},
+		Attrs:    []string{"dtypes: list(type) >= 1"},
+		Stateful: true, Shape: savingShape(3),
+	}, saveV2)
+	registerNew(opdef.Def{
+		Name: "MergeV2Checkpoints", Doc: "Makes one checkpoint of several that were written by different tasks.",
+		In:       []string{"checkpoint_prefixes: string", "destination_prefix: string"},
+		Attrs:    []string{"delete_old_dirs: bool = true", "allow_missing_files: bool = false"},
+		Stateful: true,
+		Shape:    func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 1, 0) },
+	}, newMerge)
+	register(opdef.Def{
+		Name: "Save", Doc: "Writes tensors to a checkpoint in the old format V1.",
+		In:       []string{"filename: string", "tensor_names: string", "data: T"},
+		Attrs:    []string{"T: list(type) >= 1"},
+		Stateful: true, Shape: savingShape(2),
+	}, func(ctx *kernel.Context) error { return saveV1(ctx, 2) })
+	register(opdef.Def{
+		Name: "SaveSlices", Doc: "Writes tensors, or slices of larger ones, to a checkpoint in the old format V1.",
+		In:       []string{"filename: string", "tensor_names: string", "shapes_and_slices: string", "data: T"},
+		Attrs:    []string{"T: list(type) >= 1"},
+		Stateful: true, Shape: savingShape(3),
+	}, func(ctx *kernel.Context) error { return saveV1(ctx, 3) })
+}
+
+// savingShape is the rule of operations whose first inputs are a name and vectors with an element for each of the others.
+func savingShape(fixed int) opdef.ShapeFn {
+	return func(c *opdef.ShapeContext) error {
+		if err := shapefn.CheckRanks(c, 0, 0); err != nil {
+			return err
+		}
+		for i := 1; i < fixed; i++ {
+			if err := shapefn.CheckRanks(c, i, 1); err != nil {
+				return err
+			}
+			if err := shapefn.CheckDim(c.In[i].Dim(0), int64(len(c.In)-fixed)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func saveV2(ctx *kernel.Context) error {
+	r, err := requested(ctx)
+	if err != nil {
+		return err
+	}
+	if len(r.names) != ctx.NumInputs()-3 {
+		return status.InvalidArgumentf("Got %d tensor names but %d tensors.", len(r.names), ctx.NumInputs()-3)
+	}
+	w, err := checkpoint.Create(r.prefix)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	for i, name := range r.names {
+		if err := addTensor(w, name, r.slices[i], ctx.Input(3+i)); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// adder is a checkpoint that is being written, in either format.
+type adder interface {
+	Add(name string, t *tensor.Tensor) error
+	AddSlice(name string, full tensor.Shape, s checkpoint.Slice, t *tensor.Tensor) error
+}
+
+// addTensor adds a tensor, or a slice if there is a specification of one.
+func addTensor(w adder, name, spec string, t *tensor.Tensor) error {
+	if spec == "" {
+		return w.Add(name, t)
+	}
+	full, slice, part, err := checkpoint.ParseShapeAndSlice(spec)
+	if err != nil {
+		return err
+	}
+	if !part.Equal(t.Shape()) {
+		return status.InvalidArgumentf("Slice in shape_and_slice specification does not match the shape of the tensor to  save: "+
+			"%s, tensor: %v", spec, t.Shape())
+	}
+	return w.AddSlice(name, full, slice, t)
+}
+
+// saveV1 saves in the format V1; the first fixed inputs are the name of the file, the names of tensors and, if there are
+// three, the slices.
+func saveV1(ctx *kernel.Context, fixed int) error {
+	if n := ctx.Input(0).NumElements(); n != 1 {
+		return status.InvalidArgumentf("Input 0 (filename) must be a string scalar; got a tensor of %delements", n)
+	}
+	names := tensor.Values[string](ctx.Input(1))
+	specs := make([]string, len(names))
+	if fixed == 3 {
+		if specs = tensor.Values[string](ctx.Input(2)); len(specs) != len(names) {
+			return status.InvalidArgumentf("Expected %d elements for the tensor shapes and slices but got %d", len(names), len(specs))
+		}
+	}
+	if got := ctx.NumInputs(); got != len(names)+fixed {
+		return status.InvalidArgumentf("Expected totally %d inputs as input #1 (which is a string tensor of saved names) contains "+
+			"%d names, but received %d inputs", len(names)+fixed, len(names), got)
+	}
+	w := checkpoint.CreateV1(tensor.Value[string](ctx.Input(0)))
+	for i, name := range names {
+		if err := addTensor(w, name, specs[i], ctx.Input(fixed+i)); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+func newMerge(c *kernel.Construction) (kernel.Kernel, error) {
+	deleteDirs, allowMissing := c.Attrs.Bool("delete_old_dirs"), c.Attrs.Bool("allow_missing_files")
+	return kernel.Func(func(ctx *kernel.Context) error {
+		if t := ctx.Input(0); t.Rank() != 1 {
+			return status.InvalidArgumentf("Input checkpoint_prefixes should be an 1-D tensor, got %v instead.", t.Shape())
+		}
+		if t := ctx.Input(1); t.Rank() != 0 {
+			return status.InvalidArgumentf("Input destination_prefix should be a scalar tensor, got %v instead.", t.Shape())
+		}
+		prefixes, into := tensor.Values[string](ctx.Input(0)), tensor.Value[string](ctx.Input(1))
+		if err := checkpoint.Merge(prefixes, into, allowMissing); err != nil {
+			return err
+		}
+		for _, prefix := range prefixes {
+			if dir := filepath.Dir(prefix); deleteDirs && dir != filepath.Dir(into) {
+				os.Remove(dir) // the first of several in one folder does it; a folder with other files stays
+			}
+		}
+		return nil
+	}), nil
+}

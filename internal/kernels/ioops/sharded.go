@@ -1,0 +1,67 @@
+package ioops
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	register(opdef.Def{
+		Name: "ShardedFilename", Doc: "Gives the name of one of several files that belong together.",
+		In:    []string{"basename: string", "shard: int32", "num_shards: int32"},
+		Out:   []string{"filename: string"},
+		Shape: scalars,
+	}, func(ctx *kernel.Context) error {
+		base, err := text(ctx, 0, "basename")
+		if err != nil {
+			return err
+		}
+		shard, err := number(ctx, 1, "shard")
+		if err != nil {
+			return err
+		}
+		shards, err := number(ctx, 2, "num_shards")
+		if err != nil {
+			return err
+		}
+		ctx.SetOutput(0, tensor.Scalar(fmt.Sprintf("%s-%05d-of-%05d", ended(base), shard, shards)))
+		return nil
+	})
+	register(opdef.Def{
+		Name: "ShardedFilespec", Doc: "Gives the pattern that matches the names of all files that belong together.",
+		In:    []string{"basename: string", "num_shards: int32"},
+		Out:   []string{"filename: string"},
+		Shape: scalars,
+	}, func(ctx *kernel.Context) error {
+		base, err := text(ctx, 0, "basename")
+		if err != nil {
+			return err
+		}
+		shards, err := number(ctx, 1, "num_shards")
+		if err != nil {
+			return err
+		}
+		ctx.SetOutput(0, tensor.Scalar(fmt.Sprintf("%s-?????-of-%05d", ended(base), shards)))
+		return nil
+	})
+}
+
+// ended returns a name up to its first NUL, where names of files end.
+func ended(name string) string {
+	name, _, _ = strings.Cut(name, "\x00")
+	return name
+}
+
+// number returns the integer that input i is, which must be a scalar.
+func number(ctx *kernel.Context, i int, name string) (int32, error) {
+	t := ctx.Input(i)
+	if t.Rank() != 0 {
+		return 0, status.InvalidArgumentf("%s must be a scalar, got shape %v", name, t.Shape())
+	}
+	return tensor.Value[int32](t), nil
+}

@@ -1,0 +1,17 @@
+package linalg
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/weft-ml/weft/internal/test/kerneltest"
+)
+
+// TestRecorded compares kernels and shape rules with what TensorFlow computed for the same inputs.
+func TestRecorded(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded cases: %v", err)
+	}
+	kerneltest.RunCases(t, files...)
+}

@@ -1,0 +1,125 @@
+package linalg
+
+import (
+	"math"
+	"slices"
+
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	register("Qr", "Factors matrices as A = Q*R with Q unitary and R upper triangular.", []string{"input: T"}, []string{"q: T", "r: T"},
+		[]string{"full_matrices: bool = false", anyTypes}, qrShape, table(qrOp[float64](), qrOp[complex128](), withHalf...))
+}
+
+func qrShape(c *opdef.ShapeContext) error {
+	s, err := opdef.WithRankAtLeast(c.In[0], 2)
+	if err != nil || !s.RankKnown() {
+		return err
+	}
+	m, n, batch := s.Dim(-2), s.Dim(-1), shapefn.Sub(s, 0, -2)
+	p := shapefn.Min(m, n)
+	if c.Attrs.Bool("full_matrices") {
+		p = m
+	}
+	c.Out[0], c.Out[1] = shapefn.Concat(batch, shapefn.Of(m, p)), shapefn.Concat(batch, shapefn.Of(p, n))
+	return nil
+}
+
+func qrOp[S scalar]() family[S] {
+	width := func(c *kernel.Construction, m, n int) int {
+		if c.Attrs.Bool("full_matrices") {
+			return m
+		}
+		return min(m, n)
+	}
+	outs := func(c *kernel.Construction, in []size) ([][]int64, error) {
+		m, n := in[0].rows, in[0].cols
+		p := int64(width(c, m, n))
+		return [][]int64{{int64(m), p}, {p, int64(n)}}, nil
+	}
+	return family[S]{outs, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
+		m, n := in[0].rows, in[0].cols
+		q, r := qr(in[0], width(c, m, n), leastNormal(c.Attrs.Type("T")))
+		return [][]S{q.a, r.a}, nil
+	}}
+}
+
+// reflector is I - tau*v*v^H with v = (0, …, 0, 1, tail), whose first element not zero is number k.
+type reflector[S scalar] struct {
+	tail []S
+	tau  S
+	k    int
+}
+
+// leastNormal returns the least number of a type that is not denormal.
+func leastNormal(t tensor.DType) float64 {
+	switch t {
+	case tensor.Float16:
+		return 0x1p-14
+	case tensor.Float32, tensor.Complex64:
+		return 0x1p-126
+	}
+	return 0x1p-1022
+}
+
+// newReflector returns the reflector that takes column k of a, from row k on, to (beta, 0, …, 0) with real beta of the sign
+// opposite to the real part of a's element, as Eigen and LAPACK have it. It leaves the column as it is if the sum of squares of
+// what would become 0 is not above least.
+func newReflector[S scalar](a matrix[S], k, from int, least float64) (reflector[S], S) {
+	h := reflector[S]{tail: make([]S, a.rows-from-1), k: from}
+	norm := 0.0
+	for i := range h.tail {
+		h.tail[i] = a.at(from+1+i, k)
+		norm = math.Hypot(norm, abs(h.tail[i]))
+	}
+	head := a.at(from, k)
+	if side := abs(head - of[S](re(head))); norm*norm <= least && side*side <= least {
+		clear(h.tail)
+		return h, of[S](re(head))
+	}
+	size := math.Hypot(abs(head), norm)
+	if re(head) >= 0 {
+		size = -size
+	}
+	beta := of[S](size)
+	for i := range h.tail {
+		h.tail[i] /= head - beta
+	}
+	h.tau = conj((beta - head) / beta)
+	return h, beta
+}
+
+// apply overwrites columns lo and on of a with the product of the reflector, with tau or its conjugate, and a.
+func (h reflector[S]) apply(a matrix[S], tau S, lo int) {
+	sum := append([]S(nil), a.row(h.k)[lo:]...)
+	for i, v := range h.tail {
+		axpy(sum, conj(v), a.row(h.k + 1 + i)[lo:])
+	}
+	axpy(a.row(h.k)[lo:], -tau, sum)
+	for i, v := range h.tail {
+		axpy(a.row(h.k + 1 + i)[lo:], -tau*v, sum)
+	}
+}
+
+// qr returns Q with p columns and R with p rows; it overwrites a.
+func qr[S scalar](a matrix[S], p int, least float64) (q, r matrix[S]) {
+	var all []reflector[S]
+	for k := range min(a.rows, a.cols) {
+		h, beta := newReflector(a, k, k, least)
+		h.apply(a, h.tau, k)
+		a.set(k, k, beta)
+		for i := k + 1; i < a.rows; i++ {
+			a.set(i, k, 0)
+		}
+		all = append(all, h)
+	}
+	q = identity[S](a.rows).left(p)
+	for _, a := range slices.Backward(all) {
+		a.apply(q, conj(a.tau), 0)
+	}
+	return q, a.head(p)
+}

@@ -1,0 +1,295 @@
+package listops
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Array is a tensor array: each place is written once, and read once or, on request, more often. The array of the
+// gradients of another one adds up what is written to a place, and gives zeros for one that nothing was written to.
+type Array struct {
+	name  string
+	dtype tensor.DType
+	grad  bool // it holds gradients
+	once  bool // reading clears
+	same  bool // all elements have the shape of the first
+
+	mu       sync.Mutex
+	cells    cells               // guarded by mu
+	dynamic  bool                // guarded by mu; writing makes it larger
+	elem     tensor.PartialShape // guarded by mu; what is known of the shape of elements
+	marked   int                 // guarded by mu; size at the last unpacking or splitting into it, or -1
+	summed   bool                // guarded by mu; several values were written to one place
+	isClosed bool                // guarded by mu
+}
+
+// TypeName names the resource as TensorFlow does.
+func (*Array) TypeName() string { return "N10tensorflow11TensorArrayE" }
+
+// Close drops the values, at the end of the step or on request. What comes after it fails.
+func (a *Array) Close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cells.clear()
+	a.isClosed = true
+}
+
+func (a *Array) invalid(format string, args ...any) error {
+	return status.InvalidArgumentf("TensorArray %s"+format, slices.Concat([]any{a.name}, args)...)
+}
+
+func (a *Array) checkOpenLocked() error {
+	if a.isClosed {
+		return a.invalid(" has already been closed.")
+	}
+	return nil
+}
+
+// write puts value, which it takes over, at index i.
+func (a *Array) write(i int, value *tensor.Tensor) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.writeLocked(i, value)
+}
+
+func (a *Array) writeLocked(i int, value *tensor.Tensor) error {
+	if err := a.checkWriteLocked(i, value); err != nil {
+		return err
+	}
+	a.cells.grow(i + 1)
+	c := a.cells.at(i)
+	if c.read {
+		return a.invalid(": Could not write to TensorArray index %d because it has already been read.", i)
+	}
+	if c.written {
+		return a.addLocked(i, c, value)
+	}
+	c.shape, c.written = value.Shape(), true
+	c.value, *value = *value, tensor.Tensor{}
+	return nil
+}
+
+func (a *Array) checkWriteLocked(i int, value *tensor.Tensor) error {
+	if err := a.checkOpenLocked(); err != nil {
+		return err
+	}
+	if i < 0 || !a.dynamic && i >= a.cells.n {
+		return a.invalid(": Tried to write to index %d but array is not resizeable and size is: %d", i, a.cells.n)
+	}
+	if !a.elem.CompatibleWith(value.Shape()) {
+		return a.invalid(": Could not write to TensorArray index %d because the value shape is %v which is incompatible with the "+
+			"TensorArray's inferred element shape: %v (consider setting infer_shape=False).", i, value.Shape(), a.elem)
+	}
+	if _, full := a.elem.Full(); a.same && !full {
+		a.elem = value.Shape().Partial()
+	}
+	return nil
+}
+
+// addLocked adds value to what is at index i already.
+func (a *Array) addLocked(i int, c *cell, value *tensor.Tensor) error {
+	if !a.grad {
+		return a.invalid(": Could not write to TensorArray index %d because it has already been written to.", i)
+	}
+	if !value.Shape().Equal(c.shape) {
+		return a.invalid(": Could not aggregate to TensorArray index %d because the existing shape is %v but the new input shape is %v.",
+			i, c.shape, value.Shape())
+	}
+	if c.value.NumElements() == 0 {
+		c.value.Release()
+		c.value, *value = *value, tensor.Tensor{}
+		return nil
+	}
+	if !slices.Contains(typeset.Numbers, a.dtype) {
+		return status.InvalidArgumentf("tensor_array::AddToTensor type not supported: %v", a.dtype)
+	}
+	own, err := kernel.Writable(&c.value)
+	if err != nil {
+		return err
+	}
+	elementwise.Accumulate(elementwise.Add, own, value)
+	a.summed = true
+	return nil
+}
+
+// writeMany puts values, which it takes over, at the given indices.
+func (a *Array) writeMany(indices []int32, values []tensor.Tensor) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for k, i := range indices {
+		if err := a.writeLocked(int(i), &values[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read returns the value at index i with a reference of its own.
+func (a *Array) read(i int) (tensor.Tensor, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.readLocked(i)
+}
+
+func (a *Array) readLocked(i int) (tensor.Tensor, error) {
+	var none tensor.Tensor
+	if err := a.checkOpenLocked(); err != nil {
+		return none, err
+	}
+	if i < 0 || !a.grad && i >= a.cells.n {
+		return none, status.InvalidArgumentf("Tried to read from index %d but array size is: %d", i, a.cells.n)
+	}
+	if err := a.defineLocked(i); err != nil {
+		return none, err
+	}
+	c := a.cells.at(i)
+	if c.cleared {
+		return none, a.invalid(": Could not read index %d twice because it was cleared after a previous read (perhaps try setting "+
+			"clear_after_read = false?).", i)
+	}
+	if c.value.NumElements() == 0 {
+		zero, err := a.zeros(c.shape)
+		if err != nil {
+			return none, err
+		}
+		c.value.Release()
+		c.value = zero
+	}
+	c.read, c.cleared = true, a.once
+	value := c.value
+	if a.once {
+		c.value = none
+		return value, nil
+	}
+	return value.Retain(), nil
+}
+
+// defineLocked makes sure that something is at index i: zeros, if nothing was written.
+func (a *Array) defineLocked(i int) error {
+	shape, known := a.elem.Full()
+	if i < a.cells.n {
+		c := a.cells.peek(i)
+		if c != nil && c.written {
+			return nil
+		}
+		if a.grad && c != nil && len(c.shape) > 0 {
+			shape, known = c.shape, true
+		}
+	}
+	if !known {
+		return a.invalid(": Could not read from TensorArray index %d.  Furthermore, the element shape is not fully defined: %v.  "+
+			"It is possible you are working with a resizeable TensorArray and stop_gradients is not allowing the gradients to be "+
+			"written.  If you set the full element_shape property on the forward TensorArray, the proper all-zeros tensor will be "+
+			"returned instead of incurring this error.", i, a.elem)
+	}
+	a.cells.grow(i + 1)
+	c := a.cells.at(i)
+	c.shape, c.written = shape, true
+	return nil
+}
+
+func (a *Array) zeros(shape tensor.Shape) (tensor.Tensor, error) {
+	if shape.NumElements() > 0 && a.dtype != tensor.Bool && !slices.Contains(typeset.Numbers, a.dtype) {
+		return tensor.Tensor{}, status.InvalidArgumentf("tensor_array::TensorSetZero type not supported: %v", a.dtype)
+	}
+	return tensor.Zeros(a.dtype, shape)
+}
+
+// readMany returns the values at the given indices with references of their own.
+func (a *Array) readMany(indices []int32) ([]tensor.Tensor, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	values := make([]tensor.Tensor, len(indices))
+	for k, i := range indices {
+		var err error
+		if values[k], err = a.readLocked(int(i)); err != nil {
+			release(values)
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+func release(values []tensor.Tensor) {
+	for i := range values {
+		values[i].Release()
+	}
+}
+
+// size returns the number of places and whether writing can add some.
+func (a *Array) size() (n int, dynamic bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.cells.n, a.dynamic, a.checkOpenLocked()
+}
+
+// packSize returns the number of places that all elements together are about.
+func (a *Array) packSize() (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.grad {
+		return max(0, a.marked), a.checkOpenLocked()
+	}
+	return a.cells.n, a.checkOpenLocked()
+}
+
+// mark remembers the size for the array of the gradients.
+func (a *Array) mark(n int) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.grad {
+		a.marked = n
+	}
+	return a.checkOpenLocked()
+}
+
+// refine adds to what is known of the shape of elements.
+func (a *Array) refine(shape tensor.PartialShape) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	merged, err := merge(a.elem, shape)
+	if err != nil {
+		return err
+	}
+	a.elem = merged
+	return nil
+}
+
+// gradient returns a new array for the gradients of a, whose size is fixed from now on. Elements of the gradients have
+// further dimensions in front, if prepend is not nil.
+func (a *Array) gradient(name string, prepend tensor.Shape) (*Array, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dynamic = false
+	if err := a.checkOpenLocked(); err != nil {
+		return nil, err
+	}
+	if a.summed {
+		return nil, status.InvalidArgumentf("Unable to create a gradients TensorArray for %s.  Perhaps you used the "+
+			"multiple_writes_aggregate flag on a previous write?  Gradient calculation is impossible when multiple writes are "+
+			"performed to the same index.", a.name)
+	}
+	g := &Array{
+		name: name, dtype: a.dtype, grad: true, once: true, same: a.same,
+		cells: newCells(a.cells.n), elem: a.elem, marked: a.marked,
+	}
+	if prepend != nil {
+		g.elem = tensor.PartialShape{}
+		if a.elem.RankKnown() {
+			g.elem = tensor.MakePartial(slices.Concat(prepend, a.elem.Dims())...)
+		}
+	}
+	for i := range a.cells.n {
+		if c := a.cells.peek(i); c != nil && c.written {
+			d := g.cells.at(i)
+			d.shape, d.written = slices.Concat(prepend, c.shape), true
+		}
+	}
+	return g, nil
+}

@@ -1,0 +1,253 @@
+package listops
+
+import (
+	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// register adds an operation whose kernel is one function.
+func register(def opdef.Def, compute kernel.Func) {
+	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(kernel.Stateless(compute))})
+}
+
+// registerTyped adds an operation whose kernel is a function of the type of elements.
+func registerTyped(def opdef.Def, compute func(ctx *kernel.Context, dtype tensor.DType) error) {
+	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
+		dtype := c.Attrs.Type("element_dtype")
+		return kernel.Func(func(ctx *kernel.Context) error { return compute(ctx, dtype) }), nil
+	})})
+}
+
+func init() {
+	attrs := []string{"element_dtype: type", "shape_type: {int32, int64}"}
+	handle, output := []string{"handle: variant"}, []string{"output_handle: variant"}
+	registerTyped(opdef.Def{
+		Name: "EmptyTensorList", Doc: "Makes a list of tensors without elements, of which it may get at most so many, or any number if that is -1.",
+		In: []string{"element_shape: shape_type", "max_num_elements: int32"}, Out: handle, Attrs: attrs, Shape: newListShape(0),
+	}, emptyList)
+	registerTyped(opdef.Def{
+		Name: "TensorListReserve", Doc: "Makes a list of tensors with a number of elements that are not set.",
+		In: []string{"element_shape: shape_type", "num_elements: int32"}, Out: handle, Attrs: attrs, Shape: newListShape(0),
+	}, reserve)
+	register(opdef.Def{
+		Name: "TensorListFromTensor", Doc: "Makes a list of the rows of a tensor.",
+		In: []string{"tensor: element_dtype", "element_shape: shape_type"}, Out: output, Attrs: attrs, Shape: fromTensorShape,
+	}, fromTensor)
+	register(opdef.Def{
+		Name: "TensorListSplit", Doc: "Makes a list of pieces of a tensor, cut along its first dimension.",
+		In: []string{"tensor: element_dtype", "element_shape: shape_type", "lengths: int64"}, Out: output, Attrs: attrs, Shape: splitShape,
+	}, splitList)
+	register(opdef.Def{
+		Name: "TensorListScatter", Doc: "Makes a list with the rows of a tensor at given places.",
+		In:  []string{"tensor: element_dtype", "indices: int32", "element_shape: shape_type"},
+		Out: output, Attrs: attrs, Shape: newListShape(2),
+	}, scatterList)
+	register(opdef.Def{
+		Name: "TensorListScatterV2", Doc: "Makes a list of num_elements elements, or as many as needed if that is -1, with the rows of a tensor at given places.",
+		In:  []string{"tensor: element_dtype", "indices: int32", "element_shape: shape_type", "num_elements: int32"},
+		Out: output, Attrs: attrs, Shape: newListShape(2),
+	}, scatterList)
+	register(opdef.Def{
+		Name: "TensorListScatterIntoExistingList", Doc: "Gives a list with the rows of a tensor at given places.",
+		In:  []string{"input_handle: variant", "tensor: element_dtype", "indices: int32"},
+		Out: output, Attrs: attrs[:1], Shape: scatterIntoShape,
+	}, scatterInto)
+}
+
+func emptyList(ctx *kernel.Context, dtype tensor.DType) error {
+	limit := ctx.Input(1)
+	if limit.Rank() != 0 {
+		return status.InvalidArgumentf("max_num_elements expected to be a scalar but got shape: %v", limit.Shape())
+	}
+	elem, err := shapeOf(ctx.Input(0))
+	if err == nil {
+		(&List{dtype: dtype, elem: elem, limit: int(tensor.Value[int32](limit))}).give(ctx, 0)
+	}
+	return err
+}
+
+func reserve(ctx *kernel.Context, dtype tensor.DType) error {
+	elem, err := shapeOf(ctx.Input(0))
+	if err != nil {
+		return err
+	}
+	size := ctx.Input(1)
+	if size.Rank() != 0 {
+		return status.InvalidArgumentf("The num_elements to reserve must be a tensor size 1, but got %v", size.Shape())
+	}
+	n := int(tensor.Value[int32](size))
+	if n < 0 {
+		return status.InvalidArgumentf("The num_elements to reserve must be a non negative number, but got %d", n)
+	}
+	(&List{dtype: dtype, elem: elem, limit: -1, items: vector{}.resize(n)}).give(ctx, 0)
+	return nil
+}
+
+// forRows returns a list without elements for the rows of value, with the shape of elements that is input i.
+func forRows(ctx *kernel.Context, op string, value *tensor.Tensor, i int) (*List, error) {
+	shape := ctx.Input(i)
+	if shape.Rank() > 1 {
+		return nil, status.InvalidArgumentf("%s: element_shape must be at most rank 1 but has the shape of %v", op, shape.Shape())
+	}
+	elem, err := shapeOf(shape)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkVector(value); err != nil {
+		return nil, err
+	}
+	if row := value.Shape()[1:]; !elem.CompatibleWith(row) {
+		return nil, status.InvalidArgumentf("Specified a list with shape %v from a tensor with shape %v", elem, row)
+	}
+	return &List{dtype: value.DType(), elem: elem, limit: -1}, nil
+}
+
+func checkVector(value *tensor.Tensor) error {
+	if value.Rank() == 0 {
+		return status.InvalidArgumentf("Tensor must be at least a vector, but saw shape: %v", value.Shape())
+	}
+	return nil
+}
+
+// rowOf returns row i of value, as lists hold elements.
+func rowOf(value *tensor.Tensor, i int) *tensor.Tensor {
+	row := stacking.RowView(value, i)
+	return &row
+}
+
+func fromTensor(ctx *kernel.Context) error {
+	value := ctx.Input(0)
+	l, err := forRows(ctx, "TensorListFromTensor", value, 1)
+	if err != nil {
+		return err
+	}
+	for i := range value.Dim(0) {
+		l.items = l.items.push(rowOf(value, i))
+	}
+	l.give(ctx, 0)
+	return nil
+}
+
+func splitList(ctx *kernel.Context) error {
+	value, lengths := ctx.Input(0), ctx.Input(2)
+	elem, err := shapeOf(ctx.Input(1))
+	if err != nil {
+		return err
+	}
+	if elem.Rank() == 0 {
+		return status.InvalidArgumentf("TensorListSplit requires element_shape to be at least of rank 1, but saw: %v", elem)
+	}
+	if err := checkVector(value); err != nil {
+		return err
+	}
+	if elem.RankKnown() && !tensor.MakePartial(elem.Dims()[1:]...).CompatibleWith(value.Shape()[1:]) {
+		return status.InvalidArgumentf("tensor shape %v is not compatible with element_shape %v", value.Shape(), elem)
+	}
+	if lengths.Rank() != 1 {
+		return status.InvalidArgumentf("Expected lengths to be a vector, received shape: %v", lengths.Shape())
+	}
+	l := &List{dtype: value.DType(), elem: elem, limit: -1}
+	if l.items, err = pieces(value, tensor.Values[int64](lengths)); err != nil {
+		return err
+	}
+	l.give(ctx, 0)
+	return nil
+}
+
+// pieces cuts value along its first dimension.
+func pieces(value *tensor.Tensor, lengths []int64) (vector, error) {
+	var items vector
+	start, rows := int64(0), int64(value.Dim(0))
+	for _, n := range lengths {
+		if n < 0 {
+			return items, status.InvalidArgumentf("Invalid value in lengths: %d", n)
+		}
+		if n > rows-start {
+			return items, status.InvalidArgumentf("Attempting to slice [%d, %d] from tensor with length %d", start, start+n, rows)
+		}
+		piece := stacking.View(value, int(start), int(start+n))
+		items = items.push(&piece)
+		start += n
+	}
+	if start != rows {
+		return items, status.InvalidArgumentf("Unused values in tensor. Length of tensor: %d Values used: %d", rows, start)
+	}
+	return items, nil
+}
+
+func scatterList(ctx *kernel.Context) error {
+	value := ctx.Input(0)
+	n := int32(-1)
+	if ctx.NumInputs() > 3 {
+		size := ctx.Input(3)
+		if size.Rank() != 0 {
+			return status.InvalidArgumentf("num_elements must be a scalar")
+		}
+		if n = tensor.Value[int32](size); n < -1 {
+			return status.InvalidArgumentf("TensorListScatter expects num_elements >= -1, found: %d", n)
+		}
+	}
+	l, err := forRows(ctx, "TensorListScatter", value, 2)
+	if err != nil {
+		return err
+	}
+	indices := tensor.Values[int32](ctx.Input(1))
+	if len(indices) != value.Dim(0) {
+		return status.InvalidArgumentf("Invalid number of rows in input tensor. Expected: %d Actual: %d", len(indices), value.Dim(0))
+	}
+	size := n
+	for _, i := range indices {
+		if i < 0 {
+			return status.InvalidArgumentf("Indices in TensorListScatter must all be non-negative.")
+		}
+		if n >= 0 && i >= n {
+			return status.InvalidArgumentf("TensorListScatter: Trying to scatter at index %d in list with size %d", i, n)
+		}
+		size = max(size, i+1)
+	}
+	l.items = l.items.resize(int(max(size, 0)))
+	l.scatter(indices, value)
+	l.give(ctx, 0)
+	return nil
+}
+
+// scatter sets elements of a list that nobody else has yet to the rows of value.
+func (l *List) scatter(indices []int32, value *tensor.Tensor) {
+	for row, i := range indices {
+		l.items = l.items.set(int(i), rowOf(value, row))
+	}
+}
+
+func scatterInto(ctx *kernel.Context) error {
+	l, err := input(ctx, 0)
+	if err != nil {
+		return err
+	}
+	value, at := ctx.Input(1), ctx.Input(2)
+	if value.DType() != l.dtype {
+		return status.InvalidArgumentf("Invalid data types; input tensor type: %v list element_type: %v", value.DType(), l.dtype)
+	}
+	if err := checkVector(value); err != nil {
+		return err
+	}
+	if at.Rank() != 1 {
+		return status.InvalidArgumentf("Expected indices to be a vector, but received shape: %v", at.Shape())
+	}
+	indices := tensor.Values[int32](at)
+	if len(indices) != value.Dim(0) {
+		return status.InvalidArgumentf("Expected len(indices) == tensor.shape[0], but saw: %d vs. %d", len(indices), value.Dim(0))
+	}
+	out := l.with(l.items)
+	for _, i := range indices {
+		if i < 0 {
+			return status.InvalidArgumentf("index %d is negative", i)
+		}
+		out.items = out.items.resize(max(out.items.n, int(i)+1))
+	}
+	out.scatter(indices, value)
+	out.give(ctx, 0)
+	return nil
+}

@@ -1,0 +1,164 @@
+package listops
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Stack is where a loop leaves values for the loop of its gradients, which goes through the iterations backwards.
+type Stack struct {
+	name  string
+	dtype tensor.DType
+	limit int
+
+	mu       sync.Mutex
+	values   []tensor.Tensor // guarded by mu
+	isClosed bool            // guarded by mu
+}
+
+// TypeName names the resource as TensorFlow does.
+func (*Stack) TypeName() string { return "N10tensorflow5StackE" }
+
+// Close drops the values, at the end of the step or on request. What comes after it fails.
+func (s *Stack) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	release(s.values)
+	s.values, s.isClosed = nil, true
+}
+
+func (s *Stack) push(value tensor.Tensor) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.isClosed:
+		return s.closedError()
+	case len(s.values) >= s.limit:
+		return status.InvalidArgumentf("Stack[%s] overflowed its max_size (%d)", s.name, s.limit)
+	}
+	s.values = append(s.values, value.Retain())
+	return nil
+}
+
+func (s *Stack) pop() (tensor.Tensor, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.isClosed:
+		return tensor.Tensor{}, s.closedError()
+	case len(s.values) == 0:
+		return tensor.Tensor{}, status.InvalidArgumentf("Stack[%s] is empty when calling Pop().", s.name)
+	}
+	last := len(s.values) - 1
+	value := s.values[last]
+	s.values[last] = tensor.Tensor{}
+	s.values = s.values[:last]
+	return value, nil
+}
+
+func (s *Stack) closedError() error {
+	return status.InvalidArgumentf("Stack[%s] has already been closed.", s.name)
+}
+
+func init() {
+	for _, v := range []struct {
+		suffix, handle string
+		in             []string
+	}{{"", "Ref(string)", nil}, {"V2", "resource", []string{"max_size: int32"}}} {
+		registerStack(v.suffix, v.handle, v.in)
+	}
+}
+
+// registerStack adds the operations on stacks in one of their forms.
+func registerStack(suffix, handle string, in []string) {
+	byHandle := handle == "resource"
+	register := func(def opdef.Def, impl kernel.New) {
+		def.Name += suffix
+		kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(impl)})
+	}
+	register(opdef.Def{
+		Name: "Stack", Doc: "Makes a stack of tensors, which goes with its step.",
+		In: in, Out: []string{"handle: " + handle}, Attrs: []string{"elem_type: type", "stack_name: string = ''"},
+		Stateful: true, Shape: handleShape,
+	}, newStack)
+	register(opdef.Def{
+		Name: "StackPush", Doc: "Puts a tensor on a stack and passes it on.",
+		In: []string{"handle: " + handle, "elem: T"}, Out: []string{"output: T"},
+		Attrs: []string{"T: type", "swap_memory: bool = false"}, Stateful: byHandle, Shape: secondShape,
+	}, onStack(push))
+	register(opdef.Def{
+		Name: "StackPop", Doc: "Takes the tensor from a stack that was put on it last.",
+		In: []string{"handle: " + handle}, Out: []string{"elem: elem_type"},
+		Attrs: []string{"elem_type: type"}, Stateful: byHandle, Shape: opdef.UnknownShape,
+	}, onStack(pop))
+	register(opdef.Def{
+		Name: "StackClose", Doc: "Drops the tensors of a stack, which cannot be used any more.",
+		In: []string{"handle: " + handle}, Stateful: byHandle, Shape: checkHandle,
+	}, onStack(func(_ *kernel.Context, s *Stack) error {
+		s.Close()
+		return nil
+	}))
+}
+
+func secondShape(c *opdef.ShapeContext) error {
+	c.Out[0] = c.In[1]
+	return nil
+}
+
+// stackCount numbers the stacks of the process.
+var stackCount atomic.Int64
+
+func newStack(c *kernel.Construction) (kernel.Kernel, error) {
+	base, dtype, form := c.Attrs.String("stack_name"), c.Attrs.Type("elem_type"), c.Outputs[0]
+	if base == "" {
+		base = c.Node
+	}
+	return kernel.Func(func(ctx *kernel.Context) error {
+		s := &Stack{name: numbered(base, stackCount.Add(1)-1), dtype: dtype, limit: math.MaxInt32}
+		if ctx.NumInputs() > 0 {
+			size := ctx.Input(0)
+			if size.Rank() != 0 {
+				return status.InvalidArgumentf("Stack size must be a scalar, but had shape: %v", size.Shape())
+			}
+			if n := tensor.Value[int32](size); n >= 0 {
+				s.limit = int(n)
+			}
+		}
+		return keep(ctx, form, "_stacks", s.name, s)
+	}), nil
+}
+
+func onStack(f func(*kernel.Context, *Stack) error) kernel.New {
+	return kernel.Stateless(func(ctx *kernel.Context) error {
+		s, err := find[*Stack](ctx, "Stack handle must have two elements")
+		if err != nil {
+			return err
+		}
+		return f(ctx, s)
+	})
+}
+
+func push(ctx *kernel.Context, s *Stack) error {
+	elem := ctx.Input(1)
+	if elem.DType() != s.dtype {
+		return status.InvalidArgumentf("Must have type %d but got %d", s.dtype, elem.DType())
+	}
+	if err := s.push(*elem); err != nil {
+		return err
+	}
+	return ctx.PassInput(1, 0)
+}
+
+func pop(ctx *kernel.Context, s *Stack) error {
+	value, err := s.pop()
+	if err == nil {
+		ctx.SetOutput(0, value)
+	}
+	return err
+}

@@ -1,0 +1,197 @@
+package listops
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// List is a tensor list, the value of a variant: a sequence of tensors of one type, some of which may not be set. It never
+// changes, so that any number of variants may hold it. Its elements are left to the garbage collector.
+type List struct {
+	dtype tensor.DType
+	elem  tensor.PartialShape // what is known of the shape of elements
+	limit int                 // largest number of elements, or -1
+	items vector
+}
+
+// with returns the list with other elements.
+func (l *List) with(items vector) *List {
+	out := *l
+	out.items = items
+	return &out
+}
+
+// give makes output i a variant that holds the list.
+func (l *List) give(ctx *kernel.Context, i int) { //nolint:unparam // reads like SetOutput
+	ctx.SetOutput(i, tensor.Scalar(tensor.VariantValue{Value: l}))
+}
+
+// asList returns the list that a variant holds, or nil.
+func asList(v tensor.VariantValue) *List {
+	l, _ := v.Value.(*List)
+	return l
+}
+
+// input returns the list that is input i.
+func input(ctx *kernel.Context, i int) (*List, error) {
+	t := ctx.Input(i)
+	if t.Rank() != 0 {
+		return nil, status.InvalidArgumentf("Input list must be a scalar saw: %v", t.Shape())
+	}
+	v := tensor.Value[tensor.VariantValue](t)
+	if l := asList(v); l != nil {
+		return l, nil
+	}
+	return nil, status.InvalidArgumentf("Input handle is not a list. Saw: '%T'", v.Value)
+}
+
+// inputOf is input for a list whose elements must have a type.
+func inputOf(ctx *kernel.Context, i int, dtype tensor.DType) (*List, error) { //nolint:unparam // reads like Input
+	l, err := input(ctx, i)
+	if err == nil && l.dtype != dtype {
+		return nil, status.InvalidArgumentf("Invalid data types; op elements %v but list elements %v", dtype, l.dtype)
+	}
+	return l, err
+}
+
+// held returns a pointer to t with a reference of its own, as lists hold elements.
+func held(t tensor.Tensor) *tensor.Tensor {
+	own := t.Retain()
+	return &own
+}
+
+// shapeOf returns the shape that a tensor describes: a vector of dimensions, of which -1 is not known, or the scalar -1
+// for a shape of which nothing is known.
+func shapeOf(t *tensor.Tensor) (tensor.PartialShape, error) {
+	var none tensor.PartialShape
+	dims := intarg.Values(t)
+	switch {
+	case t.Rank() == 0 && dims[0] == -1:
+		return none, nil
+	case t.Rank() == 0:
+		return none, status.InvalidArgumentf("The only valid scalar shape tensor is the fully unknown shape specified as -1.")
+	case t.Rank() > 1:
+		return none, status.InvalidArgumentf("Shape must be at most rank 1 but is rank %d", t.Rank())
+	case len(dims) > tensor.MaxRank:
+		return none, status.InvalidArgumentf("a shape has at most %d dimensions, got %d", tensor.MaxRank, len(dims))
+	}
+	return shapefn.Given(dims)
+}
+
+// merge returns what is known from two shapes together.
+func merge(a, b tensor.PartialShape) (tensor.PartialShape, error) {
+	merged, ok := a.Merge(b)
+	switch {
+	case ok:
+		return merged, nil
+	case a.Rank() != b.Rank():
+		return merged, status.InvalidArgumentf("PartialTensorShape: Incompatible ranks during merge: %d vs. %d", a.Rank(), b.Rank())
+	}
+	return merged, status.InvalidArgumentf("PartialTensorShape: Incompatible shapes during merge: %v vs. %v", a, b)
+}
+
+// elemShape returns what is known of the shape of elements from input i and the list together.
+func (l *List) elemShape(ctx *kernel.Context, i int) (tensor.PartialShape, error) {
+	shape, err := shapeOf(ctx.Input(i))
+	if err != nil {
+		return shape, err
+	}
+	return merge(shape, l.elem)
+}
+
+// ZerosLike returns a list of zeros instead of the elements.
+func (l *List) ZerosLike() (any, error) {
+	out := &List{dtype: l.dtype, elem: l.elem, limit: -1, items: l.items}
+	for i, t := range l.items.all() {
+		zero, err := zeroLike(t)
+		if err != nil {
+			return nil, err
+		}
+		out.items = out.items.set(i, &zero)
+	}
+	return out, nil
+}
+
+func zeroLike(t *tensor.Tensor) (tensor.Tensor, error) {
+	zero, err := tensor.Zeros(t.DType(), t.Shape())
+	if err != nil || t.DType() != tensor.Variant {
+		return zero, err
+	}
+	from, to := tensor.Values[tensor.VariantValue](t), tensor.Values[tensor.VariantValue](&zero)
+	for i, v := range from {
+		if l := asList(v); l != nil {
+			if to[i].Value, err = l.ZerosLike(); err != nil {
+				return zero, err
+			}
+		}
+	}
+	return zero, nil
+}
+
+// AddVariant returns the list of the sums of the elements of l and another list. Where one is not set, the other is the sum.
+func (l *List) AddVariant(other any) (any, error) {
+	m, ok := other.(*List)
+	if !ok {
+		return nil, status.InvalidArgumentf("Trying to add a list of tensors and a %T", other)
+	}
+	if l.dtype != m.dtype {
+		return nil, status.InvalidArgumentf(
+			"Trying to add two lists of tensors of different dtypes. One is %v and the other is %v", l.dtype, m.dtype)
+	}
+	if !l.elem.Compatible(m.elem) {
+		return nil, status.InvalidArgumentf(
+			"Trying to add two lists of tensors with incompatible element shapes. One is %v and the other is %v", l.elem, m.elem)
+	}
+	if l.items.n != m.items.n {
+		return nil, status.InvalidArgumentf(
+			"Trying to add two lists of tensors with different lengths. One is %d and the other is %d", l.items.n, m.items.n)
+	}
+	out := &List{dtype: l.dtype, limit: -1, items: l.items}
+	out.elem, _ = l.elem.Merge(m.elem)
+	for i, t := range m.items.all() {
+		sum := t
+		if old := l.items.get(i); old != nil {
+			var err error
+			if sum, err = add(old, t); err != nil {
+				return nil, err
+			}
+		}
+		out.items = out.items.set(i, sum)
+	}
+	return out, nil
+}
+
+func add(a, b *tensor.Tensor) (*tensor.Tensor, error) {
+	if !a.Shape().Equal(b.Shape()) {
+		return nil, status.InvalidArgumentf("Trying to add elements of lists of shapes %v and %v", a.Shape(), b.Shape())
+	}
+	sum, err := a.Clone()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case slices.Contains(typeset.Numbers, a.DType()):
+		elementwise.Accumulate(elementwise.Add, &sum, b)
+	case a.DType() == tensor.Variant:
+		values, others := tensor.Values[tensor.VariantValue](&sum), tensor.Values[tensor.VariantValue](b)
+		for i, v := range values {
+			l := asList(v)
+			if l == nil {
+				return nil, status.InvalidArgumentf("Trying to add variants that are no lists")
+			}
+			if values[i].Value, err = l.AddVariant(others[i].Value); err != nil {
+				return nil, err
+			}
+		}
+	default:
+		return nil, status.InvalidArgumentf("Trying to add unsupported dtype %d", a.DType())
+	}
+	return &sum, nil
+}

@@ -1,0 +1,101 @@
+package logging
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "Print", Doc: "Passes its input on and prints the values of data to the standard error of its task.",
+			In: []string{"input: T", "data: U"}, Out: []string{"output: T"},
+			Attrs: []string{
+				"T: type", "U: list(type) >= 0", "message: string = ''", "first_n: int = -1", "summarize: int = 3",
+			},
+			Stateful: true, Shape: opdef.SameShape,
+		},
+		Kernels: kernel.Any(newPrint),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "PrintV2", Doc: "Prints a string where its task writes to, or appends it to a file given as \"file://PATH\".",
+			In:       []string{"input: string"},
+			Attrs:    []string{"output_stream: string = 'stderr'", `end: string = '\n'`},
+			Stateful: true,
+			Shape: func(c *opdef.ShapeContext) error {
+				if rank := c.In[0].Rank(); rank > 0 {
+					return status.InvalidArgumentf("input must be a scalar, but has rank: %d", rank)
+				}
+				return nil
+			},
+		},
+		Kernels: kernel.Any(newPrintV2),
+	})
+}
+
+func newPrint(c *kernel.Construction) (kernel.Kernel, error) {
+	message, first, most := c.Attrs.String("message"), int64(c.Attrs.Int("first_n")), c.Attrs.Int("summarize")
+	var calls atomic.Int64
+	return kernel.Func(func(ctx *kernel.Context) error {
+		if first < 0 || calls.Add(1) <= first {
+			fmt.Fprint(os.Stderr, message+values(ctx, most, "")+"\n")
+		}
+		return ctx.PassInput(0, 0)
+	}), nil
+}
+
+// streamNames are the streams that PrintV2 can print to. Those of the log are the standard error.
+var streamNames = []string{"stdout", "stderr", "log(info)", "log(warning)", "log(error)"}
+
+func newPrintV2(c *kernel.Construction) (kernel.Kernel, error) {
+	stream, end := c.Attrs.String("output_stream"), c.Attrs.String("end")
+	path, isFile := strings.CutPrefix(stream, "file://")
+	if !isFile && !slices.Contains(streamNames, stream) {
+		return nil, status.InvalidArgumentf("Unknown output stream: %s, Valid streams are: %s", stream, strings.Join(streamNames, " "))
+	}
+	return kernel.Func(func(ctx *kernel.Context) error {
+		out := os.Stderr
+		if stream == "stdout" {
+			out = os.Stdout
+		}
+		if s := ctx.Input(0).Shape(); len(s) != 0 {
+			return status.InvalidArgumentf("Input is expected to be scalar, but got %v", s)
+		}
+		text := tensor.Value[string](ctx.Input(0)) + end
+		if isFile {
+			return appendFile(path, text)
+		}
+		if _, err := out.WriteString(text); err != nil {
+			return status.Unavailablef("printing to %s: %w", stream, err)
+		}
+		return nil
+	}), nil
+}
+
+// appending keeps the texts that several kernels append to one file apart.
+var appending sync.Mutex
+
+func appendFile(path, text string) error {
+	appending.Lock()
+	defer appending.Unlock()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return fileio.Error(path, err)
+	}
+	if _, err := f.WriteString(text); err != nil {
+		f.Close()
+		return fileio.Error(path, err)
+	}
+	return fileio.Error(path, f.Close())
+}

@@ -1,0 +1,343 @@
+package mathops
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/internal/numeric/gemm"
+	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "Einsum",
+			Doc:  "Sums products of the elements of one or two operands over the labels that the output does not name; \"ij,jk->ik\" is a matrix product.",
+			In:   []string{"inputs: N * T"}, Out: []string{"output: T"},
+			Attrs: []string{"equation: string", "N: int >= 1", "T: type"}, Shape: einsumShape,
+		},
+		Kernels: byT(kernel.Table{
+			tensor.Float32: newEinsum(product[float32], 1), tensor.Float64: newEinsum(product[float64], 1),
+			tensor.Float16:  newEinsum(halfProduct[tensor.Half], tensor.HalfOf(1)),
+			tensor.BFloat16: newEinsum(bfloatProduct, tensor.BFloatOf(1)),
+			tensor.Int32:    newEinsum(anyProduct[int32], 1), tensor.Int64: newEinsum(anyProduct[int64], 1),
+			tensor.Complex64: newEinsum(anyProduct[complex64], 1), tensor.Complex128: newEinsum(anyProduct[complex128], 1),
+		}),
+	})
+}
+
+func newEinsum[T tensor.Elem](mul multiply[T], one T) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		e, err := parseEquation(c.Attrs.String("equation"), len(c.Inputs))
+		if err != nil {
+			return nil, err
+		}
+		return kernel.Func(func(ctx *kernel.Context) error {
+			s := summation[T]{equation: e, mul: mul, one: one}
+			defer s.release()
+			return s.run(ctx)
+		}), nil
+	}
+}
+
+// operand is a tensor whose dimensions have distinct labels.
+type operand struct {
+	t      *tensor.Tensor
+	view   strided.View
+	labels []label
+}
+
+func (o operand) has(l label) bool { return slices.Contains(o.labels, l) }
+
+// size returns the number of elements along the given labels.
+func (o operand) size(labels []label) int {
+	n := 1
+	for _, l := range labels {
+		n *= o.view.Dims[slices.Index(o.labels, l)]
+	}
+	return n
+}
+
+// summation is one evaluation of an equation: labels that only one operand has and the output has not are summed, then the
+// operands are multiplied as stacks of matrices, then the result is put into the order of the output.
+type summation[T tensor.Elem] struct {
+	equation
+	mul   multiply[T]
+	one   T
+	sizes map[label]int
+	out   []label         // of the output, in order, with repetitions
+	temps []tensor.Tensor // to release at the end
+}
+
+func (s *summation[T]) release() {
+	for i := range s.temps {
+		s.temps[i].Release()
+	}
+}
+
+func (s *summation[T]) run(ctx *kernel.Context) error {
+	ops := make([]operand, len(s.in))
+	under := 0
+	for i := range ops {
+		in := ctx.Input(i)
+		if err := s.checkRank(i, in.Rank()); err != nil {
+			return err
+		}
+		under = max(under, in.Rank()-len(s.in[i].text))
+	}
+	if under > 0 && !s.equation.out.dots {
+		return status.InvalidArgumentf("Output contains %d broadcasting dimension(s) but no ellipsis (...) was found in the output subscripts.", under)
+	}
+	s.out, s.sizes = s.equation.out.labels(len(s.equation.out.text)+under), map[label]int{}
+	for i := range ops {
+		var err error
+		if ops[i], err = s.open(ctx.Input(i), s.in[i]); err != nil {
+			return err
+		}
+	}
+	shape := tensor.Shape{}
+	for _, l := range s.out {
+		shape = append(shape, int64(s.sizes[l]))
+	}
+	out, err := ctx.Allocate(0, shape)
+	if err != nil || out.NumElements() == 0 {
+		return err
+	}
+	for i := range ops {
+		if ops[i], err = s.sumOwn(ops, i); err != nil {
+			return err
+		}
+	}
+	result := ops[0]
+	if len(ops) == 2 {
+		if result, err = s.multiply(ops[0], ops[1]); err != nil {
+			return err
+		}
+	}
+	s.write(out, result)
+	return nil
+}
+
+func (s *summation[T]) checkRank(i, rank int) error {
+	switch in := s.in[i]; {
+	case in.dots && rank < len(in.text):
+		return status.InvalidArgumentf("Expected input %d to have rank at least %d but got: %d", i, len(in.text), rank)
+	case !in.dots && rank != len(in.text):
+		return status.InvalidArgumentf("Expected input %d to have rank %d but got: %d", i, len(in.text), rank)
+	}
+	return nil
+}
+
+// open views an input with one dimension for each label, its diagonal where a label is repeated, and notes the sizes.
+func (s *summation[T]) open(t *tensor.Tensor, in subscript) (operand, error) {
+	all, o := strided.Of(t.Shape()), operand{t: t}
+	for axis, l := range in.labels(t.Rank()) {
+		dim := all.Dims[axis]
+		switch size, seen := s.sizes[l]; {
+		case !seen || l < 0 && size == 1:
+			s.sizes[l] = dim
+		case size == dim || l < 0 && dim == 1:
+		case l < 0:
+			return o, status.InvalidArgumentf("Invalid broadcasting dimensions: %d vs. %d", size, dim)
+		default:
+			return o, status.InvalidArgumentf("Expected dimension %d at axis %d of the input shaped %v but got dimension %d", size, axis, t.Shape(), dim)
+		}
+		if at := slices.Index(o.labels, l); at >= 0 {
+			o.view.Strides[at] += all.Strides[axis]
+			continue
+		}
+		o.labels = append(o.labels, l)
+		o.view.Dims, o.view.Strides = append(o.view.Dims, dim), append(o.view.Strides, all.Strides[axis])
+	}
+	return o, nil
+}
+
+// sumOwn returns operand i summed over the labels that neither the output nor the other operand has.
+func (s *summation[T]) sumOwn(ops []operand, i int) (operand, error) {
+	var kept, summed []label
+	for _, l := range ops[i].labels {
+		if slices.Contains(s.out, l) || len(ops) == 2 && ops[1-i].has(l) {
+			kept = append(kept, l)
+		} else {
+			summed = append(summed, l)
+		}
+	}
+	if len(summed) == 0 {
+		return ops[i], nil
+	}
+	n, m := ops[i].size(kept), ops[i].size(summed)
+	dense, err := s.dense(ops[i], slices.Concat(kept, summed), false)
+	if err != nil {
+		return dense, err
+	}
+	result, err := s.allocate(kept, dense.view.Dims[:len(kept)])
+	if err != nil {
+		return result, err
+	}
+	z := tensor.Values[T](result.t)
+	if n == 0 || m == 0 {
+		clear(z)
+		return result, nil
+	}
+	ones := make([]T, m)
+	fill(ones, s.one)
+	s.mul(gemm.Dense(z, n, 1), gemm.Dense(tensor.Values[T](dense.t), n, m), gemm.Dense(ones, m, 1))
+	return result, nil
+}
+
+// multiply returns the product of x and y with labels of both, then of x alone, then of y alone.
+func (s *summation[T]) multiply(x, y operand) (operand, error) {
+	var batch, contracted, rows, cols []label
+	for _, l := range x.labels {
+		switch {
+		case !y.has(l):
+			rows = append(rows, l)
+		case slices.Contains(s.out, l):
+			batch = append(batch, l)
+		default:
+			contracted = append(contracted, l)
+		}
+	}
+	for _, l := range y.labels {
+		if !x.has(l) {
+			cols = append(cols, l)
+		}
+	}
+	m, n, k := x.size(rows), y.size(cols), x.size(contracted)
+	var dims []int
+	for _, l := range slices.Concat(batch, rows, cols) {
+		dims = append(dims, s.sizes[l])
+	}
+	result, err := s.allocate(slices.Concat(batch, rows, cols), dims)
+	if err != nil {
+		return result, err
+	}
+	z := tensor.Values[T](result.t)
+	if k == 0 {
+		clear(z)
+	}
+	if k == 0 || len(z) == 0 {
+		return result, nil
+	}
+	a, ta, err := s.stack(x, batch, rows, contracted)
+	if err != nil {
+		return result, err
+	}
+	b, tb, err := s.stack(y, batch, contracted, cols)
+	if err != nil {
+		return result, err
+	}
+	parallel.For(result.size(batch), max(1, elementwise.Grain(0.02)/(m*n*k)), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			s.mul(gemm.Dense(z[i*m*n:(i+1)*m*n], m, n), stacked(a, i, m, k, ta), stacked(b, i, k, n, tb))
+		}
+	})
+	return result, nil
+}
+
+// stacked returns matrix i of a stack.
+func stacked[T any](all []T, i, rows, cols int, transposed bool) gemm.Matrix[T] {
+	part := all[i*rows*cols : (i+1)*rows*cols]
+	if transposed {
+		return gemm.Dense(part, cols, rows).T()
+	}
+	return gemm.Dense(part, rows, cols)
+}
+
+// stack returns the elements of o as a dense stack of matrices, transposed if they lie so already.
+func (s *summation[T]) stack(o operand, batch, rows, cols []label) (all []T, transposed bool, err error) {
+	if order := slices.Concat(batch, cols, rows); s.lies(o, order) {
+		return tensor.Values[T](o.t), true, nil
+	}
+	dense, err := s.dense(o, slices.Concat(batch, rows, cols), true)
+	if err != nil {
+		return nil, false, err
+	}
+	return tensor.Values[T](dense.t), false, nil
+}
+
+// lies reports whether o's elements are contiguous in the given order of labels and not broadcast.
+func (s *summation[T]) lies(o operand, order []label) bool {
+	step := 1
+	for _, l := range slices.Backward(order) {
+		at := slices.Index(o.labels, l)
+		if o.view.Dims[at] != s.sizes[l] || o.view.Dims[at] > 1 && o.view.Strides[at] != step {
+			return false
+		}
+		step *= o.view.Dims[at]
+	}
+	return step == o.t.NumElements()
+}
+
+// dense returns o with its labels in the given order and without gaps, broadcast to the sizes of the labels if asked for.
+func (s *summation[T]) dense(o operand, order []label, broadcast bool) (operand, error) {
+	if s.lies(o, order) {
+		return operand{o.t, strided.Of(shapeOf(o, order)), order}, nil
+	}
+	view := s.arrange(o, order)
+	if broadcast {
+		for i, l := range order {
+			if view.Dims[i] != s.sizes[l] {
+				view.Dims[i], view.Strides[i] = s.sizes[l], 0
+			}
+		}
+	}
+	result, err := s.allocate(order, view.Dims)
+	if err == nil {
+		strided.Copy(result.t, result.view, o.t, view)
+	}
+	return result, err
+}
+
+func shapeOf(o operand, order []label) tensor.Shape {
+	shape := tensor.Shape{}
+	for _, l := range order {
+		shape = append(shape, int64(o.view.Dims[slices.Index(o.labels, l)]))
+	}
+	return shape
+}
+
+// arrange returns o's view with its dimensions in the given order.
+func (s *summation[T]) arrange(o operand, order []label) strided.View {
+	perm := make([]int, len(order))
+	for i, l := range order {
+		perm[i] = slices.Index(o.labels, l)
+	}
+	return o.view.Permute(perm)
+}
+
+func (s *summation[T]) allocate(labels []label, dims []int) (operand, error) {
+	shape := tensor.Shape{}
+	for _, d := range dims {
+		shape = append(shape, int64(d))
+	}
+	t, err := tensor.Alloc(tensor.DTypeOf[T](), shape)
+	if err != nil {
+		return operand{}, err
+	}
+	s.temps = append(s.temps, t)
+	return operand{&t, strided.Of(shape), labels}, nil
+}
+
+// write copies the result into the output, to the diagonal where the output repeats a label.
+func (s *summation[T]) write(out *tensor.Tensor, result operand) {
+	to := operand{t: out}
+	for axis, stride := range strided.Of(out.Shape()).Strides {
+		l := s.out[axis]
+		if at := slices.Index(to.labels, l); at >= 0 {
+			to.view.Strides[at] += stride
+			continue
+		}
+		to.labels = append(to.labels, l)
+		to.view.Dims, to.view.Strides = append(to.view.Dims, s.sizes[l]), append(to.view.Strides, stride)
+	}
+	if len(to.labels) < len(s.out) {
+		clear(tensor.Values[T](out))
+	}
+	strided.Copy(out, to.view, result.t, s.arrange(result, to.labels))
+}

@@ -1,0 +1,125 @@
+package mathops
+
+import (
+	"math"
+	"math/cmplx"
+
+	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	powers := elementwise.Union(elementwise.FloatLoops2(medium, simd.Pow[float32], simd.Pow[float64]), elementwise.Complexes2(5*costly, cmplx.Pow))
+	floatPower[float32](powers, medium)
+	floatPower[float64](powers, 3*costly)
+	intPower[int8](powers)
+	intPower[int16](powers)
+	intPower[int32](powers)
+	intPower[int64](powers)
+	binary(opdef.Def{Name: "Pow", Doc: "x to the power of y, element by element, with broadcasting."},
+		"{bfloat16, float32, float16, float64, int8, int16, int32, int64, complex64, complex128}", powers)
+	binary(opdef.Def{Name: "Atan2", Doc: "The angle of the point (x, y), element by element, with broadcasting.", In: []string{"y: T", "x: T"}},
+		floats, elementwise.Floats2(2*costly, math.Atan2))
+	const types = "{float16, bfloat16, float32, float64, complex64, complex128}"
+	binary(opdef.Def{Name: "Xdivy", Doc: "x/y, and zero where x is zero."}, types,
+		zeroFirst(func(x, y float64) float64 { return x / y }, func(x, y complex128) complex128 { return x / y }))
+	binary(opdef.Def{Name: "Xlogy", Doc: "x*log(y), and zero where x is zero."}, types,
+		timesFunction(math.Log, cmplx.Log))
+	binary(opdef.Def{Name: "Xlog1py", Doc: "x*log(1+y), and zero where x is zero."}, types,
+		timesFunction(math.Log1p, func(y complex128) complex128 { return cmplx.Log(1 + y) }))
+}
+
+// timesFunction returns kernels of x*f(y), zero where x is. Those of half precision round f(y) first.
+func timesFunction(f func(float64) float64, c func(complex128) complex128) kernel.Table {
+	short := func(x, y float32, round func(float32) float32) float32 {
+		if x == 0 {
+			return 0
+		}
+		return x * round(float32(f(float64(y))))
+	}
+	half := elementwise.Map2(func(x, y tensor.Half) tensor.Half {
+		return tensor.HalfOf(short(x.Float32(), y.Float32(), func(v float32) float32 { return tensor.HalfOf(v).Float32() }))
+	})
+	bfloat := elementwise.Map2(func(x, y tensor.BFloat) tensor.BFloat {
+		return tensor.BFloatOf(short(x.Float32(), y.Float32(), func(v float32) float32 { return tensor.BFloatOf(v).Float32() }))
+	})
+	return elementwise.Union(
+		zeroFirst(func(x, y float64) float64 { return x * f(y) }, func(x, y complex128) complex128 { return x * c(y) }),
+		kernel.Table{
+			tensor.Float16:  elementwise.Loops[tensor.Half, tensor.Half]{Each: half, Cost: costly}.Kernel(),
+			tensor.BFloat16: elementwise.Loops[tensor.BFloat, tensor.BFloat]{Each: bfloat, Cost: costly}.Kernel(),
+		})
+}
+
+// zeroFirst returns kernels of a function that is zero where its first operand is.
+func zeroFirst(f func(x, y float64) float64, c func(x, y complex128) complex128) kernel.Table {
+	return elementwise.Union(
+		elementwise.Floats2(costly, func(x, y float64) float64 {
+			if x == 0 {
+				return 0
+			}
+			return f(x, y)
+		}),
+		elementwise.Complexes2(3*costly, func(x, y complex128) complex128 {
+			if x == 0 {
+				return 0
+			}
+			return c(x, y)
+		}))
+}
+
+func floatPower[T interface {
+	simd.Float
+	tensor.Elem
+}](t kernel.Table, cost float64) {
+	row(t, elementwise.Loops[T, T]{Each: simd.Pow[T], Right: samePower[T], Cost: cost})
+}
+
+// samePower raises all of x to one power, of which small integers are products.
+func samePower[T simd.Float](z, x []T, y T) {
+	switch y {
+	case 1:
+		copy(z, x)
+	case 2:
+		simd.Square(z, x)
+	default:
+		ys := make([]T, min(len(z), 512))
+		for i := range ys {
+			ys[i] = y
+		}
+		for lo := 0; lo < len(z); lo += len(ys) {
+			n := min(len(ys), len(z)-lo)
+			simd.Pow(z[lo:lo+n], x[lo:lo+n], ys[:n])
+		}
+	}
+}
+
+func intPower[T elementwise.Signed](t kernel.Table) {
+	loops := elementwise.Loops[T, T]{Each: elementwise.Map2(power[T]), Check: notNegative[T], Cost: costly}
+	t[tensor.DTypeOf[T]()] = loops.Kernel()
+}
+
+func notNegative[T elementwise.Signed](y []T) error {
+	for _, v := range y {
+		if v < 0 {
+			return status.InvalidArgumentf("Integers to negative integer powers are not allowed")
+		}
+	}
+	return nil
+}
+
+// power raises x to a power that is not negative, wrapping around.
+func power[T elementwise.Signed](x, y T) T {
+	result := T(1)
+	for ; y > 0; y >>= 1 {
+		if y&1 != 0 {
+			result *= x
+		}
+		x *= x
+	}
+	return result
+}

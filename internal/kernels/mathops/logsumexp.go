@@ -1,0 +1,44 @@
+package mathops
+
+import (
+	"math"
+
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	loop := elementwise.Map232(logAddExp)
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "CumulativeLogsumexp", Doc: "Logarithms of the sums of exponentials of all elements up to each along an axis. exclusive leaves " +
+				"out the element itself, reverse goes from the end.",
+			In:  []string{"x: T", "axis: Tidx"},
+			Out: []string{"out: T"},
+			Attrs: []string{
+				"exclusive: bool = false",
+				"reverse: bool = false",
+				"T: {bfloat16, float16, float32, float64}",
+				"Tidx: {int32, int64} = int32",
+			},
+			Shape: opdef.SameShape,
+		},
+		Kernels: byT(kernel.Table{
+			tensor.Float32:  newScan(loop, nil, float32(math.Inf(-1))),
+			tensor.Float64:  newScan(elementwise.Map2(logAddExp), nil, math.Inf(-1)),
+			tensor.Float16:  newScan(elementwise.Via32Binary[tensor.Half](loop), nil, tensor.HalfOf(float32(math.Inf(-1)))),
+			tensor.BFloat16: newScan(elementwise.Via32Binary[tensor.BFloat](loop), nil, tensor.BFloatOf(float32(math.Inf(-1)))),
+		}),
+	})
+}
+
+// logAddExp returns log(e^x + e^y) without overflow.
+func logAddExp(x, y float64) float64 {
+	lo, hi := min(x, y), max(x, y)
+	if math.IsInf(hi, 0) || math.IsNaN(hi) {
+		return hi
+	}
+	return hi + math.Log1p(math.Exp(lo-hi))
+}

@@ -1,0 +1,303 @@
+package mathops
+
+import (
+	"math"
+	"slices"
+
+	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
+	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// segmentScale gives the factor of a segment by its number of rows.
+type segmentScale func(n int) float64
+
+func scaleSum(int) float64     { return 1 }
+func scaleMean(n int) float64  { return 1 / float64(max(n, 1)) }
+func scaleSqrtN(n int) float64 { return 1 / math.Sqrt(float64(max(n, 1))) }
+
+func init() {
+	for _, s := range []struct {
+		name, doc, types string
+		scale            segmentScale
+	}{
+		{"SparseSegmentSum", "Adds up the rows of data that indices list, by segments of sorted ids", "realnumbertype", scaleSum},
+		{"SparseSegmentMean", "The mean of the rows of data that indices list, by segments of sorted ids", floats, scaleMean},
+		{"SparseSegmentSqrtN", "Adds up the rows of data that indices list, by segments of sorted ids, and divides by the root of their number",
+			floats, scaleSqrtN},
+	} {
+		registerSegments(s.name, s.doc, s.types, s.scale)
+		registerSegmentGrads(s.name, s.scale)
+	}
+}
+
+func registerSegments(name, doc, types string, scale segmentScale) {
+	in := []string{"data: T", "indices: Tidx", "segment_ids: Tsegmentids"}
+	attrs := []string{"T: " + types, "Tidx: {int32, int64} = int32"}
+	last := []string{"Tsegmentids: {int32, int64} = int32", "sparse_gradient: bool = false"}
+	kernels := byT(allowed(types, sparseSegmentTable(scale)))
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: name, Doc: doc + ".", In: in, Out: []string{"output: T"}, Attrs: slices.Concat(attrs, last),
+			Shape: func(c *opdef.ShapeContext) error { return sparseSegmentShape(c, shapefn.Unknown) },
+		},
+		Kernels: kernels,
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: name + "WithNumSegments", Doc: doc + ", of which there are num_segments.",
+			In: append(slices.Clone(in), "num_segments: Tnumsegments"), Out: []string{"output: T"},
+			Attrs: slices.Concat(attrs, []string{"Tnumsegments: {int32, int64} = int32"}, last),
+			Shape: func(c *opdef.ShapeContext) error {
+				n, err := rowCount(c, "num_segments")
+				if err != nil {
+					return err
+				}
+				return sparseSegmentShape(c, n)
+			},
+		},
+		Kernels: kernels,
+	})
+}
+
+// rowCount returns the number of rows that input 3 gives, if it is known.
+func rowCount(c *opdef.ShapeContext, name string) (int64, error) {
+	if err := shapefn.CheckRanks(c, 3, 0); err != nil {
+		return shapefn.Unknown, err
+	}
+	n, known := c.ScalarValue(3)
+	if !known {
+		return shapefn.Unknown, nil
+	}
+	if n < 0 {
+		return shapefn.Unknown, status.InvalidArgumentf("Cannot specify a negative value for %s", name)
+	}
+	return n, nil
+}
+
+func sparseSegmentShape(c *opdef.ShapeContext, n int64) error {
+	data, err := opdef.WithRankAtLeast(c.In[0], 1)
+	if err != nil {
+		return err
+	}
+	if err := shapefn.CheckRanks(c, 1, 1, 1); err != nil {
+		return err
+	}
+	if _, err := opdef.MergeShapes(c.In[1], c.In[2]); err != nil {
+		return err
+	}
+	c.Out[0] = shapefn.Concat(shapefn.Of(n), shapefn.From(data, 1))
+	return nil
+}
+
+func sparseSegmentTable(scale segmentScale) kernel.Table {
+	t := kernel.Table{
+		tensor.Float16:  kernel.Stateless(shortSegments[tensor.Half](scale)),
+		tensor.BFloat16: kernel.Stateless(shortSegments[tensor.BFloat](scale)),
+	}
+	segmentsOf[float32](t, scale)
+	segmentsOf[float64](t, scale)
+	segmentsOf[int8](t, scale)
+	segmentsOf[int16](t, scale)
+	segmentsOf[int32](t, scale)
+	segmentsOf[int64](t, scale)
+	segmentsOf[uint8](t, scale)
+	segmentsOf[uint16](t, scale)
+	segmentsOf[uint32](t, scale)
+	segmentsOf[uint64](t, scale)
+	return t
+}
+
+func segmentsOf[T elementwise.Real](t kernel.Table, scale segmentScale) {
+	t[tensor.DTypeOf[T]()] = kernel.Stateless(func(ctx *kernel.Context) error {
+		s, out, err := readSegments(ctx)
+		defer s.release()
+		if err != nil {
+			return err
+		}
+		z := tensor.Values[T](out)
+		gatherscatter.Add(z, tensor.Values[T](ctx.Input(0)), s.ids.Rows, s.list.Rows, s.width)
+		from, to, factor := 0, 0, 1.0 // segments that wait to be multiplied by the same
+		s.each(func(segment int, listed []int64) {
+			if f := scale(len(listed)); f != factor || segment != to {
+				scaleBy(z[from*s.width:to*s.width], factor)
+				from, factor = segment, f
+			}
+			to = segment + 1
+		})
+		scaleBy(z[from*s.width:to*s.width], factor)
+		return nil
+	})
+}
+
+// scaleBy multiplies by f, rounding once.
+func scaleBy[T elementwise.Real](x []T, f float64) {
+	if f == 1 {
+		return
+	}
+	switch y := any(x).(type) {
+	case []float32:
+		if float64(float32(f)) == f {
+			simd.MulScalar(y, y, float32(f))
+			return
+		}
+	case []float64:
+		simd.MulScalar(y, y, f)
+		return
+	}
+	for i, v := range x {
+		x[i] = T(float64(v) * f)
+	}
+}
+
+// shortSegments adds up in float32 and rounds once.
+func shortSegments[H elementwise.Short](scale segmentScale) kernel.Func {
+	return func(ctx *kernel.Context) error {
+		s, out, err := readSegments(ctx)
+		defer s.release()
+		if err != nil {
+			return err
+		}
+		z, x := tensor.Values[H](out), tensor.Values[H](ctx.Input(0))
+		sum, row32 := make([]float32, s.width), make([]float32, s.width)
+		s.each(func(segment int, listed []int64) {
+			clear(sum)
+			for _, row := range listed {
+				elementwise.Widen(row32, x[int(row)*s.width:])
+				elementwise.Sum(sum, sum, row32)
+			}
+			f := float32(scale(len(listed)))
+			for i := range sum {
+				sum[i] *= f
+			}
+			elementwise.Narrow(z[segment*s.width:(segment+1)*s.width], sum)
+		})
+		return nil
+	}
+}
+
+// sparseSegments are the listed rows of a sparse segment operation, with the segment of each.
+type sparseSegments struct {
+	list, ids gatherscatter.List
+	limit     int // rows of the data
+	count     int // segments
+	width     int
+}
+
+// release gives back the lists, if there are any.
+func (s *sparseSegments) release() {
+	if s != nil {
+		s.list.Release()
+		s.ids.Release()
+	}
+}
+
+// readSegments checks the inputs of a sparse segment operation and makes its output, of zeros. What it returns is released
+// after an error, too.
+func readSegments(ctx *kernel.Context) (*sparseSegments, *tensor.Tensor, error) {
+	data, indices, ids := ctx.Input(0), ctx.Input(1), ctx.Input(2)
+	given := int64(-1)
+	if ctx.NumInputs() > 3 {
+		n := ctx.Input(3)
+		if n.Rank() != 0 {
+			return nil, nil, status.InvalidArgumentf("num_segments should be a scalar, not shape %v", n.Shape())
+		}
+		if given = intarg.Scalar(n); given < 0 {
+			return nil, nil, status.InvalidArgumentf("segment ids must be >= 0")
+		}
+	}
+	if err := checkLists(indices, ids); err != nil {
+		return nil, nil, err
+	}
+	if data.Rank() < 1 {
+		return nil, nil, status.InvalidArgumentf("Shape must be at least rank 1")
+	}
+	s := &sparseSegments{limit: data.Dim(0), width: int(data.Shape()[1:].NumElements())}
+	var err error
+	if s.list, err = gatherscatter.Numbers(indices); err != nil {
+		return s, nil, err
+	}
+	if s.ids, err = gatherscatter.Numbers(ids); err != nil {
+		return s, nil, err
+	}
+	count := int64(0)
+	if n := len(s.ids.Rows); n > 0 {
+		if last := s.ids.Rows[n-1]; indices.DType() == tensor.Int32 && last >= math.MaxInt32 {
+			return s, nil, status.InvalidArgumentf("Last segment id must be < kintmax, got %d limit %d", last, math.MaxInt32)
+		}
+		count = s.ids.Rows[n-1] + 1
+	}
+	if given >= 0 {
+		if given < count {
+			return s, nil, status.InvalidArgumentf("segment ids must be < num_segments")
+		}
+		count = given
+	}
+	if count < 0 || count == 0 && len(s.ids.Rows) > 0 {
+		return s, nil, status.InvalidArgumentf("segment ids must be >= 0")
+	}
+	s.count = int(count)
+	out, err := ctx.AllocateZeros(0, append(tensor.Shape{count}, data.Shape()[1:]...))
+	if err != nil {
+		return s, nil, err
+	}
+	return s, out, s.check()
+}
+
+func checkLists(indices, ids *tensor.Tensor) error {
+	switch {
+	case indices.Rank() != 1:
+		return status.InvalidArgumentf("indices should be a vector.")
+	case ids.Rank() != 1:
+		return status.InvalidArgumentf("segment_ids should be a vector.")
+	case indices.NumElements() != ids.NumElements():
+		return status.InvalidArgumentf("segment_ids and indices should have same size.")
+	}
+	return nil
+}
+
+// check checks ids and rows, segment by segment.
+func (s *sparseSegments) check() error {
+	ids := s.ids.Rows
+	for lo := 0; lo < len(ids); {
+		id, hi := ids[lo], s.end(lo)
+		if hi < len(ids) && ids[hi] < id {
+			return status.InvalidArgumentf("segment ids are not increasing")
+		}
+		if id < 0 || id >= int64(s.count) {
+			return status.InvalidArgumentf("Segment id %d out of range [0, %d), possibly because 'segment_ids' input is not sorted.", id, s.count)
+		}
+		for i, row := range s.list.Rows[lo:hi] {
+			if row < 0 || row >= int64(s.limit) {
+				return status.InvalidArgumentf("Bad: indices[%d] == %d out of range [0, %d)", lo+i, row, s.limit)
+			}
+		}
+		lo = hi
+	}
+	return nil
+}
+
+// end returns the end of the segment that starts at a place of the list.
+func (s *sparseSegments) end(lo int) int {
+	ids := s.ids.Rows
+	hi := lo + 1
+	for hi < len(ids) && ids[hi] == ids[lo] {
+		hi++
+	}
+	return hi
+}
+
+// each calls f for every segment that has rows.
+func (s *sparseSegments) each(f func(segment int, listed []int64)) {
+	for lo := 0; lo < len(s.ids.Rows); {
+		hi := s.end(lo)
+		f(int(s.ids.Rows[lo]), s.list.Rows[lo:hi])
+		lo = hi
+	}
+}

@@ -1,0 +1,192 @@
+package mathops
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func registerSegmentGrads(name string, scale segmentScale) {
+	in := []string{"grad: T", "indices: Tidx", "segment_ids: Tsegmentids"}
+	attrs := []string{"T: " + floats, "Tidx: {int32, int64} = int32", "Tsegmentids: {int32, int64} = int32"}
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: name + "Grad", Doc: "The gradient of " + name + " for its data, which has output_dim0 rows.",
+			In: append(slices.Clone(in), "output_dim0: int32"), Out: []string{"output: T"}, Attrs: attrs,
+			Shape: func(c *opdef.ShapeContext) error {
+				n, err := rowCount(c, "output_dim0")
+				if err != nil {
+					return err
+				}
+				return sparseSegmentShape(c, n)
+			},
+		},
+		Kernels: byT(segmentGradTable(scale, gradDense)),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: name + "GradV2", Doc: "The gradient of " + name + " for its data: the rows that are not zero, and which they are.",
+			In: append(slices.Clone(in), "dense_output_dim0: int32"), Out: []string{"output: T", "sorted_unique_indices: Tidx"}, Attrs: attrs,
+			Shape: func(c *opdef.ShapeContext) error {
+				c.Out[1] = shapefn.Of(shapefn.Unknown)
+				if err := shapefn.CheckRanks(c, 3, 0); err != nil {
+					return err
+				}
+				return sparseSegmentShape(c, shapefn.Unknown)
+			},
+		},
+		Kernels: byT(segmentGradTable(scale, gradUnique)),
+	})
+}
+
+// segmentGrad is what both forms of the gradient need: for each place in the lists, the row of the output that it adds
+// to and the segment whose gradient it adds.
+type segmentGrad struct {
+	targets, ids []int64
+	scales       []float64 // of each segment
+	width        int
+}
+
+// prepareGrad checks the inputs of a gradient, makes its outputs, and returns nil if there is nothing to add.
+type prepareGrad func(ctx *kernel.Context, scale segmentScale) (*segmentGrad, *tensor.Tensor, error)
+
+func segmentGradTable(scale segmentScale, prepare prepareGrad) kernel.Table {
+	return kernel.Table{
+		tensor.Float32:  kernel.Stateless(addSegments[float32](scale, prepare)),
+		tensor.Float64:  kernel.Stateless(addSegments[float64](scale, prepare)),
+		tensor.Float16:  kernel.Stateless(addShortSegments[tensor.Half](scale, prepare)),
+		tensor.BFloat16: kernel.Stateless(addShortSegments[tensor.BFloat](scale, prepare)),
+	}
+}
+
+func addSegments[T elementwise.Float](scale segmentScale, prepare prepareGrad) kernel.Func {
+	return func(ctx *kernel.Context) error {
+		g, out, err := prepare(ctx, scale)
+		if err != nil || g == nil {
+			return err
+		}
+		addScaled(g, tensor.Values[T](out), tensor.Values[T](ctx.Input(0)))
+		return nil
+	}
+}
+
+// addShortSegments adds up in float32 and rounds once.
+func addShortSegments[H elementwise.Short](scale segmentScale, prepare prepareGrad) kernel.Func {
+	return func(ctx *kernel.Context) error {
+		g, out, err := prepare(ctx, scale)
+		if err != nil || g == nil {
+			return err
+		}
+		z, x := tensor.Values[H](out), tensor.Values[H](ctx.Input(0))
+		sum, grad := make([]float32, len(z)), make([]float32, len(x))
+		elementwise.Widen(grad, x)
+		addScaled(g, sum, grad)
+		elementwise.Narrow(z, sum)
+		return nil
+	}
+}
+
+func addScaled[T elementwise.Float](g *segmentGrad, z, x []T) {
+	for i, target := range g.targets {
+		id := g.ids[i]
+		to, from, f := z[int(target)*g.width:int(target+1)*g.width], x[int(id)*g.width:int(id+1)*g.width], T(g.scales[id])
+		for k, v := range from {
+			to[k] += v * f
+		}
+	}
+}
+
+// gradLists reads and checks the inputs of a gradient that has rows rows; ok is false if there is nothing to add.
+func gradLists(ctx *kernel.Context, scale segmentScale, rows string) (g *segmentGrad, n int64, ok bool, err error) {
+	grad, indices, ids, dim := ctx.Input(0), ctx.Input(1), ctx.Input(2), ctx.Input(3)
+	switch {
+	case indices.Rank() != 1:
+		return nil, 0, false, status.InvalidArgumentf("indices should be a vector.")
+	case ids.Rank() != 1:
+		return nil, 0, false, status.InvalidArgumentf("segment_ids should be a vector.")
+	case dim.Rank() != 0:
+		return nil, 0, false, status.InvalidArgumentf("%s should be a scalar.", rows)
+	case indices.NumElements() != ids.NumElements():
+		return nil, 0, false, status.InvalidArgumentf("segment_ids and indices should have same size.")
+	}
+	n = intarg.Scalar(dim)
+	if grad.Rank() < 1 || n < 0 {
+		return nil, 0, false, status.InvalidArgumentf("Dimension %d must be >= 0", n)
+	}
+	g = &segmentGrad{targets: intarg.Values(indices), ids: intarg.Values(ids), width: int(grad.Shape()[1:].NumElements())}
+	if n == 0 || len(g.ids) == 0 {
+		return g, n, false, nil
+	}
+	return g, n, true, g.check(n, int64(grad.Dim(0)), scale)
+}
+
+// check looks at all places and finds the scales.
+func (g *segmentGrad) check(rows, count int64, scale segmentScale) error {
+	if g.ids[len(g.ids)-1]+1 > count {
+		return status.InvalidArgumentf("Invalid number of segments")
+	}
+	sizes := make([]int, count)
+	for i, target := range g.targets {
+		if target < 0 || target >= rows {
+			return status.InvalidArgumentf("Index %d out of range [0, %d).", target, rows)
+		}
+		if id := g.ids[i]; id < 0 || id >= count {
+			return status.InvalidArgumentf("Segment id %d out of range [0, %d).", id, count)
+		}
+		sizes[g.ids[i]]++
+	}
+	g.scales = make([]float64, count)
+	for i, size := range sizes {
+		g.scales[i] = scale(size)
+	}
+	return nil
+}
+
+func gradDense(ctx *kernel.Context, scale segmentScale) (*segmentGrad, *tensor.Tensor, error) {
+	g, n, ok, err := gradLists(ctx, scale, "output_dim0")
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := ctx.AllocateZeros(0, append(tensor.Shape{n}, ctx.Input(0).Shape()[1:]...))
+	if err != nil || !ok {
+		return nil, out, err
+	}
+	return g, out, nil
+}
+
+func gradUnique(ctx *kernel.Context, scale segmentScale) (*segmentGrad, *tensor.Tensor, error) {
+	g, _, ok, err := gradLists(ctx, scale, "dense_output_dim0")
+	if err != nil {
+		return nil, nil, err
+	}
+	var unique []int64
+	if ok {
+		unique = slices.Clone(g.targets)
+		slices.Sort(unique)
+		unique = slices.Compact(unique)
+		places := make(map[int64]int64, len(unique))
+		for i, row := range unique {
+			places[row] = int64(i)
+		}
+		g.targets = slices.Clone(g.targets)
+		for i, row := range g.targets {
+			g.targets[i] = places[row]
+		}
+	}
+	list, err := ctx.Allocate(1, tensor.Shape{int64(len(unique))})
+	if err != nil {
+		return nil, nil, err
+	}
+	intarg.Set(list, unique)
+	out, err := ctx.AllocateZeros(0, append(tensor.Shape{int64(len(unique))}, ctx.Input(0).Shape()[1:]...))
+	if err != nil || !ok {
+		return nil, out, err
+	}
+	return g, out, nil
+}

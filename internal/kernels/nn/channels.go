@@ -1,0 +1,123 @@
+package nn
+
+import (
+	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// perChannel holds one value per channel. Its methods work on a piece of a tensor: whole rows of all channels if channel
+// is negative, elements of that channel alone otherwise.
+type perChannel[T simd.Float] []T
+
+func (v perChannel[T]) add(z, x []T, channel int) {
+	if channel < 0 {
+		simd.AddRow(z, x, v)
+		return
+	}
+	simd.AddScalar(z, x, v[channel])
+}
+
+func (v perChannel[T]) mul(z, x []T, channel int) {
+	if channel < 0 {
+		simd.MulRow(z, x, v)
+		return
+	}
+	simd.MulScalar(z, x, v[channel])
+}
+
+// values returns the value that f gives for each channel.
+func values[T simd.Float](n int, f func(c int) T) perChannel[T] {
+	v := make(perChannel[T], n)
+	for c := range v {
+		v[c] = f(c)
+	}
+	return v
+}
+
+// pieces calls visit for pieces of a tensor, on several cores, with the bounds of each and its channel, or -1 if it is of
+// whole rows.
+func (l channelLayout) pieces(visit func(lo, hi, channel int)) {
+	if l.inner == 1 {
+		n := l.channels
+		parallel.For(l.outer, max(1, 4*scratchLen/n), func(lo, hi int) { visit(lo*n, hi*n, -1) })
+		return
+	}
+	n := l.inner
+	parallel.For(l.outer*l.channels, max(1, scratchLen/n), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			visit(i*n, (i+1)*n, i%l.channels)
+		}
+	})
+}
+
+// sumsOf returns for each channel the sum of what prepare makes of pieces of a tensor.
+func sumsOf[T simd.Float](l channelLayout, prepare func(tmp []T, lo, hi, channel int)) []float64 {
+	total := make([]float64, l.channels)
+	if l.inner > 1 {
+		parallel.For(l.channels, max(1, scratchLen/(l.inner*l.outer)), func(lo, hi int) {
+			tmp := make([]T, l.inner)
+			for c := lo; c < hi; c++ {
+				for o := range l.outer {
+					at := (o*l.channels + c) * l.inner
+					prepare(tmp, at, at+l.inner, c)
+					total[c] += simd.Sum64(tmp)
+				}
+			}
+		})
+		return total
+	}
+	n := l.channels
+	rows := max(1, scratchLen/n)       // of one piece, which stays in the cache
+	block := rows * max(1, 64/rows+16) // of what one core sums up
+	parts := make([]float64, parallel.Blocks(l.outer, block)*n)
+	parallel.For(l.outer, block, func(lo, hi int) {
+		part, tmp, sum := parts[lo/block*n:][:n], make([]T, rows*n), make([]T, n)
+		for ; lo < hi; lo += rows {
+			piece := tmp[:min(rows, hi-lo)*n]
+			prepare(piece, lo*n, lo*n+len(piece), -1)
+			clear(sum)
+			simd.SumColumns(sum, piece)
+			for c, v := range sum {
+				part[c] += float64(v)
+			}
+		}
+	})
+	for i, v := range parts {
+		total[i%n] += v
+	}
+	return total
+}
+
+// wide returns the elements of a tensor of float32 or of a 16-bit type as float32: its own or copies.
+func wide(t *tensor.Tensor) []float32 {
+	switch t.DType() {
+	case tensor.Float16:
+		return widened(tensor.Values[tensor.Half](t))
+	case tensor.BFloat16:
+		return widened(tensor.Values[tensor.BFloat](t))
+	default:
+		return tensor.Values[float32](t)
+	}
+}
+
+func widened[H elementwise.Short](x []H) []float32 {
+	out := make([]float32, len(x))
+	elementwise.Widen(out, x)
+	return out
+}
+
+// wideOutput returns where to put the float32 values of a tensor to be filled, and what to call when they are there.
+func wideOutput(t *tensor.Tensor) (vals []float32, done func()) {
+	switch t.DType() {
+	case tensor.Float16:
+		vals = make([]float32, t.NumElements())
+		return vals, func() { elementwise.Narrow(tensor.Values[tensor.Half](t), vals) }
+	case tensor.BFloat16:
+		vals = make([]float32, t.NumElements())
+		return vals, func() { elementwise.Narrow(tensor.Values[tensor.BFloat](t), vals) }
+	default:
+		return tensor.Values[float32](t), func() {}
+	}
+}

@@ -1,0 +1,344 @@
+package nn
+
+import (
+	"cmp"
+	"container/heap"
+	"math"
+	"slices"
+
+	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name:  "CTCGreedyDecoder",
+			Doc:   "Takes the most likely class of each step, without blanks and with merge_repeated without repetitions, as a sparse matrix, with minus the sum of the logits.",
+			In:    []string{"inputs: T", "sequence_length: int32"},
+			Out:   []string{"decoded_indices: int64", "decoded_values: int64", "decoded_shape: int64", "log_probability: T"},
+			Attrs: []string{"merge_repeated: bool = false", "blank_index: int = -1", "T: {float32, float64} = float32"},
+			Shape: decodedShape(func(opdef.Attrs) int { return 1 }),
+		},
+		Kernels: kernel.ByType("T", kernel.Table{tensor.Float32: newGreedyDecoder[float32], tensor.Float64: newGreedyDecoder[float64]}),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "CTCBeamSearchDecoder",
+			Doc:  "Finds the most likely sequences of labels by a search that keeps the best beginnings, as sparse matrices, with the logarithms of their probabilities. The last class stands for no label.",
+			In:   []string{"inputs: T", "sequence_length: int32"},
+			Out: []string{"decoded_indices: top_paths * int64", "decoded_values: top_paths * int64", "decoded_shape: top_paths * int64",
+				"log_probability: T"},
+			Attrs: []string{"beam_width: int >= 1", "top_paths: int >= 1", "merge_repeated: bool = true", "T: {float32, float64} = float32"},
+			Shape: decodedShape(func(attrs opdef.Attrs) int { return attrs.Int("top_paths") }),
+		},
+		Kernels: kernel.ByType("T", kernel.Table{tensor.Float32: newBeamDecoder[float32], tensor.Float64: newBeamDecoder[float64]}),
+	})
+}
+
+func decodedShape(paths func(opdef.Attrs) int) opdef.ShapeFn {
+	return func(c *opdef.ShapeContext) error {
+		if err := shapefn.CheckRanks(c, 0, 3, 1); err != nil {
+			return err
+		}
+		batch, err := opdef.MergeDims(c.In[0].Dim(1), c.In[1].Dim(0))
+		if err != nil {
+			return err
+		}
+		n := paths(c.Attrs)
+		for i := range n {
+			c.Out[i], c.Out[n+i], c.Out[2*n+i] = shapefn.Of(shapefn.Unknown, 2), shapefn.Of(shapefn.Unknown), shapefn.Of(2)
+		}
+		c.Out[3*n] = shapefn.Of(batch, int64(n))
+		return nil
+	}
+}
+
+// decoding is what decoders get: logits by step, sequence and class.
+type decoding[T float32 | float64] struct {
+	logits         []T
+	batch, classes int
+	lengths        []int32
+	scores         []T // by sequence and path
+	paths          int
+}
+
+// newDecoding checks the inputs and makes the last output.
+func newDecoding[T float32 | float64](ctx *kernel.Context, paths int) (*decoding[T], error) {
+	in, lengths := ctx.Input(0), ctx.Input(1)
+	switch {
+	case in.Rank() != 3:
+		return nil, status.InvalidArgumentf("inputs is not a 3-Tensor")
+	case in.NumElements() == 0:
+		return nil, status.InvalidArgumentf("inputs must not be empty")
+	case lengths.Rank() != 1:
+		return nil, status.InvalidArgumentf("sequence_length is not a vector")
+	case in.Dim(1) != lengths.Dim(0):
+		return nil, status.FailedPreconditionf("len(sequence_length) != batch_size.  len(sequence_length):  %d batch_size: %d", lengths.Dim(0), in.Dim(1))
+	}
+	for b, n := range tensor.Values[int32](lengths) {
+		if int(n) > in.Dim(0) {
+			return nil, status.FailedPreconditionf("sequence_length(%d) <= %d", b, in.Dim(0))
+		}
+	}
+	out, err := ctx.AllocateZeros(3*paths, tensor.Shape{int64(in.Dim(1)), int64(paths)})
+	if err != nil {
+		return nil, err
+	}
+	return &decoding[T]{tensor.Values[T](in), in.Dim(1), in.Dim(2), tensor.Values[int32](lengths), tensor.Values[T](out), paths}, nil
+}
+
+// row returns the logits of a step of a sequence.
+func (d *decoding[T]) row(t, b int) []T {
+	lo := (t*d.batch + b) * d.classes
+	return d.logits[lo : lo+d.classes]
+}
+
+// store sets the outputs to what was decoded, by sequence and path.
+func (d *decoding[T]) store(ctx *kernel.Context, decoded [][][]int64) error {
+	for p := range d.paths {
+		total, longest := 0, 0
+		for b := range decoded {
+			total, longest = total+len(decoded[b][p]), max(longest, len(decoded[b][p]))
+		}
+		indices, err := ctx.Allocate(p, tensor.Shape{int64(total), 2})
+		if err != nil {
+			return err
+		}
+		values, err := ctx.Allocate(d.paths+p, tensor.Shape{int64(total)})
+		if err != nil {
+			return err
+		}
+		at, to := tensor.Values[int64](indices), tensor.Values[int64](values)
+		for b := range decoded {
+			for t, label := range decoded[b][p] {
+				at[0], at[1], to[0] = int64(b), int64(t), label
+				at, to = at[2:], to[1:]
+			}
+		}
+		ctx.SetOutput(2*d.paths+p, tensor.Vector(int64(d.batch), int64(longest)))
+	}
+	return nil
+}
+
+func newGreedyDecoder[T float32 | float64](c *kernel.Construction) (kernel.Kernel, error) {
+	merge, index := c.Attrs.Bool("merge_repeated"), c.Attrs.Int("blank_index")
+	return kernel.Func(func(ctx *kernel.Context) error {
+		d, err := newDecoding[T](ctx, 1)
+		if err != nil {
+			return err
+		}
+		blank := index
+		if blank < 0 {
+			blank += d.classes
+		}
+		if blank < 0 || blank >= d.classes {
+			return status.InvalidArgumentf("blank_index expected to be between %d and %d but was %d", -d.classes, d.classes-1, index)
+		}
+		decoded := make([][][]int64, d.batch)
+		parallel.For(d.batch, max(1, 10_000/d.classes/max(1, len(d.logits)/d.batch/d.classes)), func(lo, hi int) {
+			for b := lo; b < hi; b++ {
+				var labels []int64
+				before := -1
+				for t := range int(d.lengths[b]) {
+					row := d.row(t, b)
+					best := 0
+					for class, v := range row {
+						if v > row[best] {
+							best = class
+						}
+					}
+					d.scores[b] -= row[best]
+					if best != blank && !(merge && best == before) {
+						labels = append(labels, int64(best))
+					}
+					before = best
+				}
+				decoded[b] = [][]int64{labels}
+			}
+		})
+		return d.store(ctx, decoded)
+	}), nil
+}
+
+func newBeamDecoder[T float32 | float64](c *kernel.Construction) (kernel.Kernel, error) {
+	merge, width, paths := c.Attrs.Bool("merge_repeated"), c.Attrs.Int("beam_width"), c.Attrs.Int("top_paths")
+	return kernel.Func(func(ctx *kernel.Context) error {
+		d, err := newDecoding[T](ctx, paths)
+		if err != nil {
+			return err
+		}
+		if paths > width {
+			return status.InvalidArgumentf("requested more paths than the beam width.")
+		}
+		decoded := make([][][]int64, d.batch)
+		parallel.For(d.batch, 1, func(lo, hi int) {
+			for b := lo; b < hi; b++ {
+				s := newBeamSearch(width, d.classes)
+				for t := range int(d.lengths[b]) {
+					for class, v := range d.row(t, b) {
+						s.logProbs[class] = float64(v)
+					}
+					s.step()
+				}
+				best := s.kept.descending()
+				if len(best) < paths {
+					continue
+				}
+				decoded[b] = make([][]int64, paths)
+				for p, e := range best[:paths] {
+					decoded[b][p], d.scores[b*paths+p] = e.labels(merge), T(e.now.total)
+				}
+			}
+		})
+		for _, found := range decoded {
+			if found == nil {
+				return status.InvalidArgumentf("Less leaves in the beam search than requested.")
+			}
+		}
+		return d.store(ctx, decoded)
+	}), nil
+}
+
+// beamSearch searches for the most likely sequence of labels. It keeps the best beginnings.
+type beamSearch struct {
+	width    int
+	logProbs []float64 // logits of a step, of which step makes logarithms of probabilities
+	kept     beamHeap
+}
+
+// beam is a sequence of labels: that of its parent and one label.
+type beam struct {
+	parent   *beam
+	label    int
+	children map[int]*beam
+	before   beamProb // as of the step before
+	now      beamProb // that of nothing while the beam is not kept
+}
+
+// beamProb is the logarithm of the probability of a sequence of labels, by whether the last step was a blank or a label.
+type beamProb struct{ total, blank, label float64 }
+
+var impossible = beamProb{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
+
+func newBeamSearch(width, classes int) *beamSearch {
+	root := &beam{label: -1, before: impossible, now: beamProb{0, 0, math.Inf(-1)}}
+	return &beamSearch{width, make([]float64, classes), beamHeap{root}}
+}
+
+func (b *beam) kept() bool { return !math.IsInf(b.now.total, -1) }
+
+func (b *beam) labels(merge bool) []int64 {
+	var out []int64
+	for before := -1; b.parent != nil; b = b.parent {
+		if !merge || b.label != before {
+			out = append(out, int64(b.label))
+		}
+		before = b.label
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// before returns what a beam grows from when a label follows: after the same label only what ends with a blank.
+func (b *beam) grownBy(label int) float64 {
+	if label == b.label {
+		return b.before.blank
+	}
+	return b.before.total
+}
+
+// normalize makes logarithms of probabilities of logits.
+func (s *beamSearch) normalize() {
+	largest, sum := slices.Max(s.logProbs), 0.0
+	for _, v := range s.logProbs {
+		sum += math.Exp(v - largest)
+	}
+	for class := range s.logProbs {
+		s.logProbs[class] -= largest + math.Log(sum)
+	}
+}
+
+// step takes the next step, whose logits are in logProbs.
+func (s *beamSearch) step() {
+	s.normalize()
+	blank := len(s.logProbs) - 1
+	beams := s.kept.descending()
+	for _, b := range beams {
+		b.before = b.now
+	}
+	for _, b := range beams {
+		if b.parent != nil {
+			if b.parent.kept() {
+				b.now.label = logAdd(b.now.label, b.parent.grownBy(b.label))
+			}
+			b.now.label += s.logProbs[b.label]
+		}
+		b.now.blank = b.before.total + s.logProbs[blank]
+		b.now.total = logAdd(b.now.blank, b.now.label)
+	}
+	heap.Init(&s.kept)
+	for _, b := range beams {
+		if !s.promising(b.before.total) {
+			continue
+		}
+		for label, logProb := range s.logProbs[:blank] {
+			s.grow(b, label, logProb+b.grownBy(label))
+		}
+	}
+}
+
+// promising says whether a beam of the given probability would be kept.
+func (s *beamSearch) promising(total float64) bool {
+	return !math.IsInf(total, -1) && (len(s.kept) < s.width || total > s.kept[0].now.total)
+}
+
+// grow keeps the beam of b followed by a label if it is promising and not kept already.
+func (s *beamSearch) grow(b *beam, label int, total float64) {
+	child := b.children[label]
+	switch {
+	case child != nil && child.kept():
+		return
+	case !s.promising(total):
+		if child != nil {
+			child.before = impossible // it may have been kept until this step: then it does not grow either
+		}
+		return
+	case child == nil:
+		child = &beam{parent: b, label: label, before: impossible}
+		if b.children == nil {
+			b.children = map[int]*beam{}
+		}
+		b.children[label] = child
+	}
+	if len(s.kept) == s.width {
+		heap.Pop(&s.kept).(*beam).now = impossible
+	}
+	child.now = beamProb{total, math.Inf(-1), total}
+	heap.Push(&s.kept, child)
+}
+
+// beamHeap is a heap whose first beam is the least likely.
+type beamHeap []*beam
+
+func (h beamHeap) Len() int           { return len(h) }
+func (h beamHeap) Less(i, j int) bool { return h[i].now.total < h[j].now.total }
+func (h beamHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *beamHeap) Push(x any)        { *h = append(*h, x.(*beam)) }
+
+func (h *beamHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// descending returns the beams from the most likely on.
+func (h beamHeap) descending() []*beam {
+	out := slices.Clone(h)
+	slices.SortStableFunc(out, func(a, b *beam) int { return cmp.Compare(b.now.total, a.now.total) })
+	return out
+}

@@ -1,0 +1,115 @@
+package nn
+
+import (
+	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	half := &isotonic[float32]{round: func(v float32) float32 { return tensor.HalfOf(v).Float32() }}
+	bfloat := &isotonic[float32]{round: func(v float32) float32 { return tensor.BFloatOf(v).Float32() }}
+	single, double := &isotonic[float32]{}, &isotonic[float64]{}
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "IsotonicRegression",
+			Doc:  "Finds the non-increasing row that is nearest to each row, by the sum of squares, and numbers the segments in which it is constant.",
+			In:   []string{"input: T"}, Out: []string{"output: output_dtype", "segments: int32"},
+			Attrs: []string{"T: realnumbertype", "output_dtype: {float16, bfloat16, float32, float64} = float32"},
+			Shape: opdef.SameShape,
+		},
+		Kernels: []kernel.Impl{
+			isotonicImpl(half, tensor.Half.Float32, tensor.HalfOf),
+			isotonicImpl(bfloat, tensor.BFloat.Float32, tensor.BFloatOf),
+			isotonicImpl(single, func(v float32) float32 { return v }, func(v float32) float32 { return v }),
+			isotonicImpl(double, func(v float64) float64 { return v }, func(v float64) float64 { return v }),
+			isotonicImpl(single, func(v int16) float32 { return float32(v) }, func(v float32) float32 { return v }),
+			isotonicImpl(single, func(v int8) float32 { return float32(v) }, func(v float32) float32 { return v }),
+			isotonicImpl(double, func(v int64) float64 { return float64(v) }, func(v float64) float64 { return v }),
+			isotonicImpl(double, func(v int32) float64 { return float64(v) }, func(v float64) float64 { return v }),
+		},
+	})
+}
+
+// isotonic computes with numbers of type F.
+type isotonic[F float32 | float64] struct {
+	round func(F) F // to the precision of sums and means; nil if that is F's
+}
+
+func (o *isotonic[F]) rounded(v F) F {
+	if o.round == nil {
+		return v
+	}
+	return o.round(v)
+}
+
+// pool is a segment of a row: the elements before end that no earlier pool has, their sum and their mean.
+type pool[F float32 | float64] struct {
+	end       int
+	sum, mean F
+}
+
+// solve writes the answer for a row. It is that of the pool adjacent violators algorithm (Kruskal, 1964): every element
+// begins as a pool of its own, and neighbours that increase become one.
+func (o *isotonic[F]) solve(row []F, segments []int32, pools []pool[F]) {
+	pools = pools[:0]
+	for i, v := range row {
+		pools = append(pools, pool[F]{end: i + 1, sum: v, mean: v})
+		for n := len(pools); n > 1 && pools[n-1].mean > pools[n-2].mean; n-- {
+			start := 0
+			if n > 2 {
+				start = pools[n-3].end
+			}
+			left, right := &pools[n-2], pools[n-1]
+			left.end = right.end
+			left.sum = o.rounded(left.sum + right.sum)
+			left.mean = o.rounded(left.sum / o.rounded(F(left.end-start)))
+			pools = pools[:n-1]
+		}
+	}
+	at := 0
+	for id, p := range pools {
+		for ; at < p.end; at++ {
+			row[at], segments[at] = p.mean, int32(id)
+		}
+	}
+}
+
+func isotonicImpl[In, Out tensor.Elem, F float32 | float64](o *isotonic[F], value func(In) F, elem func(F) Out) kernel.Impl {
+	return kernel.Impl{
+		Types: []kernel.Constraint{kernel.OfType("T", tensor.DTypeOf[In]()), kernel.OfType("output_dtype", tensor.DTypeOf[Out]())},
+		New: kernel.Stateless(func(ctx *kernel.Context) error {
+			in := ctx.Input(0)
+			out, err := ctx.AllocateLike(0, in)
+			if err != nil {
+				return err
+			}
+			segments, err := ctx.AllocateLike(1, in)
+			if err != nil {
+				return err
+			}
+			width := 1
+			if in.Rank() > 0 {
+				width = in.Dim(in.Rank() - 1)
+			}
+			if width == 0 {
+				return nil
+			}
+			x, z, ids := tensor.Values[In](in), tensor.Values[Out](out), tensor.Values[int32](segments)
+			parallel.For(len(x)/width, max(1, 1000/width), func(lo, hi int) {
+				row, pools := make([]F, width), make([]pool[F], 0, width)
+				for at := lo * width; at < hi*width; at += width {
+					for i := range row {
+						row[i] = value(x[at+i])
+					}
+					o.solve(row, ids[at:at+width], pools)
+					for i, v := range row {
+						z[at+i] = elem(v)
+					}
+				}
+			})
+			return nil
+		}),
+	}
+}

@@ -1,0 +1,302 @@
+package nn
+
+import (
+	"math"
+	"sync"
+
+	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	attrs := []string{
+		"depth_radius: int = 5", "bias: float = 1.0", "alpha: float = 1.0", "beta: float = 0.5",
+		"T: {float16, bfloat16, float32} = float32",
+	}
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "LRN",
+			Doc:  "Divides each value by (bias + alpha * the sum of squares over the channels within depth_radius)^beta: local response normalization (Krizhevsky et al., 2012).",
+			In:   []string{"input: T"}, Out: []string{"output: T"}, Attrs: attrs, Shape: sameAsInput(0, 4),
+		},
+		Kernels: kernel.ByType("T", kernel.Table{tensor.Float16: newLRN(viaWideLRN), tensor.Float32: newLRN((*lrn).forward)}),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "LRNGrad", Doc: "Computes the gradient of LRN by its input.",
+			In: []string{"input_grads: T", "input_image: T", "output_image: T"}, Out: []string{"output: T"}, Attrs: attrs,
+			Shape: func(c *opdef.ShapeContext) error {
+				s, err := opdef.WithRank(c.In[0], 4)
+				for i := 1; i < 3 && err == nil; i++ {
+					s, err = opdef.MergeShapes(s, c.In[i])
+				}
+				c.SetAll(s)
+				return err
+			},
+		},
+		Kernels: kernel.ByType("T", kernel.Table{tensor.Float16: newLRNGrad(viaWideLRNGrad), tensor.Float32: newLRNGrad((*lrn).gradient)}),
+	})
+}
+
+// lrn is a local response normalization of rows of channels.
+type lrn struct {
+	radius            int
+	bias, alpha, beta float32
+	scratch           sync.Pool // of *lrnRows
+}
+
+func lrnOf(attrs opdef.Attrs) (*lrn, error) {
+	radius := attrs.Int("depth_radius")
+	if radius < 0 || radius > math.MaxInt32 {
+		return nil, status.InvalidArgumentf("depth_radius = %d larger than int max", radius)
+	}
+	return &lrn{radius: radius, bias: attrs.Float("bias"), alpha: attrs.Float("alpha"), beta: attrs.Float("beta")}, nil
+}
+
+func newLRN[T tensor.Elem](compute func(l *lrn, z, x []T, channels int)) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		l, err := lrnOf(c.Attrs)
+		if err != nil {
+			return nil, err
+		}
+		return kernel.Func(func(ctx *kernel.Context) error {
+			in := ctx.Input(0)
+			if in.Rank() != 4 {
+				return status.InvalidArgumentf("in must be 4-dimensional")
+			}
+			out, err := ctx.AllocateLike(0, in)
+			if err != nil || out.NumElements() == 0 {
+				return err
+			}
+			z, x, n := tensor.Values[T](out), tensor.Values[T](in), in.Dim(3)
+			parallel.For(len(z)/n, l.rowsPerBlock(n), func(lo, hi int) { compute(l, z[lo*n:hi*n], x[lo*n:hi*n], n) })
+			return nil
+		}), nil
+	}
+}
+
+// lrnCost is the time per element in nanoseconds.
+const lrnCost = 1
+
+func (l *lrn) rowsPerBlock(n int) int { return max(1, elementwise.Grain(lrnCost)/n) }
+
+func newLRNGrad[T tensor.Elem](compute func(l *lrn, z, g, x, y []T, channels int)) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		l, err := lrnOf(c.Attrs)
+		if err != nil {
+			return nil, err
+		}
+		return kernel.Func(func(ctx *kernel.Context) error {
+			grad, image, result := ctx.Input(0), ctx.Input(1), ctx.Input(2)
+			if grad.Rank() != 4 || image.Rank() != 4 {
+				return status.InvalidArgumentf("inputs must be 4-dimensional")
+			}
+			if !image.Shape().Equal(grad.Shape()) || !result.Shape().Equal(grad.Shape()) {
+				return status.InvalidArgumentf("input_grads, input_image, and out_image should have the same shape")
+			}
+			out, err := ctx.AllocateLike(0, grad)
+			if err != nil || out.NumElements() == 0 {
+				return err
+			}
+			z, g, x, y := tensor.Values[T](out), tensor.Values[T](grad), tensor.Values[T](image), tensor.Values[T](result)
+			n := grad.Dim(3)
+			parallel.For(len(z)/n, l.rowsPerBlock(n), func(lo, hi int) {
+				lo, hi = lo*n, hi*n
+				compute(l, z[lo:hi], g[lo:hi], x[lo:hi], y[lo:hi], n)
+			})
+			return nil
+		}), nil
+	}
+}
+
+func viaWideLRN(l *lrn, z, x []tensor.Half, n int) {
+	wide := make([]float32, 2*len(x))
+	from, to := wide[:len(x)], wide[len(x):]
+	elementwise.Widen(from, x)
+	if l.ordinary() {
+		l.forward(to, from, n)
+	} else {
+		l.plain(to, from, n, throughHalf)
+	}
+	elementwise.Narrow(z, to)
+}
+
+func viaWideLRNGrad(l *lrn, z, g, x, y []tensor.Half, n int) {
+	k := len(z)
+	wide := make([]float32, 4*k)
+	elementwise.Widen(wide[k:2*k], g)
+	elementwise.Widen(wide[2*k:3*k], x)
+	elementwise.Widen(wide[3*k:], y)
+	if l.ordinary() {
+		l.gradient(wide[:k], wide[k:2*k], wide[2*k:3*k], wide[3*k:], n)
+	} else {
+		l.plainGradient(wide[:k], wide[k:2*k], wide[2*k:3*k], wide[3*k:], n, throughHalf)
+	}
+	elementwise.Narrow(z, wide[:k])
+}
+
+// lrnBlock is how many elements are normalized at a time, so that what is computed on the way stays in the cache.
+const lrnBlock = 2048
+
+// lrnRows is the scratch for some rows of n channels. norm, factor and tmp have no gaps; the rows of apart are stride elements
+// apart, with zeros between them, before the first and behind the last, so that windows never meet two rows.
+type lrnRows struct {
+	n, radius, stride        int
+	norm, factor, tmp, apart []float32
+}
+
+// borrowRows returns scratch that goes back to the pool when it is no longer needed.
+func (l *lrn) borrowRows(channels int) *lrnRows {
+	if r, ok := l.scratch.Get().(*lrnRows); ok && r.n == channels {
+		return r
+	}
+	r := &lrnRows{n: channels, radius: min(l.radius, channels-1)}
+	r.stride = channels + r.radius
+	block := max(1, lrnBlock/channels)
+	vals := make([]float32, 3*block*channels+block*r.stride+r.radius)
+	for _, s := range []*[]float32{&r.norm, &r.factor, &r.tmp} {
+		*s, vals = vals[:block*channels], vals[block*channels:]
+	}
+	r.apart = vals
+	return r
+}
+
+// sums sets z to bias + scale times the sums of the elements of a*b within the radius.
+func (r *lrnRows) sums(z, a, b []float32, scale, bias float32) {
+	simd.MulRows(r.apart[r.radius:], r.stride, a, b, r.n)
+	simd.WindowSums(z, r.n, r.apart, r.stride, 2*r.radius+1, scale, bias)
+}
+
+// forward sets z, which may be x, to the normalization of rows of n channels.
+func (l *lrn) forward(z, x []float32, n int) {
+	r := l.borrowRows(n)
+	defer l.scratch.Put(r)
+	for lo := 0; lo < len(x); lo += len(r.norm) {
+		x := x[lo:min(lo+len(r.norm), len(x))]
+		norm, factor := r.norm[:len(x)], r.factor[:len(x)]
+		r.sums(norm, x, x, l.alpha, l.bias)
+		l.power(factor, norm, r.tmp)
+		simd.Mul(z[lo:lo+len(x)], x, factor)
+	}
+}
+
+// power sets z to x^-beta.
+func (l *lrn) power(z, x, tmp []float32) {
+	switch l.beta {
+	case 1:
+		simd.Reciprocal(z, x)
+	case 0.5:
+		simd.Rsqrt(z, x)
+	case 0.75:
+		tmp = tmp[:len(z)]
+		simd.Rsqrt(z, x)
+		simd.Sqrt(tmp, z)
+		simd.Mul(z, z, tmp)
+	default:
+		simd.Log(z, x)
+		simd.MulScalar(z, z, -l.beta)
+		simd.Exp(z, z)
+	}
+}
+
+// gradient sets z to the gradient by x, of which y is the normalization, for the gradient g of y:
+// g*norm^-beta - 2*alpha*beta*x * the sum of g*y/norm within the radius.
+func (l *lrn) gradient(z, g, x, y []float32, n int) {
+	r := l.borrowRows(n)
+	defer l.scratch.Put(r)
+	for lo := 0; lo < len(x); lo += len(r.norm) {
+		hi := min(lo+len(r.norm), len(x))
+		z, g, x, y := z[lo:hi], g[lo:hi], x[lo:hi], y[lo:hi]
+		norm, factor, tmp := r.norm[:len(x)], r.factor[:len(x)], r.tmp[:len(x)]
+		if !l.ordinary() {
+			l.plainGradient(z, g, x, y, n, func(x float32) float32 { return x })
+			continue
+		}
+		r.sums(norm, x, x, l.alpha, l.bias)
+		l.power(factor, norm, tmp)
+		simd.Mul(factor, factor, g)
+		simd.Div(tmp, g, norm)
+		r.sums(norm, tmp, y, -2*l.alpha*l.beta, 0)
+		simd.Mul(norm, norm, x)
+		simd.Add(z, norm, factor)
+		if !allFinite(z) { // what has no gradient counts for nothing, even beside an infinity
+			l.plainGradient(z, g, x, y, n, func(x float32) float32 { return x })
+		}
+	}
+}
+
+func allFinite(x []float32) bool {
+	for _, v := range x {
+		if v-v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ordinary reports whether norms are sums of what is positive.
+func (l *lrn) ordinary() bool { return l.bias > 0 && l.alpha >= 0 }
+
+// throughHalf rounds to what a half can hold.
+func throughHalf(x float32) float32 { return tensor.HalfOf(x).Float32() }
+
+// plain is forward, with a rounding after every operation.
+func (l *lrn) plain(z, x []float32, n int, round func(float32) float32) {
+	alpha, beta, bias := round(l.alpha), round(l.beta), round(l.bias)
+	for lo := 0; lo < len(x); lo += n {
+		z, x := z[lo:lo+n], x[lo:lo+n]
+		for j := range x {
+			var norm float32
+			for _, v := range x[max(0, j-l.radius):min(n, j+l.radius+1)] {
+				norm = round(norm + round(v*v))
+			}
+			norm = round(round(norm*alpha) + bias)
+			switch beta {
+			case 1:
+				norm = round(1 / norm)
+			case 0.5:
+				norm = round(float32(1 / math.Sqrt(float64(norm))))
+			default:
+				norm = round(float32(math.Log(float64(norm))))
+				norm = round(float32(math.Exp(float64(round(norm * -beta)))))
+			}
+			z[j] = round(x[j] * norm)
+		}
+	}
+}
+
+// plainGradient is gradient, element by element and with a rounding after every operation. Norms that are negative or near 0 make
+// that matter: whole powers of negative numbers exist, and the terms are as large as their differences.
+func (l *lrn) plainGradient(z, g, x, y []float32, n int, round func(float32) float32) {
+	alpha, beta, bias := round(l.alpha), round(l.beta), round(l.bias)
+	factor := round(round(-2*alpha) * beta)
+	clear(z)
+	for lo := 0; lo < len(x); lo += n {
+		z, g, x, y := z[lo:lo+n], g[lo:lo+n], x[lo:lo+n], y[lo:lo+n]
+		for j, gj := range g {
+			if gj == 0 {
+				continue
+			}
+			first, last := max(0, j-l.radius), min(n, j+l.radius+1)
+			var norm float32
+			for _, v := range x[first:last] {
+				norm = round(norm + round(v*v))
+			}
+			norm = round(round(alpha*norm) + bias)
+			power := round(float32(math.Pow(float64(norm), float64(-beta))))
+			yj := round(factor * y[j])
+			for k := first; k < last; k++ {
+				d := round(round(x[k]*yj) / norm)
+				if k == j {
+					d = round(d + power)
+				}
+				z[k] = round(z[k] + round(d*gj))
+			}
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package parsing
+
+import (
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/weft-ml/weft/internal/format/fileio"
+	_ "github.com/weft-ml/weft/internal/proto/pb" // the messages behind local://
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+const (
+	// ownPrefix is what the names of our messages have before those of TensorFlow.
+	ownPrefix   = "weft."
+	bytesSource = "bytes://"
+)
+
+// messages are the messages that a descriptor_source describes: TensorFlow's own ("local://"), those of a file with a
+// FileDescriptorSet, or those of such a set itself, after "bytes://".
+type messages struct{ files *protoregistry.Files }
+
+func newMessages(source string) (*messages, error) {
+	if source == "" || source == "local://" {
+		return &messages{protoregistry.GlobalFiles}, nil
+	}
+	var set descriptorpb.FileDescriptorSet
+	if text, err := fileio.Read(source); err != nil || proto.Unmarshal(text, &set) != nil {
+		set.Reset()
+		text, ok := strings.CutPrefix(source, bytesSource)
+		if !ok || proto.Unmarshal([]byte(text), &set) != nil {
+			return nil, status.InvalidArgumentf("Source does not represent serialized file descriptor set proto. This may be due to a "+
+				"missing dependency on the file containing REGISTER_DESCRIPTOR_POOL(\"%s\", ...);", source)
+		}
+	}
+	m := &messages{new(protoregistry.Files)}
+	for _, file := range set.GetFile() {
+		f, err := protodesc.NewFile(file, m.files)
+		if err == nil {
+			err = m.files.RegisterFile(f)
+		}
+		if err != nil {
+			return nil, status.InvalidArgumentf("Failed to load FileDescriptorProto: %s: %w", file.GetName(), err)
+		}
+	}
+	return m, nil
+}
+
+// find returns a message by its full name.
+func (m *messages) find(name string) (protoreflect.MessageDescriptor, error) {
+	for _, prefix := range []string{ownPrefix, ""} {
+		if prefix != "" && m.files != protoregistry.GlobalFiles {
+			continue
+		}
+		d, _ := m.files.FindDescriptorByName(protoreflect.FullName(prefix + name))
+		if found, ok := d.(protoreflect.MessageDescriptor); ok {
+			return found, nil
+		}
+	}
+	return nil, status.InvalidArgumentf("No descriptor found for message type %s", name)
+}
+
+// field returns a field of a message by its name, or nil.
+func field(d protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
+	if f := d.Fields().ByTextName(name); f != nil && string(f.Name()) == name {
+		return f
+	}
+	return d.Fields().ByName(protoreflect.Name(name))
+}
+
+// extension returns an extension of a message by its full name, or nil.
+func (m *messages) extension(d protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
+	found, _ := m.files.FindDescriptorByName(protoreflect.FullName(name))
+	if f, ok := found.(protoreflect.FieldDescriptor); ok && f.IsExtension() && f.ContainingMessage() == d {
+		return f
+	}
+	return nil
+}
+
+// fieldTypes are the types that tensors of a field's values may have.
+var fieldTypes = map[protoreflect.Kind][]tensor.DType{
+	protoreflect.DoubleKind: {tensor.Float64}, protoreflect.FloatKind: {tensor.Float32, tensor.Float64},
+	protoreflect.Int64Kind: {tensor.Int64}, protoreflect.Sint64Kind: {tensor.Int64}, protoreflect.Sfixed64Kind: {tensor.Int64},
+	protoreflect.Int32Kind: {tensor.Int32, tensor.Int64}, protoreflect.Sint32Kind: {tensor.Int32, tensor.Int64},
+	protoreflect.Sfixed32Kind: {tensor.Int32, tensor.Int64}, protoreflect.EnumKind: {tensor.Int32},
+	protoreflect.Uint64Kind: {tensor.Uint64}, protoreflect.Fixed64Kind: {tensor.Uint64},
+	protoreflect.Uint32Kind: {tensor.Uint32, tensor.Uint64}, protoreflect.Fixed32Kind: {tensor.Uint32, tensor.Uint64},
+	protoreflect.BoolKind: {tensor.Bool}, protoreflect.StringKind: {tensor.String}, protoreflect.BytesKind: {tensor.String},
+	protoreflect.MessageKind: {tensor.String}, protoreflect.GroupKind: {tensor.String},
+}
+
+// memoryName names the type that values of a kind have in memory, as errors do.
+func memoryName(k protoreflect.Kind) string {
+	switch k {
+	case protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
+		return "int32"
+	case protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
+		return "int64"
+	case protoreflect.Fixed32Kind:
+		return "uint32"
+	case protoreflect.Fixed64Kind:
+		return "uint64"
+	case protoreflect.BytesKind:
+		return "string"
+	case protoreflect.GroupKind:
+		return "message"
+	default:
+		return k.String()
+	}
+}
+
+// wireOf returns the wire type of single values of a kind.
+func wireOf(k protoreflect.Kind) int {
+	switch k {
+	case protoreflect.DoubleKind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
+		return wireFixed8
+	case protoreflect.FloatKind, protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind:
+		return wireFixed4
+	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
+		return wireBytes
+	case protoreflect.GroupKind:
+		return wireGroup
+	default:
+		return wireVarint
+	}
+}

@@ -1,0 +1,95 @@
+package parsing
+
+import (
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// usual returns records in the form in which messages are usually written, which is the one that is read here. In
+// ParseSingleSequenceExample TensorFlow takes them in any form, with fields that nobody knows or in pieces, and takes nothing
+// that is no message, whoever asks for it.
+func (b *batch) usual(records []string) ([]string, error) {
+	out := make([]string, len(records))
+	for row, r := range records {
+		if isUsual(message(r)) {
+			out[row] = r
+			continue
+		}
+		var m pb.SequenceExample
+		if (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal([]byte(r), &m) != nil {
+			return nil, b.words.record(row, r)
+		}
+		written, err := proto.Marshal(&m)
+		if err != nil {
+			return nil, b.words.record(row, r)
+		}
+		out[row] = string(written)
+	}
+	return out, nil
+}
+
+// isUsual reports whether a SequenceExample is a message, and in the usual form.
+func isUsual(m message) bool {
+	for m != "" {
+		t, ok := m.varint()
+		if !ok || t != tag(1, wireBytes) && t != tag(2, wireBytes) {
+			return false
+		}
+		features, ok := m.block()
+		if !ok || !features.isMap(t == tag(2, wireBytes)) {
+			return false
+		}
+	}
+	return true
+}
+
+// isMap reports whether a message is a map, in the usual form, to features or to lists of them.
+func (m message) isMap(lists bool) bool {
+	for m != "" {
+		entry, ok := m.item()
+		if !ok {
+			return false
+		}
+		key, value, ok := entry.entry()
+		if !ok || !utf8.ValidString(key) || !lists && !value.isFeature() {
+			return false
+		}
+		for lists && value != "" {
+			if f, ok := value.item(); !ok || !f.isFeature() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isFeature reports whether a message is a Feature in the usual form: of one kind, and numbers packed together.
+func (m message) isFeature() bool {
+	if m == "" {
+		return true
+	}
+	t, _ := m.varint()
+	list, ok := m.block()
+	switch dtype := featureTypes[t]; {
+	case !ok || m != "":
+		return false
+	case list == "":
+		return dtype != tensor.Invalid
+	case dtype == tensor.String:
+		_, ok = countTexts(list)
+		return ok
+	case dtype == tensor.Invalid:
+		return false
+	default:
+		packed := list
+		if _, ok := packed.item(); !ok || packed != "" {
+			return false
+		}
+		_, ok = valuesOf[dtype].count(list)
+		return ok
+	}
+}

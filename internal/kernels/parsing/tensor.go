@@ -1,0 +1,71 @@
+package parsing
+
+import (
+	"encoding/base64"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerNew(opdef.Def{
+		Name: "ParseTensor", Doc: "Reads a serialized message TensorProto.",
+		In:    []string{"serialized: string"},
+		Out:   []string{"output: out_type"},
+		Attrs: []string{"out_type: type"},
+		Shape: opdef.UnknownShape,
+	}, func(c *kernel.Construction) (kernel.Kernel, error) {
+		want := c.Attrs.Type("out_type")
+		return kernel.Func(func(ctx *kernel.Context) error { return parseTensor(ctx, want) }), nil
+	})
+	register(opdef.Def{
+		Name: "SerializeTensor", Doc: "Writes a tensor as a serialized message TensorProto.",
+		In:    []string{"tensor: T"},
+		Out:   []string{"serialized: string"},
+		Attrs: []string{"T: type"},
+		Shape: opdef.ScalarShape,
+	}, func(ctx *kernel.Context) error {
+		encode := pbconv.TensorToWire
+		if ctx.Input(0).DType() == tensor.String {
+			encode = pbconv.TensorToProto // strings stand one by one
+		}
+		p, err := encode(ctx.Input(0))
+		if err != nil {
+			return err
+		}
+		text, err := proto.Marshal(p)
+		if err != nil {
+			return err
+		}
+		ctx.SetOutput(0, tensor.Scalar(string(text)))
+		return nil
+	})
+}
+
+func parseTensor(ctx *kernel.Context, want tensor.DType) error {
+	in := ctx.Input(0)
+	if in.Rank() != 0 {
+		return status.InvalidArgumentf("Expected `serialized` to be a scalar, got shape: %v", in.Shape())
+	}
+	text := []byte(tensor.Value[string](in))
+	var p pb.TensorProto
+	if proto.Unmarshal(text, &p) != nil {
+		return status.InvalidArgumentf("Could not parse `serialized` as TensorProto, base64: %s", base64.StdEncoding.EncodeToString(text))
+	}
+	t, err := pbconv.TensorFromProto(&p)
+	if err != nil {
+		return err
+	}
+	if got := t.DType(); got != want {
+		t.Release()
+		return status.InvalidArgumentf("Type mismatch between parsed tensor (%v) and dtype (%v)", got, want)
+	}
+	ctx.SetOutput(0, t)
+	return nil
+}

@@ -1,0 +1,201 @@
+// Package probe holds the operations by which TensorFlow's own tests look at a runtime: which of several kernels it takes,
+// whether steps have deadlines, how resources are named. They come with its servers, so graphs may hold them.
+package probe
+
+import (
+	"time"
+
+	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerLabels()
+	registerTime()
+	registerStub()
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{Name: "Old", Doc: "Does nothing."},
+		Kernels: kernel.Any(kernel.Stateless(func(*kernel.Context) error {
+			return nil
+		})),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "TestAttr", Doc: "Gives the number 1.",
+			Out: []string{"out: T"}, Attrs: []string{"T: {float32, float64}"}, Stateful: true, Shape: opdef.UnknownShape,
+		},
+		Kernels: kernel.ForTypes("T", give(tensor.Scalar[float32](1)), tensor.Float32),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "GraphDefVersion", Doc: "Gives the version of TensorFlow's graphs that its graph was made for.",
+			Out: []string{"version: int32"}, Stateful: true, Shape: opdef.ScalarShape,
+		},
+		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
+			return give(tensor.Scalar(int32(c.GraphVersion)))(c)
+		}),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "DevicePlacementOp", Doc: "Gives the name of the device that it runs on.",
+			Out: []string{"device: string"}, Stateful: true, Shape: opdef.ScalarShape,
+		},
+		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
+			ctx.SetOutput(0, tensor.Scalar(ctx.Device.Name))
+			return nil
+		})),
+	})
+}
+
+// give is a kernel that gives the same tensor in every step.
+func give(t tensor.Tensor) kernel.New {
+	return kernel.Stateless(func(ctx *kernel.Context) error {
+		ctx.SetOutput(0, t.Retain())
+		return nil
+	})
+}
+
+// registerLabels adds the operations with several kernels, of which a node chooses one by its attribute _kernel.
+func registerLabels() {
+	labelled := func(label string) kernel.Impl {
+		said := label
+		if said == "" {
+			said = "default"
+		}
+		return kernel.Impl{Label: label, New: give(tensor.Scalar("My label is: " + said))}
+	}
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "KernelLabel", Doc: "Gives the label of its kernel.",
+			Out: []string{"result: string"}, Shape: opdef.ScalarShape,
+		},
+		Kernels: []kernel.Impl{labelled(""), labelled("overload_1"), labelled("overload_2")},
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "KernelLabelRequired", Doc: "Gives the label of its kernel, which must have one.",
+			In: []string{"input: int32"}, Out: []string{"result: string"},
+			Shape: func(c *opdef.ShapeContext) error {
+				if _, err := opdef.WithRank(c.In[0], 1); err != nil {
+					return err
+				}
+				c.Out[0] = shapefn.Of()
+				return nil
+			},
+		},
+		Kernels: []kernel.Impl{labelled("overload_1"), labelled("overload_2")},
+	})
+}
+
+// registerTime adds the operations about the time that a step takes.
+func registerTime() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "GetDeadline", Doc: "Gives the time when a call of a function must have ended; fails in steps, which have none.",
+			Out: []string{"deadline_from_epoch_micros: int64"}, Shape: opdef.UnknownShape,
+		},
+		Kernels: kernel.Any(kernel.Stateless(func(*kernel.Context) error { // the time of a step is its master's business
+			return status.InvalidArgumentf("Deadline has not ben set.")
+		})),
+	})
+	kernel.Register(kernel.Op{
+		Def:     opdef.Def{Name: "SleepOp", Doc: "Waits.", In: []string{"sleep_seconds: int32"}, Stateful: true},
+		Kernels: kernel.Any(asleep(func(*kernel.Context) error { return nil })),
+	})
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "SleepIdentityOp", Doc: "Waits, then passes its input on.",
+			In: []string{"sleep_seconds: int32", "input: T"}, Out: []string{"output: T"}, Attrs: []string{"T: type"},
+			Stateful: true,
+			Shape: func(c *opdef.ShapeContext) error {
+				c.Out[0] = c.In[1]
+				return nil
+			},
+		},
+		Kernels: kernel.Any(asleep(func(ctx *kernel.Context) error { return ctx.PassInput(1, 0) })),
+	})
+}
+
+// sleeper waits for as many seconds as input 0 says, or until the step ends.
+type sleeper struct{ then kernel.Func }
+
+func asleep(then kernel.Func) kernel.New {
+	return func(*kernel.Construction) (kernel.Kernel, error) { return sleeper{then}, nil }
+}
+
+func (s sleeper) Compute(*kernel.Context) error { return status.Internalf("sleeping is asynchronous") }
+
+func (s sleeper) ComputeAsync(ctx *kernel.Context, done func(error)) {
+	if t := ctx.Input(0); t.Rank() != 0 {
+		done(status.InvalidArgumentf("Expected argument 0 to be a scalar. Received%v", t))
+		return
+	}
+	timer := time.NewTimer(time.Duration(tensor.Value[int32](ctx.Input(0))) * time.Second)
+	go func() {
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			done(s.then(ctx))
+		case <-ctx.Context().Done():
+			done(status.Cancelledf("the step ended while %s slept", ctx.Node))
+		}
+	}()
+}
+
+// stub is a resource that holds nothing.
+type stub struct{}
+
+// TypeName names the resource as TensorFlow does.
+func (*stub) TypeName() string { return "N10tensorflow12_GLOBAL__N_112StubResourceE" }
+
+func registerStub() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "StubResourceHandleOp", Doc: "Gives a handle to a resource that need not be there.",
+			Out: []string{"resource: resource"}, Attrs: []string{"container: string = ''", "shared_name: string = ''"},
+			Stateful: true, Shape: opdef.ScalarShape,
+		},
+		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
+			place, err := resource.PlaceOf(c, true)
+			if err != nil {
+				return nil, err
+			}
+			handle := tensor.Scalar(place.Handle(c.Device, (*stub)(nil).TypeName()))
+			return kernel.Func(func(ctx *kernel.Context) error {
+				ctx.SetOutput(0, handle.Retain())
+				return nil
+			}), nil
+		}),
+	})
+	registerStubUser("ResourceCreateOp", "Makes the resource of a handle.", nil, func(ctx *kernel.Context) error {
+		h, err := resource.Handle(ctx, 0)
+		if err != nil {
+			return err
+		}
+		return kernel.CreateResource(ctx.Device.Resources, h.Container, h.Name, &stub{})
+	})
+	registerStubUser("ResourceInitializedOp", "Says whether the resource of a handle is there.", []string{"initialized: bool"},
+		func(ctx *kernel.Context) error {
+			_, err := resource.Find[*stub](ctx, 0)
+			if err != nil && status.CodeOf(err) != status.NotFound {
+				return err
+			}
+			ctx.SetOutput(0, tensor.Scalar(err == nil))
+			return nil
+		})
+	registerStubUser("ResourceUsingOp", "Fails unless the resource of a handle is there.", nil, func(ctx *kernel.Context) error {
+		_, err := resource.Find[*stub](ctx, 0)
+		return err
+	})
+}
+
+func registerStubUser(name, doc string, out []string, compute func(*kernel.Context) error) {
+	kernel.Register(kernel.Op{
+		Def:     opdef.Def{Name: name, Doc: doc, In: []string{"resource: resource"}, Out: out, Stateful: true, Shape: opdef.ScalarShape},
+		Kernels: kernel.Any(kernel.Stateless(compute)),
+	})
+}

@@ -1,0 +1,79 @@
+package queue
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/weft-ml/weft/internal/test/kerneltest"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+var floats = opdef.Attrs{"dtype": tensor.Float32}
+
+func (b *bench) apply(step int64, v ...float32) {
+	b.Helper()
+	b.gives(b.start("ResourceAccumulatorApplyGradient", floats, tensor.Scalar(step), tensor.Vector(v...)))
+}
+
+func (b *bench) take(required int32) <-chan kerneltest.Result {
+	return b.start("ResourceAccumulatorTakeGradient", floats, tensor.Scalar(required))
+}
+
+func newAccumulatorBench(t *testing.T) *bench {
+	b := &bench{T: t, env: kerneltest.NewEnv()}
+	b.env.Step.Context = t.Context()
+	node, err := b.env.Make("ResourceConditionalAccumulator", opdef.Attrs{"dtype": tensor.Float32, "shape": tensor.MakePartial(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := node.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.handle = out[0]
+	return b
+}
+
+func TestTakeWaitsForFreshGradients(t *testing.T) {
+	b := newAccumulatorBench(t)
+	first, second := b.take(2), b.take(1)
+	b.apply(0, 1, 2)
+	b.waits(first, second)
+	b.apply(0, 3, 6)
+	b.gives(first, 2, 4)
+	b.apply(0, 9, 9) // stale: the step is 1 now
+	b.waits(second)
+	b.apply(1, 5, 5)
+	b.gives(second, 5, 5)
+}
+
+func TestTakeEndsWithItsStep(t *testing.T) {
+	b := newAccumulatorBench(t)
+	step, cancel := context.WithCancel(t.Context())
+	b.env.Step.Context = step
+	take := b.take(1)
+	cancel()
+	b.fails(take, status.Cancelled, "TakeGrad operation was cancelled")
+	b.env.Step.Context = t.Context()
+	b.apply(0, 1, 1)
+	b.gives(b.take(1), 1, 1)
+}
+
+// TestGradientsAreNotChanged adds up tensors that others hold too.
+func TestGradientsAreNotChanged(t *testing.T) {
+	b := newAccumulatorBench(t)
+	gradient := tensor.Vector[float32](1, 2)
+	apply := func() {
+		b.gives(b.start("ResourceAccumulatorApplyGradient", floats, tensor.Scalar[int64](0), gradient))
+	}
+	apply()
+	apply()
+	apply()
+	b.gives(b.take(3), 1, 2)
+	if !slices.Equal(tensor.Values[float32](&gradient), []float32{1, 2}) {
+		t.Errorf("the gradient has become %v", gradient)
+	}
+}

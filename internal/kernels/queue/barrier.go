@@ -1,0 +1,183 @@
+package queue
+
+import (
+	"context"
+	"math"
+
+	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/opkit/waitqueue"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Barrier puts together the components of elements that come one at a time, under a key. Complete elements leave in the order
+// in which their keys came.
+type Barrier struct {
+	waitqueue.Monitor
+	takers *waitqueue.Line
+
+	name   string
+	types  []tensor.DType // of the components
+	shapes []tensor.PartialShape
+
+	// Guarded by Monitor.
+	incomplete map[string]*partial
+	ready      *priorities // of elements that start with their index and their key
+	next       int64       // index of the keys that come next
+	closed     bool        // to new keys
+	cancelled  bool        // closed, and keys that were incomplete are gone
+}
+
+// partial is an element of which some components are there.
+type partial struct {
+	index      int64
+	components element
+	missing    int
+}
+
+// TypeName names the resource as TensorFlow does.
+func (*Barrier) TypeName() string { return "N10tensorflow7barrier7BarrierE" }
+
+func newBarrier(name string, types []tensor.DType, shapes []tensor.PartialShape) *Barrier {
+	b := &Barrier{
+		name: name, types: types, shapes: shapes,
+		incomplete: map[string]*partial{}, ready: &priorities{}, next: math.MinInt64,
+	}
+	b.takers = b.Line(waitqueue.InOrder)
+	return b
+}
+
+// insert adds one component of the elements of some keys, the rows of values. After an error the keys before stay.
+func (b *Barrier) insert(keys []string, component int, values *tensor.Tensor) (err error) {
+	b.Change(func() {
+		if b.closed && (b.cancelled || len(keys) > 0 && len(b.incomplete) == 0) {
+			err = status.Cancelledf("Barrier %s is closed.  Pending enqueues cancelled: %d.  Number of new insertions: %d.  "+
+				"Number of incomplete keys: %d.", b.name, bit(b.cancelled), len(keys), len(b.incomplete))
+			return
+		}
+		known := len(b.incomplete) + b.ready.len()
+		for i, key := range keys {
+			if err = b.insertOne(key, component, values, i); err != nil {
+				break
+			}
+		}
+		if len(b.incomplete)+b.ready.len() > known {
+			b.next++
+		}
+	})
+	return err
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (b *Barrier) insertOne(key string, component int, values *tensor.Tensor, i int) error {
+	p := b.incomplete[key]
+	switch {
+	case p == nil && b.closed:
+		return status.Cancelledf("Barrier %s is closed, but attempted to insert a brand new key: %s.  Pending enqueues cancelled: %d.  "+
+			"Insertion index: %d.  Number of incomplete keys: %d.", b.name, key, bit(b.cancelled), i, len(b.incomplete))
+	case p != nil && p.components[component].Initialized():
+		return status.InvalidArgumentf("Key %s already has a value for component %d in barrier %s", key, component, b.name)
+	}
+	value, err := stacking.Row(values, i)
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		p = &partial{index: b.next, components: make(element, len(b.types)), missing: len(b.types)}
+		b.incomplete[key] = p
+	}
+	p.components[component] = value
+	if p.missing--; p.missing == 0 {
+		delete(b.incomplete, key)
+		b.ready.push(append(element{tensor.Scalar(p.index), tensor.Scalar(key)}, p.components...))
+	}
+	return nil
+}
+
+// take takes n complete elements, which done owns, all at once. When the barrier is closed, small allows fewer, but not none.
+func (b *Barrier) take(ctx context.Context, n int, small bool, done func([]element, error)) {
+	t := &takingMany{barrier: b, n: n, small: small}
+	b.View(func() { t.late = b.closed })
+	b.takers.Do(ctx, waitqueue.Operation{
+		Cancelled: "Dequeue operation was cancelled",
+		Try:       t.try,
+		Done:      func(err error) { done(t.elems, err) },
+	})
+}
+
+// takingMany is a take on its way.
+type takingMany struct {
+	barrier *Barrier
+	n       int
+	small   bool
+	late    bool // began when the barrier was closed
+	elems   []element
+}
+
+func (t *takingMany) try() (waitqueue.Outcome, error) {
+	b := t.barrier
+	ready, n := b.ready.len(), t.n
+	if b.closed && t.small && (t.late || len(b.incomplete) == 0) {
+		n = min(n, ready)
+	}
+	if b.closed {
+		available := ready
+		if !t.small {
+			available += len(b.incomplete)
+		}
+		if available < max(n, 1) && (t.late || len(b.incomplete) == 0 || !t.small) {
+			return waitqueue.Complete, t.closedError(n, available)
+		}
+	}
+	if ready < n {
+		return waitqueue.Blocked, nil
+	}
+	for range n {
+		t.elems = append(t.elems, b.ready.pop())
+	}
+	return waitqueue.Complete, nil
+}
+
+// closedError tells those who waited when the barrier was closed of the queue that TensorFlow has inside of it.
+func (t *takingMany) closedError(n, available int) error {
+	if t.late {
+		return status.OutOfRangef("Barrier '%s' is closed and has insufficient elements (requested %d, total size %d)",
+			t.barrier.name, n, available)
+	}
+	return status.OutOfRangef("PriorityQueue '%s_queue' is closed and has insufficient elements (requested %d, current size %d)",
+		t.barrier.name, t.n, available)
+}
+
+// close lets no new keys in. Elements that are incomplete may become complete, unless they are cancelled.
+func (b *Barrier) close(cancel bool) (err error) {
+	b.Change(func() {
+		if b.closed && (b.cancelled || !cancel) {
+			err = status.Cancelledf("Barrier '%s' is already closed.", b.name)
+			return
+		}
+		b.closed, b.cancelled = true, cancel
+		if cancel {
+			for _, p := range b.incomplete {
+				p.components.release()
+			}
+			clear(b.incomplete)
+		}
+	})
+	return err
+}
+
+func (b *Barrier) readySize() (n int) {
+	b.View(func() { n = b.ready.len() })
+	return n
+}
+
+func (b *Barrier) incompleteSize() (n int) {
+	b.View(func() { n = len(b.incomplete) })
+	return n
+}

@@ -1,0 +1,138 @@
+package queue
+
+import (
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	attrs := []string{"component_types: list(type) >= 1", "timeout_ms: int = -1"}
+	registerForms(opdef.Def{
+		Name: "QueueDequeue", Doc: "Takes one element from a queue. It waits while the queue is empty.",
+		Out: []string{"components: component_types"}, Attrs: attrs, Shape: opdef.UnknownShape,
+	}, "QueueDequeueV2", dequeueShape, access(dequeue))
+	registerForms(opdef.Def{
+		Name: "QueueDequeueMany",
+		Doc:  "Takes n elements from a queue and puts them together along a new first dimension. It waits until there are so many.",
+		In:   []string{"n: int32"}, Out: []string{"components: component_types"}, Attrs: attrs, Shape: opdef.UnknownShape,
+	}, "QueueDequeueManyV2", dequeueManyShape, access(dequeueMany("DequeueManyOp", false)))
+	registerForms(opdef.Def{
+		Name: "QueueDequeueUpTo",
+		Doc:  "Takes n elements from a queue like QueueDequeueMany, or fewer, but at least one, after the queue has been closed.",
+		In:   []string{"n: int32"}, Out: []string{"components: component_types"}, Attrs: attrs, Shape: opdef.UnknownShape,
+	}, "QueueDequeueUpToV2", dequeueUpToShape, access(dequeueMany("DequeueUpToOp", true)))
+}
+
+func dequeueShape(c *opdef.ShapeContext) error {
+	if elems := c.InHandles[0]; len(elems) == len(c.Out) {
+		for i, e := range elems {
+			c.Out[i] = e.Shape
+		}
+	}
+	return nil
+}
+
+func dequeueManyShape(c *opdef.ShapeContext) error {
+	n, ok := c.ScalarValue(1)
+	if ok && n < 0 {
+		return status.InvalidArgumentf("Input 'n' must be >= 0, but is %d", n)
+	}
+	if !ok {
+		n = shapefn.Unknown
+	}
+	return batchShape(c, n)
+}
+
+func dequeueUpToShape(c *opdef.ShapeContext) error { return batchShape(c, shapefn.Unknown) }
+
+func batchShape(c *opdef.ShapeContext, n int64) error {
+	if elems := c.InHandles[0]; len(elems) == len(c.Out) {
+		for i, e := range elems {
+			c.Out[i] = shapefn.Concat(shapefn.Of(n), e.Shape)
+		}
+	}
+	return nil
+}
+
+func dequeue(ctx *kernel.Context, q *Queue, done func(error)) {
+	q.Dequeue(ctx.Context(), func(components []tensor.Tensor, err error) {
+		for i := range components {
+			ctx.SetOutput(i, components[i])
+		}
+		done(err)
+	})
+}
+
+func dequeueMany(name string, upTo bool) func(*kernel.Context, *Queue, func(error)) {
+	return func(ctx *kernel.Context, q *Queue, done func(error)) {
+		n, err := batchSize(ctx, q, name)
+		if err != nil {
+			done(err)
+			return
+		}
+		if n == 0 {
+			done(q.giveBatch(ctx, nil))
+			return
+		}
+		q.dequeueMany(ctx.Context(), n, upTo, func(elems []element, err error) {
+			if err == nil {
+				err = q.giveBatch(ctx, elems)
+			}
+			done(err)
+		})
+	}
+}
+
+func batchSize(ctx *kernel.Context, q *Queue, op string) (int, error) {
+	in := ctx.Input(1)
+	if in.NumElements() != 1 {
+		return 0, status.InvalidArgumentf("n must be a scalar, has shape %v", in.Shape())
+	}
+	n := tensor.Value[int32](in)
+	if n < 0 {
+		return 0, status.InvalidArgumentf("%s requested %d < 0 elements", op, n)
+	}
+	if len(q.shapes) == 0 {
+		return 0, status.InvalidArgumentf("%s's DequeueMany and DequeueUpTo require the components to have specified shapes.", q.kind.name)
+	}
+	return int(n), nil
+}
+
+// giveBatch makes the outputs of a kernel the components of elements, which it owns, put together.
+func (q *Queue) giveBatch(ctx *kernel.Context, elems []element) error {
+	return giveElements(ctx, elems, q.types, q.shapes)
+}
+
+// giveElements makes the outputs of a kernel the components of elements, which it owns, put together. Components have the
+// given types and shapes.
+func giveElements(ctx *kernel.Context, elems []element, types []tensor.DType, shapes []tensor.PartialShape) error {
+	defer func() {
+		for _, e := range elems {
+			e.release()
+		}
+	}()
+	rows := make([]tensor.Tensor, len(elems))
+	for i, dtype := range types {
+		for r, e := range elems {
+			rows[r] = e[i]
+		}
+		out, err := together(dtype, shapes[i], rows)
+		if err != nil {
+			return err
+		}
+		ctx.SetOutput(i, out)
+	}
+	return nil
+}
+
+// together returns a tensor whose rows are the given ones, padded to one shape if some dimensions are not known.
+func together(dtype tensor.DType, shape tensor.PartialShape, rows []tensor.Tensor) (tensor.Tensor, error) {
+	if full, ok := shape.Full(); ok {
+		return stacking.Stack(dtype, full, rows)
+	}
+	return stacking.Pad(dtype, shape, rows)
+}

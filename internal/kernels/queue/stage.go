@@ -1,0 +1,159 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/weft-ml/weft/internal/opkit/waitqueue"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Area is a staging area: elements leave it in the order in which they came. Unlike a queue it has no handle and is never
+// closed; it may be bounded by the memory that elements take.
+type Area struct {
+	waitqueue.Monitor
+	putters, takers, peekers *waitqueue.Line
+
+	room       // used is guarded by Monitor
+	items ring // guarded by Monitor
+}
+
+// TypeName names the resource as TensorFlow does.
+func (*Area) TypeName() string { return "N10tensorflow12_GLOBAL__N_16BufferE" }
+
+func newArea(r room) *Area {
+	a := &Area{room: r}
+	a.putters, a.takers, a.peekers = a.Line(waitqueue.InOrder), a.Line(waitqueue.InOrder), a.Line(waitqueue.AnyOrder)
+	return a
+}
+
+func init() {
+	registerStaging(opdef.Def{
+		Name: "Stage", Doc: "Adds an element, of which the inputs are the components, to a staging area. It waits while there is no room.",
+		In: []string{"values: dtypes"}, Shape: opdef.UnknownShape,
+	}, staged(newArea, stage))
+	registerStaging(opdef.Def{
+		Name: "Unstage", Doc: "Takes an element from a staging area. It waits while there is none.",
+		Out: []string{"values: dtypes"}, Shape: opdef.UnknownShape,
+	}, staged(newArea, unstage))
+	registerStaging(opdef.Def{
+		Name: "StagePeek", Doc: "Gives the element at a position in a staging area, which stays there. It waits while there is none.",
+		In: []string{"index: int32"}, Out: []string{"values: dtypes"}, Shape: opdef.UnknownShape,
+	}, staged(newArea, stagePeek))
+	registerStaging(opdef.Def{
+		Name: "StageSize", Doc: "Counts the elements in a staging area.",
+		Out: []string{"size: int32"}, Shape: opdef.ScalarShape,
+	}, staged(newArea, atOnce(func(ctx *kernel.Context, a *Area) error { return giveCount(ctx, a.size()) })))
+	registerStaging(opdef.Def{
+		Name: "StageClear", Doc: "Removes all elements from a staging area.", Shape: opdef.UnknownShape,
+	}, staged(newArea, atOnce(func(_ *kernel.Context, a *Area) error { a.clear(); return nil })))
+}
+
+const mismatched = "Mismatch stage/unstage"
+
+func stage(_ *kernel.Construction, ctx *kernel.Context, a *Area, done func(error)) {
+	a.put(ctx.Context(), takeInputs(ctx, 0), done)
+}
+
+func unstage(_ *kernel.Construction, ctx *kernel.Context, a *Area, done func(error)) {
+	a.take(ctx.Context(), func(e element, err error) {
+		if err == nil {
+			err = giveStaged(ctx, 0, e, mismatched)
+		}
+		done(err)
+	})
+}
+
+func stagePeek(_ *kernel.Construction, ctx *kernel.Context, a *Area, done func(error)) {
+	in := ctx.Input(0)
+	if in.Rank() != 0 {
+		done(status.InvalidArgumentf("index must be scalar"))
+		return
+	}
+	i := int(tensor.Value[int32](in))
+	if i < 0 {
+		done(status.InvalidArgumentf("index %d must not be negative", i))
+		return
+	}
+	a.peek(ctx.Context(), i, func(e element, err error) {
+		if err == nil {
+			err = giveStaged(ctx, 0, e, mismatched)
+		}
+		done(err)
+	})
+}
+
+// put adds an element, which it owns.
+func (a *Area) put(ctx context.Context, e element, done func(error)) {
+	bytes, added := e.bytes(), false
+	a.putters.Do(ctx, waitqueue.Operation{
+		Cancelled: "Stage operation was cancelled",
+		Try: func() (waitqueue.Outcome, error) {
+			if err := a.check(bytes); err != nil {
+				return waitqueue.Complete, err
+			}
+			if !a.fits(a.items.len(), bytes) {
+				return waitqueue.Blocked, nil
+			}
+			a.items.push(e)
+			a.used += bytes
+			added = true
+			return waitqueue.Complete, nil
+		},
+		Done: func(err error) {
+			if !added {
+				e.release()
+			}
+			done(err)
+		},
+	})
+}
+
+// take takes the first element, which done owns.
+func (a *Area) take(ctx context.Context, done func(element, error)) {
+	var e element
+	a.takers.Do(ctx, waitqueue.Operation{
+		Cancelled: "Unstage operation was cancelled",
+		Try: func() (waitqueue.Outcome, error) {
+			if a.items.len() == 0 {
+				return waitqueue.Blocked, nil
+			}
+			e = a.items.pop()
+			a.used -= e.bytes()
+			return waitqueue.Complete, nil
+		},
+		Done: func(err error) { done(e, err) },
+	})
+}
+
+// peek returns element i, of which done owns references.
+func (a *Area) peek(ctx context.Context, i int, done func(element, error)) {
+	var e element
+	a.peekers.Do(ctx, waitqueue.Operation{
+		Cancelled: "StagePeek operation was cancelled",
+		Try: func() (waitqueue.Outcome, error) {
+			if i >= a.items.len() {
+				return waitqueue.Blocked, nil
+			}
+			e = a.items.at(i).retain()
+			return waitqueue.Complete, nil
+		},
+		Done: func(err error) { done(e, err) },
+	})
+}
+
+func (a *Area) size() (n int) {
+	a.View(func() { n = a.items.len() })
+	return n
+}
+
+func (a *Area) clear() {
+	a.Change(func() {
+		for a.items.len() > 0 {
+			a.items.pop().release()
+		}
+		a.used = 0
+	})
+}

@@ -1,0 +1,234 @@
+package random
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/weft-ml/weft/internal/numeric/philox"
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	const doc = "Draws num_sampled classes to compare the true ones with, %s. Further outputs are how often each true and each drawn class is expected among them."
+	sizes := []string{"num_true: int >= 1", "num_sampled: int >= 1", "unique: bool"}
+	withRange := with(sizes, "range_max: int >= 1")
+	for _, op := range []struct {
+		name, how string
+		attrs     []string
+		classes   func(opdef.Attrs) (*classes, error)
+	}{
+		{"AllCandidateSampler", "which are all there are", sizes, allClasses},
+		{"UniformCandidateSampler", "each with the same probability", withRange, uniformClasses},
+		{"LogUniformCandidateSampler", "small numbers more often, in Zipf's manner", withRange, logUniformClasses},
+		{"LearnedUnigramCandidateSampler", "in proportion to how often they have been true so far", withRange, learnedClasses},
+		{"ThreadUnsafeUnigramCandidateSampler", "in proportion to how often they have been true so far", withRange, learnedClasses},
+		{"FixedUnigramCandidateSampler", "in proportion to weights that are given or read from the last column of a file", with(withRange,
+			"vocab_file: string = ''", "distortion: float = 1", "num_reserved_ids: int = 0", "num_shards: int >= 1 = 1",
+			"shard: int >= 0 = 0", "unigrams: list(float) = []"), weightedClasses},
+	} {
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: op.name, Doc: fmt.Sprintf(doc, op.how), In: []string{"true_classes: int64"},
+				Out:   []string{"sampled_candidates: int64", "true_expected_count: float32", "sampled_expected_count: float32"},
+				Attrs: with(op.attrs, seedAttrs...), Stateful: true, Shape: candidatesShape,
+			},
+			Kernels: kernel.Any(newCandidates(op.classes)),
+		})
+	}
+}
+
+func candidatesShape(c *opdef.ShapeContext) error {
+	in, err := opdef.WithRank(c.In[0], 2)
+	if err != nil {
+		return err
+	}
+	n := int64(c.Attrs.Int("num_sampled"))
+	c.Out[0] = tensor.MakePartial(n)
+	c.Out[1] = tensor.MakePartial(in.Dim(0), int64(c.Attrs.Int("num_true")))
+	c.Out[2] = tensor.MakePartial(n)
+	return nil
+}
+
+// classes are the numbers from 0 to below n, with probabilities.
+type classes struct {
+	n           int64
+	draw        func(*philox.Words) int64 // nil if all are taken
+	probability func(class int64) float32
+	// session calls f, and then learn where that is not nil, while no other session can change the probabilities.
+	session func(f func())
+	learn   func(seen []int64)
+}
+
+func newCandidates(newClasses func(opdef.Attrs) (*classes, error)) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		from, err := newClasses(c.Attrs)
+		if err != nil {
+			return nil, err
+		}
+		source, perRow, n, unique := sourceOf(c.Attrs), c.Attrs.Int("num_true"), c.Attrs.Int("num_sampled"), c.Attrs.Bool("unique")
+		return kernel.Func(func(ctx *kernel.Context) error {
+			in := ctx.Input(0)
+			if err := from.check(in, perRow, n, unique); err != nil {
+				return err
+			}
+			sampled, err := ctx.Allocate(0, tensor.Shape{int64(n)})
+			if err != nil {
+				return err
+			}
+			trueCounts, err := ctx.Allocate(1, in.Shape())
+			if err != nil {
+				return err
+			}
+			counts, err := ctx.Allocate(2, tensor.Shape{int64(n)})
+			if err != nil {
+				return err
+			}
+			seen := tensor.Values[int64](in)
+			for _, class := range seen {
+				if class < 0 || class >= from.n {
+					return status.InvalidArgumentf("`true_candidate` out of range [0, %d), received %d", from.n, class)
+				}
+			}
+			const perCandidate = 2048 // words that TensorFlow sets aside
+			d := draw{from, philox.NewWords(source.TakeWords(perCandidate * n)), tensor.Values[int64](sampled)}
+			from.session(func() {
+				var tries int
+				if tries, err = d.run(ctx.Context(), unique); err != nil {
+					return
+				}
+				d.expect(tensor.Values[float32](counts), d.out, tries)
+				d.expect(tensor.Values[float32](trueCounts), seen, tries)
+				if from.learn != nil {
+					from.learn(seen)
+				}
+			})
+			return err
+		}), nil
+	}
+}
+
+func (c *classes) check(in *tensor.Tensor, perRow, n int, unique bool) error {
+	switch {
+	case in.Rank() != 2:
+		return status.InvalidArgumentf("true_classes must be a matrix")
+	case in.Dim(1) != perRow:
+		return status.InvalidArgumentf("true_classes must have num_true columns, expected: %d was: %d", in.Dim(1), perRow)
+	case unique && int64(n) > c.n:
+		return status.InvalidArgumentf("Sampler's range is too small.")
+	}
+	return nil
+}
+
+// draw is one draw of classes.
+type draw struct {
+	from  *classes
+	words *philox.Words
+	out   []int64
+}
+
+// run fills the output and returns how many classes were drawn for it.
+func (d *draw) run(ctx context.Context, unique bool) (tries int, err error) {
+	switch {
+	case d.from.draw == nil:
+		for i := range d.out {
+			d.out[i] = int64(i)
+		}
+		return len(d.out), nil
+	case !unique:
+		for i := range d.out {
+			d.out[i] = d.from.draw(d.words)
+		}
+		return len(d.out), nil
+	}
+	used := make(map[int64]struct{}, len(d.out))
+	for i := 0; i < len(d.out); {
+		const checkEvery = 1 << 16
+		if tries++; tries%checkEvery == 0 {
+			if ctx.Err() != nil {
+				return 0, status.FromContext(ctx, "drawing classes")
+			}
+		}
+		class := d.from.draw(d.words)
+		if _, ok := used[class]; !ok {
+			used[class] = struct{}{}
+			d.out[i] = class
+			i++
+		}
+	}
+	return tries, nil
+}
+
+// expect sets counts to how often classes are expected among those that were drawn in so many tries.
+func (d *draw) expect(counts []float32, classes []int64, tries int) {
+	for i, class := range classes {
+		switch p := d.from.probability(class); {
+		case d.from.draw == nil:
+			counts[i] = 1
+		case tries == len(d.out):
+			counts[i] = p * float32(len(d.out))
+		default: // 1-(1-p)^tries
+			counts[i] = float32(-math.Expm1(float64(float32(tries) * float32(math.Log1p(float64(-p))))))
+		}
+	}
+}
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "ComputeAccidentalHits",
+			Doc:  "Finds the true classes that are among the sampled ones: the row of each, where among the samples it is, and the lowest number as a weight to mask it.",
+			In:   []string{"true_classes: int64", "sampled_candidates: int64"}, Out: []string{"indices: int32", "ids: int64", "weights: float32"},
+			Attrs: with([]string{"num_true: int"}, seedAttrs...),
+			Shape: func(c *opdef.ShapeContext) error {
+				in, err := opdef.WithRank(c.In[0], 2)
+				if err != nil {
+					return err
+				}
+				if err := shapefn.CheckDim(in.Dim(1), int64(c.Attrs.Int("num_true"))); err != nil {
+					return err
+				}
+				_, err = opdef.WithRank(c.In[1], 1)
+				c.SetAll(tensor.MakePartial(tensor.UnknownDim))
+				return err
+			},
+		},
+		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
+			perRow := c.Attrs.Int("num_true")
+			return kernel.Func(func(ctx *kernel.Context) error { return accidentalHits(ctx, perRow) }), nil
+		}),
+	})
+}
+
+func accidentalHits(ctx *kernel.Context, perRow int) error {
+	classes, sampled := ctx.Input(0), ctx.Input(1)
+	if classes.Rank() != 2 || classes.Dim(1) != perRow {
+		return status.InvalidArgumentf("true_candidates must be a batch_size * num_true matrix")
+	}
+	if sampled.Rank() != 1 {
+		return status.InvalidArgumentf("sampled_candidates must be a vector, which is typically an output from CandidateSampler")
+	}
+	at := map[int64]int64{}
+	for i, class := range tensor.Values[int64](sampled) {
+		at[class] = int64(i)
+	}
+	var rows []int32
+	var ids []int64
+	for i, class := range tensor.Values[int64](classes) {
+		if id, ok := at[class]; ok {
+			rows, ids = append(rows, int32(i/perRow)), append(ids, id)
+		}
+	}
+	weights := make([]float32, len(ids))
+	for i := range weights {
+		weights[i] = -math.MaxFloat32
+	}
+	ctx.SetOutput(0, tensor.Vector(rows...))
+	ctx.SetOutput(1, tensor.Vector(ids...))
+	ctx.SetOutput(2, tensor.Vector(weights...))
+	return nil
+}

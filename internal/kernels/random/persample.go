@@ -1,0 +1,138 @@
+package random
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/numeric/philox"
+	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Samples of the gamma, Poisson and binomial distributions take an unknown number of outputs each, so each has its own
+// place in the stream. A parameter tensor gives the distributions; the output has samples of all of them, those of one
+// distribution in the first dimensions.
+
+// sampleCost is the time that such a sample takes in nanoseconds.
+const sampleCost = 150
+
+// eachSample calls draw for every sample of params distributions, perParam of each, with the number of the distribution,
+// the position of the sample in the output and its number, by which it has its place in the stream.
+func eachSample(params, perParam int, draw func(param, out, sample int)) {
+	parallel.For(params*perParam, 50_000/sampleCost, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			param := i / perParam
+			draw(param, param+i%perParam*params, i)
+		}
+	})
+}
+
+// at returns the place of a sample in a stream.
+func at(g philox.Generator, sample int, stride uint64) *philox.Generator {
+	g.Skip(uint64(sample) * stride)
+	return &g
+}
+
+// pair reads numbers that come in twos, the second of each first, as TensorFlow's loops do.
+type pair struct {
+	vals [2]float64
+	left int
+}
+
+// uniform returns the next uniform number.
+func (p *pair) uniform(g *philox.Generator) float64 {
+	if p.left == 0 {
+		x := g.Next()
+		p.vals = [2]float64{philox.Unit64(x[0], x[1]), philox.Unit64(x[2], x[3])}
+		p.left = 2
+	}
+	p.left--
+	return p.vals[p.left]
+}
+
+// normal returns the next normal number.
+func (p *pair) normal(g *philox.Generator) float64 {
+	if p.left == 0 {
+		x := g.Next()
+		p.vals[0], p.vals[1] = philox.Normal64(x[0], x[1], x[2], x[3])
+		p.left = 2
+	}
+	p.left--
+	return p.vals[p.left]
+}
+
+// appendedShape is the rule of operations whose output has the shape that input 0 gives followed by that of input 1.
+func appendedShape(c *opdef.ShapeContext) error {
+	s, err := shapefn.Input(c, 0)
+	c.SetAll(shapefn.Concat(s, c.In[1]))
+	return err
+}
+
+// allocateFor makes output 0 for parameters of the given shape: a seeded operation appends it to the shape that is an
+// input, others must have it at the end already.
+func (o *origin) allocateFor(ctx *kernel.Context, params tensor.Shape) (out *tensor.Tensor, perParam int, err error) {
+	shape, err := o.outputShape(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if o.args == 1 {
+		shape = slices.Concat(shape, params)
+	}
+	if !slices.Contains(shape, 0) {
+		if err := checkEnd(shape, params); err != nil {
+			return nil, 0, err
+		}
+	}
+	if out, err = ctx.Allocate(0, shape); err != nil || out.NumElements() == 0 {
+		return out, 0, err
+	}
+	return out, out.NumElements() / int(params.NumElements()), nil
+}
+
+// checkEnd checks that a shape ends with that of parameters.
+func checkEnd(shape, params tensor.Shape) error {
+	if len(shape) < len(params) || !shape[len(shape)-len(params):].Equal(params) {
+		return status.InvalidArgumentf("Shape passed in must end with broadcasted shape.")
+	}
+	return nil
+}
+
+// sampledShape returns the shape that input i gives, which must end with that of parameters.
+func sampledShape(ctx *kernel.Context, i int, params tensor.Shape) (tensor.Shape, error) {
+	if in := ctx.Input(i); in.Rank() != 1 {
+		return nil, status.InvalidArgumentf("Input shape should be a vector, got shape: %v", in.Shape())
+	}
+	shape, err := shapeInput(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	return shape, checkEnd(shape, params)
+}
+
+// numbers returns the elements of a tensor of numbers as float64.
+func numbers(t *tensor.Tensor) []float64 {
+	out := make([]float64, t.NumElements())
+	switch t.DType() {
+	case tensor.Float16:
+		convert(out, tensor.Values[tensor.Half](t), func(v tensor.Half) float64 { return float64(v.Float32()) })
+	case tensor.BFloat16:
+		convert(out, tensor.Values[tensor.BFloat](t), func(v tensor.BFloat) float64 { return float64(v.Float32()) })
+	case tensor.Float32:
+		convert(out, tensor.Values[float32](t), func(v float32) float64 { return float64(v) })
+	case tensor.Float64:
+		copy(out, tensor.Values[float64](t))
+	default:
+		convert(out, intarg.Values(t), func(v int64) float64 { return float64(v) })
+	}
+	return out
+}
+
+func convert[T, R any](dst []R, src []T, f func(T) R) {
+	for i, v := range src {
+		dst[i] = f(v)
+	}
+}

@@ -1,0 +1,89 @@
+// Package rnn has recurrent cells that compute all their gates at once: LSTM, over one step or a sequence, and GRU, with the
+// operations that compute their gradients. Elements of 16 bits are computed as float32 and rounded at the end.
+package rnn
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// elements are the inputs and outputs of a kernel as float32, whatever their type.
+type elements struct {
+	ctx    *kernel.Context
+	narrow []func() // round outputs to the type that they have
+}
+
+// in returns the elements of input i.
+func (e *elements) in(i int) []float32 {
+	t := e.ctx.Input(i)
+	if t.DType() == tensor.Float32 {
+		return tensor.Values[float32](t)
+	}
+	wide := make([]float32, t.NumElements())
+	elementwise.Widen(wide, tensor.Values[tensor.Half](t))
+	return wide
+}
+
+// out allocates output i and returns its elements, which are 0.
+func (e *elements) out(i int, shape tensor.Shape) ([]float32, error) {
+	t, err := e.ctx.AllocateZeros(i, shape)
+	if err != nil {
+		return nil, err
+	}
+	if t.DType() == tensor.Float32 {
+		return tensor.Values[float32](t), nil
+	}
+	wide := make([]float32, t.NumElements())
+	e.narrow = append(e.narrow, func() { elementwise.Narrow(tensor.Values[tensor.Half](t), wide) })
+	return wide, nil
+}
+
+// finish completes the outputs.
+func (e *elements) finish() {
+	for _, f := range e.narrow {
+		f()
+	}
+}
+
+// expected is what a kernel expects of an input.
+type expected struct {
+	input, rank int
+	text        string // of the error for another rank, which stands at the place of a #
+	dims        []expectedDim
+}
+
+// expectedDim is the size that a dimension must have, with the words for both.
+type expectedDim struct {
+	dim        int
+	name, want string
+	size       int
+}
+
+func (e *expected) check(ctx *kernel.Context) error {
+	t := ctx.Input(e.input)
+	if t.Rank() != e.rank {
+		return status.InvalidArgumentf("%s", strings.Replace(e.text, "#", strconv.Itoa(t.Rank()), 1))
+	}
+	for _, d := range e.dims {
+		if t.Dim(d.dim) != d.size {
+			return status.InvalidArgumentf("%s != %s: %d vs. %d", d.name, d.want, t.Dim(d.dim), d.size)
+		}
+	}
+	return nil
+}
+
+func checkAll(ctx *kernel.Context, all []expected) error {
+	for i := range all {
+		if err := all[i].check(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func matrixShape(rows, cols int) tensor.Shape { return tensor.Shape{int64(rows), int64(cols)} }

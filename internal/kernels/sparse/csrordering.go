@@ -1,0 +1,81 @@
+package sparse
+
+import (
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "SparseMatrixOrderingAMD", Doc: "Finds an order of rows and columns in which Cholesky factors stay sparse, by least degree.",
+			In: []string{"input: variant"}, Out: []string{"output: int32"},
+			Shape: func(c *opdef.ShapeContext) error {
+				s, err := squareCSR(c)
+				if s.RankKnown() {
+					c.Out[0] = shapefn.Sub(s, 0, s.Rank()-1)
+				}
+				return err
+			},
+		},
+		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
+			m, err := csrInput(ctx, 0)
+			if err != nil {
+				return err
+			}
+			n := m.height()
+			if n != m.width() {
+				return status.InvalidArgumentf("sparse matrix must be square; got: %d != %d", n, m.width())
+			}
+			out, err := ctx.Allocate(0, m.shape[:len(m.shape)-1])
+			if err != nil {
+				return err
+			}
+			for b := range m.size() {
+				copy(tensor.Values[int32](out)[b*n:(b+1)*n], leastDegree(m, b))
+			}
+			return nil
+		})),
+	})
+}
+
+// leastDegree eliminates one row after the other, always one that is connected with the fewest of those that are left, and
+// returns their order. Eliminating a row connects all that it is connected with.
+func leastDegree(m *CSR, b int) []int32 {
+	n := m.height()
+	near := make([]map[int32]bool, n)
+	for r := range near {
+		near[r] = map[int32]bool{}
+	}
+	rows, lo := m.rows[b*(n+1):(b+1)*(n+1)], m.batch[b]
+	for r := range n {
+		for _, c := range m.cols[lo+rows[r] : lo+rows[r+1]] {
+			if int(c) != r {
+				near[r][c], near[c][int32(r)] = true, true
+			}
+		}
+	}
+	order := make([]int32, 0, n)
+	for range n {
+		best := -1
+		for r := range near {
+			if near[r] != nil && (best < 0 || len(near[r]) < len(near[best])) {
+				best = r
+			}
+		}
+		for x := range near[best] {
+			delete(near[x], int32(best))
+			for y := range near[best] {
+				if x != y {
+					near[x][y] = true
+				}
+			}
+		}
+		near[best] = nil
+		order = append(order, int32(best))
+	}
+	return order
+}

@@ -1,0 +1,191 @@
+package sparse
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	register := func(name, doc string, out shapefn.Shape, f func(*kernel.Context, encoder) error) {
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: name, Doc: doc,
+				In:    []string{"sparse_indices: int64", "sparse_values: T", "sparse_shape: int64"},
+				Out:   []string{"serialized_sparse: out_type"},
+				Attrs: []string{"T: type", "out_type: {string, variant} = string"},
+				Shape: func(c *opdef.ShapeContext) error {
+					c.Out[0] = out
+					return shapefn.CheckRanks(c, 0, 2, 1, 1)
+				},
+			},
+			Kernels: kernel.ByType("out_type", kernel.Table{
+				tensor.String:  kernel.Stateless(func(ctx *kernel.Context) error { return f(ctx, encodeText) }),
+				tensor.Variant: kernel.Stateless(func(ctx *kernel.Context) error { return f(ctx, encodeVariant) }),
+			}),
+		})
+	}
+	register("SerializeSparse", "Packs a sparse tensor into a vector of three strings or variants.", shapefn.Of(3), serialize)
+	register("SerializeManySparse", "Packs every row of a sparse tensor into three strings or variants.", shapefn.Of(shapefn.Unknown, 3), serializeMany)
+}
+
+// tensorVariant is the name under which a variant that holds a tensor travels.
+const tensorVariant = "tensorflow::Tensor"
+
+// encoder sets element i of dst to the packed form of a tensor, whose reference it takes.
+type encoder func(dst *tensor.Tensor, i int, t tensor.Tensor) error
+
+func encodeText(dst *tensor.Tensor, i int, t tensor.Tensor) error {
+	defer t.Release()
+	p, err := pbconv.TensorToWire(&t)
+	if err != nil {
+		return err
+	}
+	text, err := proto.Marshal(p)
+	tensor.Values[string](dst)[i] = string(text)
+	return err
+}
+
+func encodeVariant(dst *tensor.Tensor, i int, t tensor.Tensor) error {
+	tensor.Values[tensor.VariantValue](dst)[i].Value = tensor.EncodedVariant{TypeName: tensorVariant, Tensors: []tensor.Tensor{t}}
+	return nil
+}
+
+// decode unpacks element i of a tensor of strings or variants; ok is false for a variant that holds no tensor. The caller
+// releases the result.
+func decode(packed *tensor.Tensor, i int) (t tensor.Tensor, ok bool, err error) {
+	if packed.DType() == tensor.Variant {
+		v, ok := tensor.Values[tensor.VariantValue](packed)[i].Value.(tensor.EncodedVariant)
+		if !ok || v.TypeName != tensorVariant || len(v.Tensors) != 1 {
+			return tensor.Tensor{}, false, nil
+		}
+		return v.Tensors[0].Retain(), true, nil
+	}
+	var p pb.TensorProto
+	if proto.Unmarshal([]byte(tensor.Values[string](packed)[i]), &p) != nil {
+		return t, false, status.InvalidArgumentf("Could not parse serialized proto")
+	}
+	if t, err = pbconv.TensorFromProto(&p); err != nil {
+		return t, false, status.InvalidArgumentf("Could not construct tensor from proto")
+	}
+	return t, true, nil
+}
+
+// checkParts checks the ranks of the parts of a sparse tensor that are inputs 0 to 2.
+func checkParts(ctx *kernel.Context) error {
+	for i, part := range []string{"indices should be a matrix", "values should be a vector", "shape should be a vector"} {
+		rank := 1
+		if i == 0 {
+			rank = 2
+		}
+		if s := ctx.Input(i).Shape(); len(s) != rank {
+			return status.InvalidArgumentf("Input %s but received shape %v", part, s)
+		}
+	}
+	return nil
+}
+
+func serialize(ctx *kernel.Context, encode encoder) error {
+	if err := checkParts(ctx); err != nil {
+		return err
+	}
+	out, err := ctx.Allocate(0, tensor.Shape{3})
+	if err != nil {
+		return err
+	}
+	for i := range 3 {
+		if err := encode(out, i, ctx.Input(i).Retain()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func serializeMany(ctx *kernel.Context, encode encoder) error {
+	s, err := rowsInput(ctx)
+	if err != nil {
+		return err
+	}
+	// The output is sized by the input shape, which need not be backed by elements: the allocator bounds it.
+	out, err := ctx.Allocate(0, tensor.Shape{s.shape[0], 3})
+	if err != nil {
+		return err
+	}
+	if err := s.checkOrder(); err != nil {
+		return err
+	}
+	return s.eachRow(func(i int, row rowParts) error {
+		for j, t := range row.tensors() {
+			if err := encode(out, 3*i+j, t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// rowsInput returns the sparse tensor of inputs 0 to 2, of which the rows are taken apart.
+func rowsInput(ctx *kernel.Context) (*coo, error) {
+	if err := checkParts(ctx); err != nil {
+		return nil, err
+	}
+	if rank := ctx.Input(2).NumElements(); rank <= 1 {
+		return nil, status.InvalidArgumentf("Rank of input SparseTensor should be > 1, but saw rank: %d", rank)
+	}
+	return makeCOO(ctx.Input(0), ctx.Input(1), intarg.Values(ctx.Input(2)))
+}
+
+// rowParts are the parts of one row, a sparse tensor of one dimension less.
+type rowParts struct {
+	indices, values tensor.Tensor
+	shape           tensor.Shape
+}
+
+func (r rowParts) tensors() [3]tensor.Tensor {
+	return [3]tensor.Tensor{r.indices, r.values, tensor.Vector(r.shape...)}
+}
+
+// eachRow calls f with the parts of every row, the empty ones too, of a tensor whose indices are in order. f takes their
+// references.
+func (s *coo) eachRow(f func(i int, row rowParts) error) error {
+	next := 0
+	for i := range int(s.shape[0]) {
+		start := next
+		for next < s.n && s.at(next)[0] == int64(i) {
+			next++
+		}
+		row, err := s.row(start, next)
+		if err != nil {
+			return err
+		}
+		if err := f(i, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row returns elements lo to hi without their first coordinate.
+func (s *coo) row(lo, hi int) (row rowParts, err error) {
+	row.shape = s.shape[1:]
+	if row.indices, err = tensor.Alloc(tensor.Int64, tensor.Shape{int64(hi - lo), int64(s.rank - 1)}); err != nil {
+		return row, err
+	}
+	ix := tensor.Values[int64](&row.indices)[:0]
+	for i := lo; i < hi; i++ {
+		ix = append(ix, s.at(i)[1:]...)
+	}
+	if row.values, err = tensor.Alloc(s.values.DType(), tensor.Shape{int64(hi - lo)}); err != nil {
+		return row, err
+	}
+	from := s.values.Rows(lo, hi)
+	gather(&row.values, &from, longs(hi-lo))
+	return row, nil
+}

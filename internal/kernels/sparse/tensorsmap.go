@@ -1,0 +1,198 @@
+package sparse
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	parts := []string{"sparse_indices: int64", "sparse_values: T", "sparse_shape: int64"}
+	named := []string{"container: string = ''", "shared_name: string = ''"}
+	register := func(name, doc, out string, shape shapefn.Shape, f func(*kernel.Context, *tensorsMap) error) {
+		kernel.Register(kernel.Op{
+			Def: opdef.Def{
+				Name: name, Doc: doc, Stateful: true, In: parts, Out: []string{out + ": int64"}, Attrs: append([]string{"T: type"}, named...),
+				Shape: func(c *opdef.ShapeContext) error {
+					c.Out[0] = shape
+					return shapefn.CheckRanks(c, 0, 2, 1, 1)
+				},
+			},
+			Kernels: kernel.Any(withMap(f)),
+		})
+	}
+	register("AddSparseToTensorsMap", "Stores a sparse tensor and gives the number under which it can be taken.", "sparse_handle", shapefn.Of(), addOne)
+	register("AddManySparseToTensorsMap", "Stores every row of a sparse tensor and gives the numbers under which they can be taken.",
+		"sparse_handles", shapefn.Of(shapefn.Unknown), addMany)
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "TakeManySparseFromTensorsMap", Doc: "Takes stored sparse tensors out and stacks them along a new first dimension.", Stateful: true,
+			In:    []string{"sparse_handles: int64"},
+			Out:   []string{"sparse_indices: int64", "sparse_values: dtype", "sparse_shape: int64"},
+			Attrs: append([]string{"dtype: type"}, named...),
+			Shape: func(c *opdef.ShapeContext) error {
+				if err := shapefn.CheckRanks(c, 0, 1); err != nil {
+					return err
+				}
+				return anyCOO(c)
+			},
+		},
+		Kernels: kernel.Any(withMap(takeMany)),
+	})
+}
+
+// tensorsMap is a resource that holds sparse tensors by number until they are taken.
+type tensorsMap struct {
+	name string
+
+	mu   sync.Mutex // guards what follows
+	next int64
+	held map[int64]*coo // values are references of the map's
+}
+
+// TypeName implements kernel.Resource.
+func (*tensorsMap) TypeName() string { return "N10tensorflow16SparseTensorsMapE" }
+
+// withMap returns the constructor of a kernel that uses the map named by its attributes: by the node itself if they name
+// none.
+func withMap(f func(*kernel.Context, *tensorsMap) error) kernel.New {
+	return func(c *kernel.Construction) (kernel.Kernel, error) {
+		container, name := c.Attrs.String("container"), c.Attrs.String("shared_name")
+		if name == "" {
+			name = c.Node
+		}
+		return kernel.Func(func(ctx *kernel.Context) error {
+			m, err := kernel.LookupOrCreateResource(ctx.Device.Resources, container, name, func() (*tensorsMap, error) {
+				return &tensorsMap{name: name, held: map[int64]*coo{}}, nil
+			})
+			if err != nil {
+				return err
+			}
+			return f(ctx, m)
+		}), nil
+	}
+}
+
+// add stores s, whose values' reference it takes, and returns its number.
+func (m *tensorsMap) add(s *coo) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.held[m.next] = s
+	m.next++
+	return m.next - 1
+}
+
+// take removes and returns the tensors with the given numbers; those before one that is missing are lost.
+func (m *tensorsMap) take(handles []int64) (all []*coo, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, h := range handles {
+		s, ok := m.held[h]
+		if !ok {
+			return all, status.InvalidArgumentf("Unable to find SparseTensor: %d in map: %s", h, m.name)
+		}
+		delete(m.held, h)
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+func addOne(ctx *kernel.Context, m *tensorsMap) error {
+	if err := checkParts(ctx); err != nil {
+		return err
+	}
+	s, err := makeCOO(ctx.Input(0), ctx.Input(1), intarg.Values(ctx.Input(2)))
+	if err != nil {
+		return err
+	}
+	values := s.values.Retain()
+	ctx.SetOutput(0, tensor.Scalar(m.add(&coo{ix: slices.Clone(s.ix), values: &values, shape: slices.Clone(s.shape), n: s.n, rank: s.rank})))
+	return nil
+}
+
+func addMany(ctx *kernel.Context, m *tensorsMap) error {
+	s, err := manyInput(ctx)
+	if err != nil {
+		return err
+	}
+	out, err := ctx.Allocate(0, tensor.Shape{s.shape[0]})
+	if err != nil {
+		return err
+	}
+	if err := s.checkOrder(); err != nil {
+		return err
+	}
+	rows := make([]*coo, s.shape[0])
+	err = s.eachRow(func(i int, row rowParts) error {
+		rows[i] = &coo{ix: slices.Clone(tensor.Values[int64](&row.indices)), values: &row.values, shape: slices.Clone(row.shape),
+			n: row.values.NumElements(), rank: s.rank - 1}
+		row.indices.Release()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// Empty rows are numbered last, as TensorFlow has it.
+	handles := tensor.Values[int64](out)
+	for _, empty := range []bool{false, true} {
+		for i, row := range rows {
+			if (row.n == 0) == empty {
+				handles[i] = m.add(row)
+			}
+		}
+	}
+	return nil
+}
+
+func manyInput(ctx *kernel.Context) (*coo, error) {
+	if err := checkParts(ctx); err != nil {
+		return nil, err
+	}
+	indices := ctx.Input(0)
+	if n := ctx.Input(1).Dim(0); n != indices.Dim(0) {
+		return nil, status.InvalidArgumentf("Number of values must match first dimension of indices. Got %d values, indices shape: %v", n, indices.Shape())
+	}
+	if n := ctx.Input(2).Dim(0); n != indices.Dim(1) {
+		return nil, status.InvalidArgumentf("Number of dimensions must match second dimension of indices. Got %d dimensions, indices shape: %v", n, indices.Shape())
+	}
+	return rowsInput(ctx)
+}
+
+func takeMany(ctx *kernel.Context, m *tensorsMap) error {
+	handles := ctx.Input(0)
+	if handles.Rank() != 1 {
+		return status.InvalidArgumentf("sparse_handles should be a vector but received shape %v", handles.Shape())
+	}
+	parts, err := m.take(intarg.Values(handles))
+	defer func() {
+		for _, p := range parts {
+			p.values.Release()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	if len(parts) == 0 {
+		return status.InvalidArgumentf("Must have at least 1 SparseTensor handle.")
+	}
+	inner := slices.Clone(parts[0].shape)
+	for i, p := range parts {
+		if p.values.DType() != ctx.OutputType(1) {
+			return status.InvalidArgumentf("Requested SparseTensor of type %v but SparseTensor[%d].values.dtype() == %v", ctx.OutputType(1), i, p.values.DType())
+		}
+		if p.rank != len(inner) {
+			return status.InvalidArgumentf("Inconsistent rank across SparseTensors: rank prior to SparseTensor[%d] was: %d but rank of SparseTensor[%d] is: %d",
+				i, len(inner)+1, i, p.rank+1)
+		}
+		for d := range inner {
+			inner[d] = max(inner[d], p.shape[d])
+		}
+	}
+	return stack(ctx, parts, tensor.Shape{int64(len(parts))}, inner)
+}

@@ -1,0 +1,161 @@
+package state
+
+import (
+	"context"
+	"sync"
+
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	scalar := func(c *opdef.ShapeContext) error {
+		c.Out[0] = shapefn.Of()
+		return nil
+	}
+	registerNew(opdef.Def{
+		Name: "MutexV2", Doc: "Gives a handle to a mutex that one step at a time can hold.",
+		Out:      []string{"resource: resource"},
+		Attrs:    []string{"container: string = ''", "shared_name: string = ''"},
+		Stateful: true,
+		Shape:    scalar,
+	}, newMutex)
+	registerNew(opdef.Def{
+		Name: "MutexLock", Doc: "Waits until a mutex is free and gives the lock, which ends with ConsumeMutexLock or with the step.",
+		In:       []string{"mutex: resource"},
+		Out:      []string{"mutex_lock: variant"},
+		Stateful: true,
+		Shape:    scalar,
+	}, func(*kernel.Construction) (kernel.Kernel, error) { return lockKernel{}, nil })
+	register(opdef.Def{
+		Name: "ConsumeMutexLock", Doc: "Ends a lock.",
+		In:       []string{"mutex_lock: variant"},
+		Stateful: true,
+	}, func(ctx *kernel.Context) error {
+		held, ok := tensor.Value[tensor.VariantValue](ctx.Input(0)).Value.(*lock)
+		if !ok {
+			return status.InvalidArgumentf("Expected input to be a MutexLock")
+		}
+		held.end()
+		return nil
+	})
+}
+
+// mutex is a lock that graphs share. Those who wait are served in order.
+type mutex struct {
+	mu      sync.Mutex
+	held    bool     // guarded by mu
+	waiters []func() // guarded by mu
+}
+
+// TypeName names the resource as TensorFlow does.
+func (*mutex) TypeName() string { return "N10tensorflow12_GLOBAL__N_15MutexE" }
+
+// lock is a mutex that is held, until end is called for the first time.
+type lock struct {
+	once  sync.Once
+	mutex *mutex
+}
+
+func (l *lock) end() { l.once.Do(l.mutex.release) }
+
+// acquire calls granted once the mutex is held, at once or later, and returns what withdraws a call that waits: it reports
+// false if it is too late.
+func (m *mutex) acquire(granted func()) (withdraw func() bool) {
+	m.mu.Lock()
+	if !m.held {
+		m.held = true
+		m.mu.Unlock()
+		granted()
+		return func() bool { return false }
+	}
+	defer m.mu.Unlock()
+	waiting := true // guarded by m.mu
+	m.waiters = append(m.waiters, func() {
+		m.mu.Lock()
+		was := waiting
+		waiting = false
+		m.mu.Unlock()
+		if was {
+			granted()
+		} else {
+			m.release()
+		}
+	})
+	return func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		was := waiting
+		waiting = false
+		return was
+	}
+}
+
+// release passes the mutex on to the next who waits.
+func (m *mutex) release() {
+	m.mu.Lock()
+	if len(m.waiters) == 0 {
+		m.held = false
+		m.mu.Unlock()
+		return
+	}
+	next := m.waiters[0]
+	m.waiters = m.waiters[1:]
+	m.mu.Unlock()
+	next()
+}
+
+func newMutex(c *kernel.Construction) (kernel.Kernel, error) {
+	container, name, err := names(c)
+	if err != nil {
+		return nil, err
+	}
+	h := makeHandle(c, container, name, tensor.HandleElem{})
+	var none *mutex
+	h.HashCode, h.TypeName, h.Elems = 0, none.TypeName(), nil
+	shared := tensor.Scalar(h)
+	return kernel.Func(func(ctx *kernel.Context) error {
+		_, err := kernel.LookupOrCreateResource(ctx.Device.Resources, container, name, func() (*mutex, error) { return &mutex{}, nil })
+		if err == nil {
+			ctx.SetOutput(0, shared.Retain())
+		}
+		return err
+	}), nil
+}
+
+// lockKernel waits for a mutex.
+type lockKernel struct{}
+
+func (lockKernel) Compute(*kernel.Context) error {
+	return status.Internalf("MutexLock runs asynchronously")
+}
+
+func (lockKernel) ComputeAsync(ctx *kernel.Context, done func(error)) {
+	h, err := handle(ctx, 0)
+	if err != nil {
+		done(err)
+		return
+	}
+	m, err := kernel.LookupResource[*mutex](ctx.Device.Resources, h.Container, h.Name)
+	if err != nil {
+		done(err)
+		return
+	}
+	var once sync.Once
+	finish := func(err error) { once.Do(func() { done(err) }) }
+	step := ctx.Step.Context
+	held := &lock{mutex: m}
+	withdraw := m.acquire(func() {
+		context.AfterFunc(step, held.end)
+		ctx.SetOutput(0, tensor.Scalar(tensor.VariantValue{Value: held}))
+		finish(nil)
+	})
+	context.AfterFunc(step, func() {
+		if withdraw() {
+			finish(status.Cancelledf("MutexLock was cancelled"))
+		}
+	})
+}

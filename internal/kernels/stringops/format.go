@@ -1,0 +1,125 @@
+package stringops
+
+import (
+	"strings"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerNew(opdef.Def{
+		Name: "StringFormat", Doc: "Puts tensors, printed with so many elements at either end of each dimension, in the places of a template.",
+		In:  []string{"inputs: T"},
+		Out: []string{"output: string"},
+		Attrs: []string{
+			"T: list(type) >= 0", "template: string = '%s'", "placeholder: string = '%s'", "summarize: int = 3",
+		},
+		Shape: func(c *opdef.ShapeContext) error {
+			c.Out[0] = tensor.MakePartial()
+			_, err := templateParts(c.Attrs, len(c.In))
+			return err
+		},
+	}, newFormatKernel)
+}
+
+// templateParts returns the text between the places for inputs.
+func templateParts(attrs opdef.Attrs, inputs int) ([]string, error) {
+	parts := strings.Split(attrs.String("template"), attrs.String("placeholder"))
+	if len(parts)-1 != inputs {
+		return nil, status.InvalidArgumentf("num placeholders in template and num inputs must match: %d vs. %d", len(parts)-1, inputs)
+	}
+	return parts, nil
+}
+
+func newFormatKernel(c *kernel.Construction) (kernel.Kernel, error) {
+	parts, err := templateParts(c.Attrs, len(c.Inputs))
+	if err != nil {
+		return nil, err
+	}
+	ends := c.Attrs.Int("summarize")
+	return kernel.Func(func(ctx *kernel.Context) error {
+		p := printer{ends: ends}
+		p.b.WriteString(parts[0])
+		for i := range ctx.NumInputs() {
+			p.print(ctx.Input(i))
+			p.b.WriteString(parts[i+1])
+		}
+		ctx.SetOutput(0, tensor.Scalar(p.b.String()))
+		return nil
+	}), nil
+}
+
+// printer prints tensors as NumPy does.
+type printer struct {
+	b    strings.Builder
+	ends int // elements at either end of a dimension; negative for all
+
+	t tensor.Tensor // of the tensor that is printed, as a vector
+	s tensor.Shape  // its shape
+}
+
+func (p *printer) print(t *tensor.Tensor) {
+	flat, err := t.WithShape(tensor.Shape{int64(t.NumElements())})
+	if err != nil {
+		return // no tensor has another number of elements than its shape says
+	}
+	switch none := p.ends == 0 || t.NumElements() == 0; {
+	case none && t.DType() == tensor.Bool: // of which TensorFlow says nothing
+		return
+	case none && t.Rank() == 0:
+		p.b.WriteString("...")
+		return
+	}
+	p.t, p.s = flat, t.Shape()
+	p.dim(0, 0)
+}
+
+// dim prints what is below dimension d from an element on.
+func (p *printer) dim(d, at int) {
+	if d == len(p.s) {
+		p.element(at)
+		return
+	}
+	p.b.WriteByte('[')
+	n, each := int(p.s[d]), int(p.s[d+1:].NumElements())
+	ends := p.ends
+	if ends < 0 || ends > p.t.NumElements() {
+		ends = p.t.NumElements()
+	}
+	for i := range min(ends, n) {
+		if i > 0 {
+			p.gap(d)
+		}
+		p.dim(d+1, at+i*each)
+	}
+	if n > 2*ends {
+		p.gap(d)
+		p.b.WriteString("...")
+	}
+	for i := max(ends, n-ends); i < n; i++ {
+		p.gap(d)
+		p.dim(d+1, at+i*each)
+	}
+	p.b.WriteByte(']')
+}
+
+// gap separates two items of dimension d.
+func (p *printer) gap(d int) {
+	if d == len(p.s)-1 {
+		p.b.WriteByte(' ')
+		return
+	}
+	p.b.WriteString(strings.Repeat("\n", len(p.s)-d-1) + strings.Repeat(" ", d+1))
+}
+
+func (p *printer) element(at int) {
+	if p.t.DType() == tensor.String {
+		p.b.WriteString(`"` + tensor.Escape(tensor.Values[string](&p.t)[at], true) + `"`)
+		return
+	}
+	one := p.t.Rows(at, at+1)
+	p.b.WriteString(one.Summary(1))
+}

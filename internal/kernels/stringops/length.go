@@ -1,0 +1,55 @@
+package stringops
+
+import (
+	"math"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerNew(opdef.Def{
+		Name: "StringLength", Doc: "Gives the number of bytes, or of characters in UTF-8, of each string.",
+		In:    []string{"input: string"},
+		Out:   []string{"output: int32"},
+		Attrs: []string{"unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'"},
+		Shape: opdef.SameShape,
+	}, func(c *kernel.Construction) (kernel.Kernel, error) {
+		chars := c.Attrs.String("unit") == "UTF8_CHAR"
+		return kernel.Func(func(ctx *kernel.Context) error {
+			in := ctx.Input(0)
+			out, err := ctx.AllocateLike(0, in)
+			if err != nil {
+				return err
+			}
+			lengths := tensor.Values[int32](out)
+			for i, s := range tensor.Values[string](in) {
+				n := len(s)
+				if chars {
+					n = countChars(s)
+				}
+				if n > math.MaxInt32 {
+					return status.InvalidArgumentf("a string of %d bytes is too long", n)
+				}
+				lengths[i] = int32(n)
+			}
+			return nil
+		}), nil
+	})
+}
+
+// trails reports whether a byte of UTF-8 text continues a character.
+func trails(c byte) bool { return c&0xc0 == 0x80 }
+
+// countChars counts the bytes that begin a character, whether the text is valid or not.
+func countChars(s string) int {
+	n := 0
+	for i := range len(s) {
+		if !trails(s[i]) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,125 @@
+package stringops
+
+import (
+	"errors"
+	"regexp"
+	"regexp/syntax"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerNew(opdef.Def{
+		Name: "RegexFullMatch", Doc: "Tells which strings a regular expression matches as a whole.",
+		In:  []string{"input: string", "pattern: string"},
+		Out: []string{"output: bool"},
+		Shape: func(c *opdef.ShapeContext) error {
+			c.Out[0] = c.In[0]
+			return shapefn.CheckRanks(c, 1, 0)
+		},
+	}, newFullMatch)
+	registerNew(opdef.Def{
+		Name: "StaticRegexFullMatch", Doc: "Tells which strings the regular expression in an attribute matches as a whole.",
+		In:    []string{"input: string"},
+		Out:   []string{"output: bool"},
+		Attrs: []string{"pattern: string"},
+		Shape: opdef.SameShape,
+	}, newStaticFullMatch)
+}
+
+// reErrors are the texts that RE2 has for errors in patterns.
+var reErrors = map[syntax.ErrorCode]string{
+	syntax.ErrInvalidCharClass: "invalid character class", syntax.ErrInvalidCharRange: "invalid character class range",
+	syntax.ErrInvalidEscape: "invalid escape sequence", syntax.ErrInvalidNamedCapture: "invalid named capture group",
+	syntax.ErrInvalidPerlOp: "invalid perl operator", syntax.ErrInvalidRepeatOp: "bad repetition operator",
+	syntax.ErrInvalidRepeatSize: "invalid repetition size", syntax.ErrInvalidUTF8: "invalid UTF-8",
+	syntax.ErrMissingBracket: "missing ]", syntax.ErrMissingParen: "missing )",
+	syntax.ErrMissingRepeatArgument: "no argument for repetition operator", syntax.ErrTrailingBackslash: "trailing \\",
+	syntax.ErrUnexpectedParen: "unexpected )", syntax.ErrLarge: "pattern too large - compile failed",
+}
+
+// compile compiles a pattern as part of a larger one, which puts it between before and after.
+func compile(before, pattern, after string) (*regexp.Regexp, error) {
+	_, err := syntax.Parse(pattern, syntax.Perl)
+	if e, ok := errors.AsType[*syntax.Error](err); ok {
+		return nil, status.InvalidArgumentf("Invalid pattern: %s, error: %s", pattern, errorText(e))
+	}
+	re, err := regexp.Compile(before + pattern + after)
+	if err != nil {
+		return nil, status.InvalidArgumentf("Invalid pattern: %s, error: %w", pattern, err)
+	}
+	return re, nil
+}
+
+func errorText(e *syntax.Error) string {
+	text, ok := reErrors[e.Code]
+	if !ok {
+		return e.Error()
+	}
+	if e.Expr == "" || e.Code == syntax.ErrTrailingBackslash {
+		return text
+	}
+	return text + ": " + e.Expr
+}
+
+// fullMatch compiles a pattern that must match whole strings.
+func fullMatch(pattern string) (*regexp.Regexp, error) { return compile(`\A(?:`, pattern, `)\z`) }
+
+// recent compiles patterns that come with every step and are mostly the same.
+type recent struct {
+	compile func(string) (*regexp.Regexp, error)
+	last    atomic.Pointer[compiled]
+}
+
+type compiled struct {
+	pattern string
+	re      *regexp.Regexp
+}
+
+// input compiles the pattern that is input i.
+func (r *recent) input(ctx *kernel.Context, i int) (*regexp.Regexp, error) {
+	t := ctx.Input(i)
+	if t.Rank() != 0 {
+		return nil, status.InvalidArgumentf("Pattern must be scalar, but received %v", t.Shape())
+	}
+	pattern := tensor.Value[string](t)
+	if c := r.last.Load(); c != nil && c.pattern == pattern {
+		return c.re, nil
+	}
+	re, err := r.compile(pattern)
+	if err == nil {
+		r.last.Store(&compiled{pattern, re})
+	}
+	return re, err
+}
+
+func newFullMatch(*kernel.Construction) (kernel.Kernel, error) {
+	patterns := &recent{compile: fullMatch}
+	return kernel.Func(func(ctx *kernel.Context) error {
+		re, err := patterns.input(ctx, 1)
+		if err != nil {
+			return err
+		}
+		return matchEach(ctx, re)
+	}), nil
+}
+
+func newStaticFullMatch(c *kernel.Construction) (kernel.Kernel, error) {
+	re, err := fullMatch(c.Attrs.String("pattern"))
+	if err != nil {
+		return nil, err
+	}
+	return kernel.Func(func(ctx *kernel.Context) error { return matchEach(ctx, re) }), nil
+}
+
+func matchEach(ctx *kernel.Context, re *regexp.Regexp) error {
+	return eachString(ctx, func(s string) (bool, error) {
+		return utf8.ValidString(s) && re.MatchString(s), nil // no expression matches what is no character
+	})
+}

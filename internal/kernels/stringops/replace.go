@@ -1,0 +1,105 @@
+package stringops
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerNew(opdef.Def{
+		Name: "RegexReplace", Doc: "Replaces what a regular expression matches; \\1 in the replacement is the first group.",
+		In:    []string{"input: string", "pattern: string", "rewrite: string"},
+		Out:   []string{"output: string"},
+		Attrs: []string{"replace_global: bool = true"},
+		Shape: func(c *opdef.ShapeContext) error {
+			c.Out[0] = c.In[0]
+			return shapefn.CheckRanks(c, 1, 0, 0)
+		},
+	}, newReplace)
+	registerNew(opdef.Def{
+		Name: "StaticRegexReplace", Doc: "Replaces what the regular expression in an attribute matches.",
+		In:    []string{"input: string"},
+		Out:   []string{"output: string"},
+		Attrs: []string{"pattern: string", "rewrite: string", "replace_global: bool = true"},
+		Shape: opdef.SameShape,
+	}, newStaticReplace)
+}
+
+// anywhere compiles a pattern that may match parts of strings.
+func anywhere(pattern string) (*regexp.Regexp, error) { return compile("", pattern, "") }
+
+func newReplace(c *kernel.Construction) (kernel.Kernel, error) {
+	global := c.Attrs.Bool("replace_global")
+	patterns := &recent{compile: anywhere}
+	return kernel.Func(func(ctx *kernel.Context) error {
+		re, err := patterns.input(ctx, 1)
+		if err != nil {
+			return err
+		}
+		if s := ctx.Input(2).Shape(); len(s) != 0 {
+			return status.InvalidArgumentf("Rewrite must be scalar, but received %v", s)
+		}
+		return replaceEach(ctx, re, tensor.Value[string](ctx.Input(2)), global)
+	}), nil
+}
+
+func newStaticReplace(c *kernel.Construction) (kernel.Kernel, error) {
+	re, err := anywhere(c.Attrs.String("pattern"))
+	if err != nil {
+		return nil, err
+	}
+	rewrite, global := c.Attrs.String("rewrite"), c.Attrs.Bool("replace_global")
+	return kernel.Func(func(ctx *kernel.Context) error { return replaceEach(ctx, re, rewrite, global) }), nil
+}
+
+func replaceEach(ctx *kernel.Context, re *regexp.Regexp, rewrite string, global bool) error {
+	template, group, whole := goTemplate(rewrite)
+	if group > re.NumSubexp() || !whole && !global {
+		return ctx.PassInput(0, 0)
+	}
+	return eachString(ctx, func(s string) (string, error) {
+		if global {
+			return re.ReplaceAllString(s, template), nil
+		}
+		at := re.FindStringSubmatchIndex(s)
+		if at == nil {
+			return s, nil
+		}
+		return string(re.ExpandString([]byte(s[:at[0]]), template, s, at)) + s[at[1]:], nil
+	})
+}
+
+// goTemplate turns a replacement in the form of RE2, where a backslash stands before the number of a group, into the form of
+// package regexp. It returns also the largest number of a group, and whether the replacement is whole: as in RE2 it ends
+// before another escape.
+func goTemplate(rewrite string) (template string, group int, whole bool) {
+	var b strings.Builder
+	for i := 0; i < len(rewrite); i++ {
+		c := rewrite[i]
+		if c != '\\' {
+			if b.WriteByte(c); c == '$' {
+				b.WriteByte(c)
+			}
+			continue
+		}
+		if i++; i == len(rewrite) {
+			return b.String(), group, false
+		}
+		switch c = rewrite[i]; {
+		case c == '\\':
+			b.WriteByte(c)
+		case c >= '0' && c <= '9':
+			group = max(group, int(c-'0'))
+			b.WriteString("${" + string(c) + "}")
+		default:
+			return b.String(), group, false
+		}
+	}
+	return b.String(), group, true
+}

@@ -1,0 +1,115 @@
+package stringops
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// space are the bytes that count as space in the language C.
+const space = " \t\n\v\f\r"
+
+func init() {
+	register(opdef.Def{
+		Name: "StringStrip", Doc: "Takes space away from both ends.",
+		In:    []string{"input: string"},
+		Out:   []string{"output: string"},
+		Shape: opdef.SameShape,
+	}, func(ctx *kernel.Context) error {
+		return eachString(ctx, func(s string) (string, error) { return strings.Trim(s, space), nil })
+	})
+	for _, op := range []struct {
+		name, doc string
+		ascii     func(byte) byte
+		caser     func(language.Tag, ...cases.Option) cases.Caser
+	}{
+		{"StringLower", "Makes letters lower case: those of ASCII, or with encoding \"utf-8\" all.", lowerByte, cases.Lower},
+		{"StringUpper", "Makes letters upper case: those of ASCII, or with encoding \"utf-8\" all.", upperByte, cases.Upper},
+	} {
+		registerNew(opdef.Def{
+			Name: op.name, Doc: op.doc,
+			In:    []string{"input: string"},
+			Out:   []string{"output: string"},
+			Attrs: []string{"encoding: string = ''"},
+			Shape: opdef.SameShape,
+		}, func(c *kernel.Construction) (kernel.Kernel, error) {
+			switch encoding := c.Attrs.String("encoding"); encoding {
+			case "":
+				return mapBytes(op.ascii), nil
+			case "utf-8":
+				return kernel.Func(func(ctx *kernel.Context) error {
+					return eachString(ctx, func(s string) (string, error) {
+						s, _, _ = strings.Cut(s, "\x00") // TensorFlow's text ends there
+						return op.caser(language.Und).String(validUTF8(s)), nil
+					})
+				}), nil
+			default:
+				return nil, status.InvalidArgumentf("only utf-8 or '' (no encoding) is supported, received %s", encoding)
+			}
+		})
+	}
+}
+
+func lowerByte(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+func upperByte(c byte) byte {
+	if c >= 'a' && c <= 'z' {
+		return c + 'A' - 'a'
+	}
+	return c
+}
+
+// validUTF8 replaces what is no character.
+func validUTF8(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b []byte
+	for s != "" {
+		r, size := nextUTF8(s)
+		if r == malformed {
+			r = utf8.RuneError
+		}
+		b, s = utf8.AppendRune(b, r), s[size:]
+	}
+	return string(b)
+}
+
+// mapBytes returns the kernel that replaces each byte of all strings by f of it.
+func mapBytes(f func(byte) byte) kernel.Kernel {
+	var table [256]byte
+	for c := range table {
+		table[c] = f(byte(c))
+	}
+	return kernel.Func(func(ctx *kernel.Context) error {
+		in := ctx.Input(0)
+		out, err := ctx.AllocateLike(0, in)
+		if err != nil {
+			return err
+		}
+		b := newBuilder(tensor.Values[string](out))
+		for _, s := range tensor.Values[string](in) {
+			from := len(b.buf)
+			b.buf = append(b.buf, s...)
+			added := b.buf[from:]
+			for i, c := range added {
+				added[i] = table[c]
+			}
+			b.next()
+		}
+		b.flush()
+		return nil
+	})
+}

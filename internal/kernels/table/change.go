@@ -1,0 +1,83 @@
+package table
+
+import (
+	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+)
+
+func init() {
+	pairs := []string{"keys: Tin", "values: Tout"}
+	types := []string{"Tin: type", "Tout: type"}
+	registerForms(opdef.Def{
+		Name: "LookupTableInsert", Doc: "Gives keys of a table new values.",
+		In: pairs, Attrs: types, Shape: namesOnly,
+	}, "LookupTableInsertV2", handleOnly, onTable(insert, takesKey, takesValue))
+	registerForms(opdef.Def{
+		Name: "LookupTableImport", Doc: "Makes keys and values, as LookupTableExport gives them, all that a table holds.",
+		In: pairs, Attrs: types, Shape: namesOnly,
+	}, "LookupTableImportV2", importShape, onTable(replace, takesKey, takesValue))
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "LookupTableRemoveV2", Doc: "Removes keys from a table. Those that it does not have are passed over.",
+			In: []string{"table_handle: resource", "keys: Tin"}, Attrs: []string{"Tin: type"}, Stateful: true, Shape: removeShape,
+		},
+		Kernels: kernel.Any(onTable(remove, takesKey)),
+	})
+}
+
+func insert(ctx *kernel.Context, t *Table) error {
+	keys, values := ctx.Input(1), ctx.Input(2)
+	if err := t.checkPairs(keys, values); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.contents.insert(keys, values)
+}
+
+func replace(ctx *kernel.Context, t *Table) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.contents.replace(ctx.Input(1), ctx.Input(2))
+}
+
+func remove(ctx *kernel.Context, t *Table) error {
+	keys := ctx.Input(1)
+	if err := t.checkKeys(keys); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.contents.remove(keys)
+}
+
+func namesOnly(c *opdef.ShapeContext) error { return resource.CheckNames(c, 0) }
+
+func handleOnly(c *opdef.ShapeContext) error {
+	_, err := opdef.WithRank(c.In[0], 0)
+	return err
+}
+
+func importShape(c *opdef.ShapeContext) error {
+	if err := handleOnly(c); err != nil {
+		return err
+	}
+	keys, err := opdef.WithRank(c.In[1], 1)
+	if err != nil {
+		return err
+	}
+	values, err := opdef.WithRankAtLeast(c.In[2], 1)
+	if err == nil {
+		_, err = opdef.MergeDims(keys.Dim(0), values.Dim(0))
+	}
+	return err
+}
+
+func removeShape(c *opdef.ShapeContext) error {
+	if err := handleOnly(c); err != nil {
+		return err
+	}
+	_, err := opdef.WithRankAtLeast(c.In[1], 1)
+	return err
+}

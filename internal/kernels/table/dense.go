@@ -1,0 +1,255 @@
+package table
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// dense is a hash table with open addressing. Keys and values are scalars or vectors. Its buckets are found as in TensorFlow,
+// by the same hashes and the same quadratic probing, and exported as they are: what one process has saved another can load.
+type dense[K key] struct {
+	layout
+	width          int       // elements of a key
+	empty, deleted marker[K] // the keys of buckets that were never used and that are free again
+	maxLoad        float32   // largest part of the buckets that may be in use
+
+	buckets tensor.Tensor // [number of buckets, width]; those who export it share it, so that it is copied before it changes
+	values  column        // one row for each bucket
+	entries int
+}
+
+// marker is a key that no entry may have.
+type marker[K key] struct {
+	name string
+	key  []K
+}
+
+// newDenseOf returns a table with some empty buckets.
+func newDenseOf[K key](l layout, empty, deleted *tensor.Tensor, maxLoad float32, buckets int) (contents, error) {
+	d := &dense[K]{
+		layout: l, width: empty.NumElements(), maxLoad: maxLoad,
+		empty:   marker[K]{"empty_key", slices.Clone(tensor.Values[K](empty))},
+		deleted: marker[K]{"deleted_key", slices.Clone(tensor.Values[K](deleted))},
+	}
+	if slices.Equal(d.empty.key, d.deleted.key) {
+		return nil, status.InvalidArgumentf("Empty and deleted keys cannot be equal")
+	}
+	return d, d.allocate(buckets)
+}
+
+// allocate gives the table empty buckets.
+func (d *dense[K]) allocate(n int) error {
+	if n < 4 || n&(n-1) != 0 {
+		return status.InvalidArgumentf("Number of buckets must be at least 4 and a power of 2, got: %d", n)
+	}
+	buckets, err := tensor.Alloc(d.keyType, tensor.Shape{int64(n), int64(d.width)})
+	if err != nil {
+		return err
+	}
+	values, err := newColumn(d.valueType, n, d.valueShape.NumElements())
+	if err != nil {
+		buckets.Release()
+		return err
+	}
+	all := tensor.Values[K](&buckets)
+	for i := 0; i < len(all); i += d.width {
+		copy(all[i:], d.empty.key)
+	}
+	d.buckets, d.values, d.entries = buckets, values, 0
+	d.values.n = n
+	return nil
+}
+
+func (d *dense[K]) size() int { return d.entries }
+
+// probe returns the bucket of a key, or -1, and the first bucket that is free for it, or -1.
+func (d *dense[K]) probe(buckets, key []K) (bucket, free int) {
+	n := d.buckets.Dim(0)
+	free = -1
+	at := int(hash(key) & uint64(n-1))
+	for probes := 1; probes <= n; probes++ {
+		have := buckets[at*d.width : (at+1)*d.width]
+		switch {
+		case same(have, key):
+			return at, free
+		case same(have, d.empty.key):
+			if free < 0 {
+				free = at
+			}
+			return -1, free
+		case free < 0 && same(have, d.deleted.key):
+			free = at
+		}
+		at = (at + probes) & (n - 1)
+	}
+	return -1, free
+}
+
+// same is slices.Equal for keys of one length, most of which differ at once.
+func same[K key](x, y []K) bool {
+	return x[0] == y[0] && (len(x) == 1 || slices.Equal(x[1:], y[1:]))
+}
+
+func (d *dense[K]) isMarker(key []K) bool {
+	return same(key, d.empty.key) || same(key, d.deleted.key)
+}
+
+// read returns the elements and the number of keys, a key or a batch of them, none of which may be a marker.
+func (d *dense[K]) read(keys *tensor.Tensor) ([]K, int, error) {
+	n := 1
+	if keys.Rank() > 0 {
+		n = keys.Dim(0)
+	}
+	if keys.NumElements() != n*d.width {
+		want := append(tensor.Shape{int64(n)}, d.keyShape...)
+		return nil, 0, status.InvalidArgumentf("Expected key shape %v got %v", want, keys.Shape())
+	}
+	elems := tensor.Values[K](keys)
+	for i := 0; i < len(elems); i += d.width {
+		for _, m := range []*marker[K]{&d.empty, &d.deleted} {
+			if same(elems[i:i+d.width], m.key) {
+				return nil, 0, status.InvalidArgumentf("Using the %s as a table key is not allowed", m.name)
+			}
+		}
+	}
+	return elems, n, nil
+}
+
+func (d *dense[K]) find(out, keys, defaults *tensor.Tensor) error {
+	elems, n, err := d.read(keys)
+	if err != nil {
+		return err
+	}
+	l, err := gatherscatter.Make(n)
+	defer l.Release()
+	if err != nil {
+		return err
+	}
+	buckets := tensor.Values[K](&d.buckets)
+	parallel.For(n, findGrain, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			bucket, _ := d.probe(buckets, elems[i*d.width:(i+1)*d.width])
+			l.Rows[i] = int64(bucket)
+		}
+	})
+	d.values.get(out, defaults, l, false)
+	return nil
+}
+
+func (d *dense[K]) insert(keys, values *tensor.Tensor) error {
+	elems, n, err := d.read(keys)
+	if err != nil {
+		return err
+	}
+	if err := d.grow(d.entries + n); err != nil {
+		return err
+	}
+	return d.store(elems, values, n)
+}
+
+// grow makes room for n entries.
+func (d *dense[K]) grow(n int) error {
+	room := d.buckets.Dim(0)
+	for float32(n) > float32(room)*d.maxLoad && room > 0 {
+		room *= 2
+	}
+	if room == d.buckets.Dim(0) {
+		return nil
+	}
+	old := *d
+	if err := d.allocate(room); err != nil {
+		return err
+	}
+	err := d.store(tensor.Values[K](&old.buckets), &old.values.t, old.buckets.Dim(0))
+	old.buckets.Release()
+	old.values.t.Release()
+	return err
+}
+
+// store adds or changes n entries. It passes over keys that are markers.
+func (d *dense[K]) store(keys []K, values *tensor.Tensor, n int) error {
+	l, err := gatherscatter.Make(n)
+	defer l.Release()
+	if err != nil {
+		return err
+	}
+	if err := d.values.own(); err != nil {
+		return err
+	}
+	own, err := kernel.Writable(&d.buckets)
+	if err != nil {
+		return err
+	}
+	buckets := tensor.Values[K](own)
+	for i := range n {
+		key := keys[i*d.width : (i+1)*d.width]
+		l.Rows[i] = -1
+		if d.isMarker(key) {
+			continue
+		}
+		bucket, free := d.probe(buckets, key)
+		if bucket < 0 {
+			if free < 0 {
+				return status.Internalf("Internal error in MutableDenseHashTable insert")
+			}
+			bucket = free
+			copy(buckets[bucket*d.width:], key)
+			d.entries++
+		}
+		l.Rows[i] = int64(bucket)
+	}
+	d.values.set(l, values)
+	return nil
+}
+
+func (d *dense[K]) remove(keys *tensor.Tensor) error {
+	elems, n, err := d.read(keys)
+	if err != nil {
+		return err
+	}
+	own, err := kernel.Writable(&d.buckets)
+	if err != nil {
+		return err
+	}
+	buckets := tensor.Values[K](own)
+	for i := range n {
+		if bucket, _ := d.probe(buckets, elems[i*d.width:(i+1)*d.width]); bucket >= 0 {
+			copy(buckets[bucket*d.width:], d.deleted.key)
+			d.entries--
+		}
+	}
+	return nil
+}
+
+// replace takes over buckets as export gives them.
+func (d *dense[K]) replace(keys, values *tensor.Tensor) error {
+	if err := d.checkKeys(keys); err != nil {
+		return err
+	}
+	if keys.Rank() != 2 || keys.Dim(0) == 0 || keys.Dim(1) != d.width {
+		return status.InvalidArgumentf("Expected buckets of shape [?,%d] for key, got %v", d.width, keys.Shape())
+	}
+	if want := (tensor.Shape{int64(keys.Dim(0)), int64(d.values.width())}); !values.Shape().Equal(want) {
+		return wrongValues(want, values)
+	}
+	d.buckets.Release()
+	d.values.t.Release()
+	d.buckets, d.values = keys.Retain(), column{t: values.Retain(), n: values.Dim(0)}
+	d.entries = 0
+	buckets := tensor.Values[K](keys)
+	for i := 0; i < len(buckets); i += d.width {
+		if !d.isMarker(buckets[i : i+d.width]) {
+			d.entries++
+		}
+	}
+	return nil
+}
+
+func (d *dense[K]) export() (keys, values tensor.Tensor, err error) {
+	return d.buckets.Retain(), d.values.t.Retain(), nil
+}

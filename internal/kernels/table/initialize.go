@@ -1,0 +1,115 @@
+package table
+
+import (
+	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	registerForms(opdef.Def{
+		Name: "InitializeTable", Doc: "Fills a table, unless it holds as many keys already, with keys and their values.",
+		In: []string{"keys: Tkey", "values: Tval"}, Attrs: []string{"Tkey: type", "Tval: type"}, Shape: pairsShape(namesOnly),
+	}, "InitializeTableV2", pairsShape(handleOnly), onTable(initialize, takesKey, takesValue))
+	registerForms(opdef.Def{
+		Name: "InitializeTableFromTextFile",
+		Doc: "Fills a table, unless that has been done, with a pair from each line of a file. key_index and value_index are the " +
+			"numbers of columns, or -1 for the number of the line plus offset, or -2 for the whole line.",
+		In: []string{"filename: string"},
+		Attrs: []string{
+			"key_index: int >= -2", "value_index: int >= -2", "vocab_size: int >= -1 = -1", `delimiter: string = '\t'`, "offset: int = 0",
+		},
+		Shape: fileShape(namesOnly),
+	}, "InitializeTableFromTextFileV2", fileShape(handleOnly), newFromFile)
+}
+
+// fixed returns the contents of a table that is filled once.
+func (t *Table) fixed() (*fixed, error) {
+	f, ok := t.contents.(*fixed)
+	if !ok {
+		return nil, status.InvalidArgumentf("Table %s %s is not initializable", t.container, t.name)
+	}
+	return f, nil
+}
+
+func initialize(ctx *kernel.Context, t *Table) error {
+	if _, err := t.fixed(); err != nil {
+		return err
+	}
+	keys, values := ctx.Input(1), ctx.Input(2)
+	switch {
+	case keys.Rank() != 1:
+		return status.InvalidArgumentf("Keys must be a vector, but received shape%v", keys.Shape())
+	case values.Rank() != 1:
+		return status.InvalidArgumentf("Values must be a vector, but received shape%v", values.Shape())
+	case keys.NumElements() != values.NumElements():
+		return status.InvalidArgumentf("Keys and values must have the same size %d vs %d", keys.NumElements(), values.NumElements())
+	}
+	return replace(ctx, t)
+}
+
+// pairsShape is the rule of operations that take vectors of keys and values.
+func pairsShape(handle opdef.ShapeFn) opdef.ShapeFn {
+	return func(c *opdef.ShapeContext) error {
+		if err := handle(c); err != nil {
+			return err
+		}
+		keys, err := opdef.WithRank(c.In[1], 1)
+		if err == nil {
+			_, err = opdef.MergeShapes(keys, c.In[2])
+		}
+		return err
+	}
+}
+
+// fileShape is the rule of operations that take the name of a file.
+func fileShape(handle opdef.ShapeFn) opdef.ShapeFn {
+	return func(c *opdef.ShapeContext) error {
+		if err := handle(c); err != nil {
+			return err
+		}
+		_, err := opdef.WithRank(c.In[1], 0)
+		return err
+	}
+}
+
+func newFromFile(c *kernel.Construction) (kernel.Kernel, error) {
+	delimiter := c.Attrs.String("delimiter")
+	if len(delimiter) != 1 {
+		return nil, status.InvalidArgumentf("delimiter should be only 1 char")
+	}
+	v := vocabulary{
+		key: c.Attrs.Int("key_index"), value: c.Attrs.Int("value_index"), size: c.Attrs.Int("vocab_size"),
+		delimiter: delimiter, offset: int64(c.Attrs.Int("offset")),
+	}
+	return kernel.Func(func(ctx *kernel.Context) error {
+		t, err := resource.Find[*Table](ctx, 0)
+		if err != nil {
+			return err
+		}
+		name, err := fileName(ctx, 1, "filename", "filename")
+		if err != nil {
+			return err
+		}
+		return v.fill(t, name)
+	}), nil
+}
+
+// Types returns the types of keys and values.
+func (t *Table) Types() (key, value tensor.DType) { return t.keyType, t.valueType }
+
+// Initialize fills a table that is filled once with vectors of keys and values, unless that has been done.
+func (t *Table) Initialize(keys, values *tensor.Tensor) error {
+	f, err := t.fixed()
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if f.ready {
+		return nil
+	}
+	return f.replace(keys, values)
+}

@@ -1,0 +1,172 @@
+package table
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/weft-ml/weft/internal/numeric/murmur"
+	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// kind is a kind of table.
+type kind struct {
+	name, doc string                          // of the operation that makes one, in its old form
+	in        []string                        // inputs of its newer forms; the old one has the first alone
+	attrs     []string                        // besides types and names
+	types     map[tensor.DType][]tensor.DType // of values, by the type of keys
+	shape     opdef.ShapeFn                   // of a handle
+	create    func(*kernel.Context, *kernel.Construction) (contents, layout, error)
+}
+
+// numbers are the values that tables have for any type of key.
+var numbers = []tensor.DType{tensor.Float64, tensor.Float32, tensor.Int32}
+
+// changing are the types of tables that steps change.
+var changing = map[tensor.DType][]tensor.DType{
+	tensor.Int32:  numbers,
+	tensor.Int64:  append(slices.Clone(numbers), tensor.Int64, tensor.String),
+	tensor.String: append(slices.Clone(numbers), tensor.Int64, tensor.Bool),
+}
+
+// with returns a table of types with further ones for a key.
+func with(types map[tensor.DType][]tensor.DType, key tensor.DType, more ...tensor.DType) map[tensor.DType][]tensor.DType {
+	out := map[tensor.DType][]tensor.DType{}
+	for k, v := range types {
+		out[k] = slices.Clone(v)
+	}
+	out[key] = append(out[key], more...)
+	return out
+}
+
+var kinds = []*kind{
+	{
+		name: "HashTable", doc: "Gives a table that is filled once, by an operation of its own.",
+		types: with(with(changing, tensor.Int32, tensor.String), tensor.String, tensor.String), shape: opdef.ScalarShape, create: createFixed,
+	},
+	{
+		name: "MutableHashTable", doc: "Gives a table that steps can change.",
+		types: with(changing, tensor.Int64, tensor.Variant), shape: scalarsShape, create: createMutable,
+	},
+	{
+		name: "MutableHashTableOfTensors", doc: "Gives a table that steps can change and whose values are vectors.",
+		attrs: []string{"value_shape: shape = []"}, types: changing, shape: vectorsShape, create: createOfTensors,
+	},
+	{
+		name:  "MutableDenseHashTable",
+		doc:   "Gives a table that steps can change, with open addressing. Keys and values may be vectors; two keys mark free buckets.",
+		in:    []string{"empty_key: key_dtype", "deleted_key: key_dtype"},
+		attrs: []string{"value_shape: shape = []", "initial_num_buckets: int = 131072", "max_load_factor: float = 0.8"},
+		types: map[tensor.DType][]tensor.DType{
+			tensor.Int32:  numbers,
+			tensor.Int64:  append(slices.Clone(numbers), tensor.Int64, tensor.Bool, tensor.Variant),
+			tensor.String: append(slices.Clone(numbers), tensor.Int64, tensor.Bool, tensor.Resource),
+		},
+		shape: denseShape, create: createDense,
+	},
+}
+
+func init() {
+	for _, k := range kinds {
+		k.register()
+	}
+}
+
+// register adds the three operations that make such a table: with a reference to its name, with a handle that names it, and
+// with a handle that is the only way to it.
+func (k *kind) register() {
+	types := []string{"key_dtype: type", "value_dtype: type"}
+	names := []string{"container: string = ''", "shared_name: string = ''", "use_node_name_sharing: bool = false"}
+	def := opdef.Def{Doc: k.doc, Stateful: true, Attrs: slices.Concat(names, types, k.attrs)}
+
+	old := def
+	old.Name, old.In, old.Out, old.Shape = k.name, k.in[:min(1, len(k.in))], []string{"table_handle: Ref(string)"}, resource.NamesShape
+	kernel.Register(kernel.Op{Def: old, Kernels: k.kernels(k.named)})
+
+	named := def
+	named.Name, named.In, named.Out, named.Shape = k.name+"V2", k.in, []string{"table_handle: resource"}, k.shape
+	kernel.Register(kernel.Op{Def: named, Kernels: k.kernels(k.named)})
+
+	anonymous := named
+	anonymous.Name, anonymous.Attrs = "Anonymous"+k.name, slices.Concat(types, k.attrs)
+	kernel.Register(kernel.Op{Def: anonymous, Kernels: k.kernels(k.anonymous)})
+}
+
+func (k *kind) kernels(n kernel.New) []kernel.Impl {
+	var impls []kernel.Impl
+	for _, key := range []tensor.DType{tensor.Int32, tensor.Int64, tensor.String} {
+		types := []kernel.Constraint{kernel.OfType("key_dtype", key), kernel.OfType("value_dtype", k.types[key]...)}
+		impls = append(impls, kernel.Impl{Types: types, New: n})
+	}
+	return impls
+}
+
+func (k *kind) named(c *kernel.Construction) (kernel.Kernel, error) {
+	key, value := c.Attrs.Type("key_dtype"), c.Attrs.Type("value_dtype")
+	container := c.Attrs.String("container")
+	if container == "" {
+		container = c.Device.Resources.DefaultContainer()
+	}
+	return resource.Maker[*Table]{
+		Create: func(ctx *kernel.Context, name string) (*Table, error) { return k.table(ctx, c, container, name) },
+		Verify: func(t *Table) error {
+			if t.keyType != key || t.valueType != value {
+				return status.InvalidArgumentf("Conflicting key/value dtypes %v->%v with %v-%v for table %s",
+					key, value, t.keyType, t.valueType, t.name)
+			}
+			return nil
+		},
+		ByNode: c.Attrs.Bool("use_node_name_sharing"),
+	}.Kernel(c)
+}
+
+func (k *kind) table(ctx *kernel.Context, c *kernel.Construction, container, name string) (*Table, error) {
+	contents, layout, err := k.create(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &Table{container: container, name: name, layout: layout, contents: contents}, nil
+}
+
+var lastAnonymous atomic.Int64
+
+func (k *kind) anonymous(c *kernel.Construction) (kernel.Kernel, error) {
+	return kernel.Func(func(ctx *kernel.Context) error {
+		const container = "Anonymous"
+		t, err := k.table(ctx, c, container, fmt.Sprintf("Resource-%d", lastAnonymous.Add(1)-1))
+		if err != nil {
+			return err
+		}
+		ctx.SetOutput(0, tensor.Scalar(&tensor.Handle{
+			Device: ctx.Device.Name, Container: container, Name: t.name,
+			HashCode: murmur.Sum64(t.TypeName()), TypeName: t.TypeName(), Resource: t,
+		}))
+		return nil
+	}), nil
+}
+
+func scalarsShape(c *opdef.ShapeContext) error { return handleShape(c, shapefn.Of(), shapefn.Of()) }
+
+func vectorsShape(c *opdef.ShapeContext) error {
+	return handleShape(c, shapefn.Of(), c.Attrs.Shape("value_shape"))
+}
+
+func denseShape(c *opdef.ShapeContext) error {
+	key, err := opdef.WithRankAtMost(c.In[0], 1)
+	if err != nil {
+		return err
+	}
+	return handleShape(c, key, c.Attrs.Shape("value_shape"))
+}
+
+// handleShape is the rule of handles to tables of which the shapes of keys and values are known.
+func handleShape(c *opdef.ShapeContext, key, value shapefn.Shape) error {
+	c.Out[0] = shapefn.Of()
+	c.OutHandles[0] = []tensor.HandleElem{{DType: c.Attrs.Type("key_dtype"), Shape: key}, {DType: c.Attrs.Type("value_dtype"), Shape: value}}
+	return nil
+}

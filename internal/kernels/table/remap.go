@@ -1,0 +1,104 @@
+package table
+
+import (
+	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+func init() {
+	kernel.Register(kernel.Op{
+		Def: opdef.Def{
+			Name: "GenerateVocabRemapping",
+			Doc: "Says where words of a new vocabulary, from a line of its file on, stand in an old one: the number of the line, or -1. " +
+				"num_present counts those that it has.",
+			In: []string{"new_vocab_file: string", "old_vocab_file: string"}, Out: []string{"remapping: int64", "num_present: int32"},
+			Attrs: []string{"new_vocab_offset: int >= 0", "num_new_vocab: int >= 0", "old_vocab_size: int >= -1 = -1"},
+			Shape: remappingShape,
+		},
+		Kernels: kernel.Any(newRemapping),
+	})
+}
+
+func remappingShape(c *opdef.ShapeContext) error {
+	c.Out[0], c.Out[1] = shapefn.Of(int64(c.Attrs.Int("num_new_vocab"))), shapefn.Of()
+	return shapefn.CheckRanks(c, 0, 0, 0)
+}
+
+// remapping compares files whose lines are words.
+type remapping struct {
+	first, n int // of the lines of the new file
+	old      vocabulary
+}
+
+func newRemapping(c *kernel.Construction) (kernel.Kernel, error) {
+	r := &remapping{
+		first: c.Attrs.Int("new_vocab_offset"), n: c.Attrs.Int("num_new_vocab"),
+		old: vocabulary{key: wholeLine, value: lineNumber, size: c.Attrs.Int("old_vocab_size")},
+	}
+	return kernel.Func(r.compute), nil
+}
+
+func (r *remapping) compute(ctx *kernel.Context) error {
+	newFile, err := fileName(ctx, 0, "new_vocab_file", "new vocab filename")
+	if err != nil {
+		return err
+	}
+	words, err := r.words(newFile)
+	if err != nil {
+		return err
+	}
+	oldFile, err := fileName(ctx, 1, "old_vocab_file", "new vocab filename")
+	if err != nil {
+		return err
+	}
+	lines, err := r.oldLines(oldFile)
+	if err != nil {
+		return err
+	}
+	out, err := ctx.Allocate(0, words.Shape())
+	if err != nil {
+		return err
+	}
+	absent := tensor.Scalar[int64](-1)
+	if err := lines.find(out, &words, &absent); err != nil {
+		return err
+	}
+	present := int32(0)
+	for _, line := range tensor.Values[int64](out) {
+		if line >= 0 {
+			present++
+		}
+	}
+	ctx.SetOutput(1, tensor.Scalar(present))
+	return nil
+}
+
+// words returns the wanted lines of the new file.
+func (r *remapping) words(path string) (tensor.Tensor, error) {
+	v := vocabulary{key: lineNumber, value: wholeLine, size: -1}
+	_, all, err := v.read(path, tensor.Int64, tensor.String)
+	if err != nil {
+		return all, err
+	}
+	if have := all.NumElements(); r.n > have || r.first > have-r.n {
+		return all, status.InvalidArgumentf("lookup table size must be larger than last new vocab entry's line")
+	}
+	return all.Rows(r.first, r.first+r.n), nil
+}
+
+// oldLines returns the table of the numbers of the lines of the old file.
+func (r *remapping) oldLines(path string) (*fixed, error) {
+	words, numbers, err := r.old.read(path, tensor.String, tensor.Int64)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newMutable(layout{keyType: tensor.String, valueType: tensor.Int64})
+	if err != nil {
+		return nil, err
+	}
+	f := &fixed{mutable: *m}
+	return f, f.replace(&words, &numbers)
+}

@@ -1,0 +1,75 @@
+// Package channelwise computes what windows that move over images or volumes make of each channel by itself: pooling, depthwise
+// convolution, and their gradients. Tensors have the batch first and the channels last, contiguous.
+//
+// The kernels, one per operation, element type and vector level, go over rectangles of outputs whose windows have the same
+// size, and hold some vectors of channels in registers while they visit the elements of a window. Go code cuts outputs into
+// such rectangles, so that padding is never written out.
+//
+// Results are the same to the bit however many cores are idle; the gradient of a filter depends on the number of threads that
+// package parallel is set to.
+package channelwise
+
+import (
+	"unsafe"
+
+	"github.com/weft-ml/weft/internal/numeric/simd"
+)
+
+// Span is the motion of a window along one dimension.
+type Span struct {
+	In, Window, Out  int // sizes of the input, the window and the output
+	Stride, Dilation int // distances of windows and of the elements of a window
+	Before           int // padding before the first element
+}
+
+// One is the motion along a dimension that is not there.
+var One = Span{In: 1, Window: 1, Out: 1, Stride: 1, Dilation: 1}
+
+func (s *Span) valid() bool {
+	return s.Window >= 1 && s.Stride >= 1 && s.Dilation >= 1 && s.In >= 0 && s.Out >= 0
+}
+
+// Clip returns the range of window elements that lie within the input at output position o, and the input position of the
+// first of them.
+func (s *Span) Clip(o int) (lo, hi, at int) {
+	at = o*s.Stride - s.Before
+	hi = s.Window
+	if at < 0 {
+		lo = (-at + s.Dilation - 1) / s.Dilation
+	}
+	if room := s.In - at; room < (hi-1)*s.Dilation+1 {
+		hi = (max(room, 0) + s.Dilation - 1) / s.Dilation
+	}
+	return lo, max(hi, lo), at + lo*s.Dilation
+}
+
+// alike returns how many output positions from o on have windows that are cut off like that at o.
+func (s *Span) alike(o int) int {
+	lo, hi, at := s.Clip(o)
+	if lo > 0 || hi < s.Window || s.Window == 0 {
+		return 1
+	}
+	last := at + (s.Window-1)*s.Dilation
+	return min(s.Out-o, 1+(s.In-1-last)/s.Stride)
+}
+
+// rectangles calls visit for rectangles of outputs whose windows are cut off alike, of high rows of wide outputs from (row, col)
+// on. They make up rows lo to hi.
+func rectangles(rows, cols *Span, lo, hi int, visit func(row, col, high, wide int)) {
+	for row := lo; row < hi; {
+		high := min(rows.alike(row), hi-row)
+		for col := 0; col < cols.Out; {
+			wide := cols.alike(col)
+			visit(row, col, high, wide)
+			col += wide
+		}
+		row += high
+	}
+}
+
+const (
+	parallelWork = 512 << 10 // elements of windows that are worth another core
+	callWork     = 256 << 10 // those of one call of a kernel, less than 10 µs
+)
+
+func size[T simd.Float]() int { return int(unsafe.Sizeof(T(0))) }

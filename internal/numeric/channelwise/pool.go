@@ -1,0 +1,204 @@
+package channelwise
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/numeric/simd"
+)
+
+// Pooling describes pooling over windows without gaps: Spans are the motions along planes, rows and columns. What lies
+// outside the input does not count.
+type Pooling struct {
+	Batch, Channels int
+	Spans           [3]Span
+}
+
+func (s *Pooling) imageIn() int  { return s.Spans[0].In * s.Spans[1].In * s.Spans[2].In * s.Channels }
+func (s *Pooling) lineOut() int  { return s.Spans[2].Out * s.Channels }
+func (s *Pooling) imageOut() int { return s.Spans[0].Out * s.Spans[1].Out * s.lineOut() }
+
+func (s *Pooling) check(input, output int) {
+	ok := s.Batch >= 0 && s.Channels >= 0 && input >= s.Batch*s.imageIn() && output >= s.Batch*s.imageOut()
+	for _, d := range s.Spans {
+		ok = ok && d.valid() && d.Dilation == 1
+	}
+	if !ok {
+		panic(fmt.Sprintf("channelwise: %+v does not fit an input of %d and an output of %d elements", *s, input, output))
+	}
+}
+
+// MaxPool computes y, the largest elements of the windows of x. Elements that are not numbers do not count; a window without
+// any number gives the lowest finite one.
+func MaxPool[T simd.Float](s *Pooling, y, x []T) {
+	s.check(len(x), len(y))
+	p := pooling[T]{Pooling: s, x: x, y: y, kernel: poolKernels[T]().max}
+	p.byLines()
+}
+
+// AvgPool computes y, the means of the windows of x.
+func AvgPool[T simd.Float](s *Pooling, y, x []T) {
+	s.check(len(x), len(y))
+	p := pooling[T]{Pooling: s, x: x, y: y, kernel: poolKernels[T]().avg, scale: func(count int) T { return T(count) }}
+	p.byLines()
+}
+
+// MaxPoolGrad computes dx, the gradient of MaxPool's input x, from dy, the gradient of its output. The first of several
+// largest elements of a window has the gradient.
+func MaxPoolGrad[T simd.Float](s *Pooling, dx, x, dy []T) {
+	s.check(min(len(x), len(dx)), len(dy))
+	k := poolKernels[T]()
+	p := pooling[T]{Pooling: s, x: x, dx: dx, dy: dy, kernel: k.maxGrad, max: k.max}
+	p.byImages()
+}
+
+// NearPoolGrad computes dx from the input x and the output y of a max pooling and from dy, the gradient of y: every element of
+// a window that differs from its y by less than 1e-5 has the gradient. So TensorFlow does it in three dimensions.
+func NearPoolGrad[T simd.Float](s *Pooling, dx, x, y, dy []T) {
+	s.check(min(len(x), len(dx)), min(len(y), len(dy)))
+	p := pooling[T]{Pooling: s, x: x, dx: dx, y: y, dy: dy, kernel: poolKernels[T]().nearGrad}
+	p.byImages()
+}
+
+// AvgPoolGrad computes dx, the gradient of AvgPool's input, from dy, the gradient of its output.
+func AvgPoolGrad[T simd.Float](s *Pooling, dx, dy []T) {
+	s.check(len(dx), len(dy))
+	p := pooling[T]{
+		Pooling: s, x: dx, dx: dx, y: dy, dy: dy, kernel: poolKernels[T]().avgGrad,
+		scale: func(count int) T { return 1 / T(count) },
+	}
+	p.byImages()
+}
+
+// poolArgs is a call of a kernel for rows of pixels whose windows have the same size. Distances are in bytes. The kernel changes
+// the counts. The assembly knows the layout.
+type poolArgs struct {
+	x, dx                unsafe.Pointer // the first pixel's window
+	y, dy                unsafe.Pointer // the first pixel
+	pixels, lines        int
+	stepX, stepY         int // from one pixel to the next
+	skipX, skipY         int // from behind a row's last pixel to the next row's first
+	row                  int // between rows of x
+	plane                int // from behind a window's last row of a plane to its first one of the next
+	depth, height, width int // of the window
+	channels             int
+	scale                uint64 // the bits of a T
+	left                 int    // the kernel's
+}
+
+// pooling is a pass of pooling in progress.
+type pooling[T simd.Float] struct {
+	*Pooling
+	x, dx, y, dy []T
+	kernel       func(args *byte)
+	max          func(args *byte)  // computes y line by line where the kernel needs it and the caller has none
+	scale        func(count int) T // by the number of elements in the window
+}
+
+func (p *pooling[T]) work() int {
+	work := p.Spans[2].Out * p.Channels
+	for _, s := range p.Spans {
+		work *= min(s.Window, s.In)
+	}
+	return max(1, work)
+}
+
+// byLines goes over the outputs, whose lines are independent.
+func (p *pooling[T]) byLines() {
+	if p.Batch*p.imageOut() == 0 {
+		return
+	}
+	rows := p.Spans[1].Out
+	parallel.For(p.Batch*p.Spans[0].Out*rows, max(1, parallelWork/p.work()), func(lo, hi int) {
+		var args poolArgs
+		for lo < hi {
+			plane, row := lo/rows, lo%rows
+			last := min(rows, row+hi-lo)
+			p.rows(&args, p.kernel, plane, row, last, p.y[plane*rows*p.lineOut():])
+			lo += last - row
+		}
+	})
+}
+
+// byImages goes over the outputs and adds to dx; windows of one image may overlap.
+func (p *pooling[T]) byImages() {
+	image := p.imageIn()
+	if p.Batch*p.imageOut() == 0 || image == 0 {
+		clear(p.dx[:p.Batch*image])
+		return
+	}
+	planes, rows := p.Spans[0].Out, p.Spans[1].Out
+	parallel.For(p.Batch, max(1, parallelWork/max(planes*rows*p.work(), image)), func(lo, hi int) {
+		var args poolArgs
+		var largest []T
+		if p.max != nil {
+			scratch := borrow[T](rows * p.lineOut())
+			defer giveBack(scratch)
+			largest = *scratch
+		}
+		for i := lo; i < hi; i++ {
+			clear(p.dx[i*image : (i+1)*image]) // just before it is filled, while it is in the cache
+			for plane := i * planes; plane < (i+1)*planes; plane++ {
+				y := largest
+				if p.max != nil {
+					p.rows(&args, p.max, plane, 0, rows, y)
+				} else {
+					y = p.y[plane*rows*p.lineOut():]
+				}
+				p.rows(&args, p.kernel, plane, 0, rows, y)
+			}
+		}
+	})
+}
+
+// rows runs a kernel over rows lo to hi of one plane of outputs, y; planes are counted through the batch.
+func (p *pooling[T]) rows(args *poolArgs, kernel func(*byte), plane, lo, hi int, y []T) {
+	front, back, atPlane := p.Spans[0].Clip(plane % p.Spans[0].Out)
+	args.depth = back - front
+	inPlane := plane/p.Spans[0].Out*p.Spans[0].In + atPlane
+	rows, cols := &p.Spans[1], &p.Spans[2]
+	rectangles(rows, cols, lo, hi, func(row, col, high, wide int) {
+		top, bottom, atRow := rows.Clip(row)
+		left, right, atCol := cols.Clip(col)
+		args.height, args.width = bottom-top, right-left
+		elements := args.depth * args.height * args.width
+		if elements == 0 {
+			for i := range high * wide {
+				if p.dy == nil {
+					clear(y[((row+i/wide)*cols.Out+col+i%wide)*p.Channels:][:p.Channels])
+				}
+			}
+			return
+		}
+		if p.scale != nil {
+			*(*T)(unsafe.Pointer(&args.scale)) = p.scale(elements)
+		}
+		most := max(1, callWork/(elements*p.Channels))
+		pixels, lines := min(wide, most), min(high, max(1, most/wide))
+		for line := 0; line < high; line += lines {
+			for done := 0; done < wide; done += pixels {
+				args.pixels, args.lines = min(pixels, wide-done), min(lines, high-line)
+				in := (inPlane*rows.In+atRow+line*rows.Stride)*cols.In + atCol + done*cols.Stride
+				p.call(args, kernel, in, plane, (row+line)*cols.Out+col+done, y)
+			}
+		}
+	})
+}
+
+// call runs a kernel for pixels from output pixel out of a plane on, whose values are y and the first of which has its window
+// at pixel in of x.
+func (p *pooling[T]) call(a *poolArgs, kernel func(*byte), in, plane, out int, y []T) {
+	rows, cols := &p.Spans[1], &p.Spans[2]
+	a.x, a.y = unsafe.Pointer(&p.x[in*p.Channels]), unsafe.Pointer(&y[out*p.Channels])
+	if p.dy != nil {
+		a.dx, a.dy = unsafe.Pointer(&p.dx[in*p.Channels]), unsafe.Pointer(&p.dy[plane*rows.Out*p.lineOut()+out*p.Channels])
+	}
+	pixel := p.Channels * size[T]()
+	a.stepX, a.stepY = cols.Stride*pixel, pixel
+	a.skipX, a.skipY = rows.Stride*cols.In*pixel-a.pixels*a.stepX, (cols.Out-a.pixels)*pixel
+	a.row = cols.In * pixel
+	a.plane = (rows.In - a.height) * a.row
+	a.channels = p.Channels
+	kernel((*byte)(unsafe.Pointer(a)))
+}

@@ -1,0 +1,128 @@
+// Package conv computes two-dimensional convolutions and their gradients on tensors in NHWC order: images,
+// rows, columns, channels, the last contiguous. Filters are in HWIO order.
+//
+// A convolution is a matrix product whose left operand, the patches of the image, is never written out: the
+// micro-kernels of package tile read the image in place, after its borders have been filled with zeros, because the
+// elements of a row of a patch are contiguous and patches of neighbouring outputs lie a fixed distance apart. The
+// gradient of the input is the same with the filter turned around, once per phase of the strides; the gradient of the
+// filter is the same with the image transposed, which the micro-kernels do not mind. Only where outputs are narrow or
+// channels few do patches become a matrix (im2col).
+//
+// Results are the same to the bit however many cores are idle; the gradient of the filter depends on the number of
+// threads that package parallel is set to.
+package conv
+
+import (
+	"fmt"
+
+	"github.com/weft-ml/weft/internal/numeric/gemm"
+	"github.com/weft-ml/weft/internal/numeric/microkernel"
+	"github.com/weft-ml/weft/internal/numeric/simd"
+)
+
+// Shape describes a convolution. Padding comes as the numbers of zeros before the first row and column; those behind
+// follow from the size of the output, which may leave input unused.
+type Shape struct {
+	Batch                int
+	InH, InW, InC        int
+	FilterH, FilterW     int
+	OutH, OutW, OutC     int
+	StrideH, StrideW     int
+	DilationH, DilationW int // distances between the filter's elements, 1 if there are no gaps
+	Groups               int // of channels: those of an output's group see those of the input's alone; 0 counts as 1
+	PadTop, PadLeft      int
+}
+
+func (s *Shape) inputs() int   { return s.Batch * s.InH * s.InW * s.InC }
+func (s *Shape) outputs() int  { return s.Batch * s.OutH * s.OutW * s.OutC }
+func (s *Shape) patch() int    { return s.FilterH * s.FilterW * s.groupIn() }
+func (s *Shape) pixels() int   { return s.OutH * s.OutW }
+func (s *Shape) filter() int   { return s.patch() * s.OutC }
+func (s *Shape) products() int { return s.Batch * s.pixels() * s.filter() }
+func (s *Shape) groups() int   { return max(1, s.Groups) }
+func (s *Shape) groupIn() int  { return s.InC / s.groups() }
+func (s *Shape) groupOut() int { return s.OutC / s.groups() }
+
+// pointwise reports whether every output depends on one pixel, so that the convolution is a plain matrix product.
+func (s *Shape) pointwise() bool {
+	return s.FilterH == 1 && s.FilterW == 1 && s.StrideH == 1 && s.StrideW == 1 &&
+		s.PadTop == 0 && s.PadLeft == 0 && s.InH == s.OutH && s.InW == s.OutW
+}
+
+// check panics if the shape or the lengths of input, filter and output are impossible.
+func (s *Shape) check(input, filter, output int) {
+	switch {
+	case s.FilterH < 1 || s.FilterW < 1 || s.StrideH < 1 || s.StrideW < 1 || s.DilationH < 1 || s.DilationW < 1,
+		min(s.Batch, s.InH, s.InW, s.InC, s.OutH, s.OutW, s.OutC) < 0,
+		s.InC%s.groups() != 0 || s.OutC%s.groups() != 0,
+		input < s.inputs() || filter < s.filter() || output < s.outputs():
+		panic(fmt.Sprintf("conv: %+v does not fit an input of %d, a filter of %d and an output of %d elements",
+			*s, input, filter, output))
+	}
+}
+
+// Epilogue is what happens to an output before it is stored, in this order.
+type Epilogue[T simd.Float] struct {
+	Add  bool // it is added to what was there
+	Bias []T  // added, one element per channel, if not nil
+	Relu bool // negative elements become 0
+}
+
+// options returns the same for outputs whose channels begin with the given one.
+func (e *Epilogue[T]) options(channel int) gemm.Options[T] {
+	o := gemm.Options[T]{Relu: e.Relu}
+	if e.Bias != nil {
+		o.Bias = e.Bias[channel:]
+	}
+	if e.Add {
+		o.Beta = 1
+	}
+	return o
+}
+
+// channels views the channels of group g in rows of so many channels as a matrix.
+func channels[T any](data []T, rows, width, g int, s *Shape) gemm.Matrix[T] {
+	n := width / s.groups()
+	return gemm.Matrix[T]{Data: data[g*n:], Rows: rows, Cols: n, RowStride: width, ColStride: 1}
+}
+
+// Forward computes y [Batch, OutH, OutW, OutC] from x [Batch, InH, InW, InC] and f [FilterH, FilterW, InC/Groups, OutC].
+func Forward[T simd.Float](s *Shape, y, x, f []T, e Epilogue[T]) {
+	s.check(len(x), len(f), len(y))
+	switch {
+	case s.outputs() == 0:
+	case s.pointwise():
+		rows := s.Batch * s.pixels()
+		for g := range s.groups() {
+			gemm.Mul(channels(y, rows, s.OutC, g, s), channels(x, rows, s.InC, g, s), channels(f, s.groupIn(), s.OutC, g, s),
+				e.options(g*s.groupOut()))
+		}
+	case s.patch() == 0 || s.OutW < narrow:
+		forwardPatches(s, y, x, f, e)
+	default:
+		forwardDirect(microkernel.Of[T](), s, y, x, f, e)
+	}
+}
+
+func forwardDirect[T simd.Float](kern *microkernel.Kernel[T], s *Shape, y, x, f []T, e Epilogue[T]) {
+	c := microkernel.Take[correlation[T], T](&correlations)
+	defer c.release()
+	c.kern, c.source = kern, source[T]{correlate: s.correlate(), x: x}
+	c.y, c.epilogue = y, e
+	c.packFilter(f)
+	c.run()
+}
+
+// correlate returns the dimensions of the convolution itself.
+func (s *Shape) correlate() correlate {
+	return correlate{
+		images: s.Batch, inH: s.InH, inW: s.InW, inC: s.groupIn(), outH: s.OutH, outW: s.OutW, outC: s.groupOut(),
+		groups: s.groups(), pixel: s.InC,
+		filterH: s.FilterH, filterW: s.FilterW, strideH: s.StrideH, strideW: s.StrideW,
+		dilationH: s.DilationH, dilationW: s.DilationW, padTop: s.PadTop, padLeft: s.PadLeft,
+		outCol: s.OutC, outRow: s.OutW * s.OutC, outImage: s.pixels() * s.OutC,
+	}
+}
+
+// narrow is the width of outputs below which tiles would be too low.
+const narrow = 4

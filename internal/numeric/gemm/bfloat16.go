@@ -1,0 +1,54 @@
+package gemm
+
+import (
+	"unsafe"
+
+	"github.com/weft-ml/weft/internal/numeric/microkernel"
+)
+
+// BFloat16 computes C = A*B like Half, with the processor's instructions for bfloat16 if it has them: they add up in
+// float32 what two pairs of elements give.
+func BFloat16[H ~uint16](c, a, b Matrix[H], widen func(dst []float32, src []H), narrow func(dst []H, src []float32)) {
+	kern := microkernel.Pairs()
+	if kern == nil || c.Rows*c.Cols*a.Cols <= tiny || c.ColStride != 1 {
+		Half(c, a, b, widen, narrow)
+		return
+	}
+	check(c, a, b, nil)
+	s := microkernel.ScratchOf[float32]()
+	defer s.Release()
+	x, y := pairs(&s.BufA, a.T()).T(), pairs(&s.BufB, b)
+	z := Dense(microkernel.Room(&s.BufC, c.Rows*c.Cols), c.Rows, c.Cols)
+	mulBlocks(kern, z, x, y, Options[float32]{Alpha: 1})
+	for i := range c.Rows {
+		narrow(c.Data[i*c.RowStride:][:c.Cols], z.Data[i*c.Cols:][:c.Cols])
+	}
+}
+
+// pairs returns the matrix whose row i has the elements of rows 2*i and 2*i+1 of m, or zeros behind the last, in pairs: a
+// view of m where its columns are contiguous, otherwise a copy in buf.
+func pairs[H ~uint16](buf *[]float32, m Matrix[H]) Matrix[float32] {
+	rows, data := (m.Rows+1)/2, unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(m.Data))), len(m.Data))
+	if m.RowStride == 1 && m.ColStride != 1 {
+		if m.Rows%2 == 0 && m.ColStride%2 == 0 && uintptr(unsafe.Pointer(&data[0]))%4 == 0 {
+			words := unsafe.Slice((*float32)(unsafe.Pointer(&data[0])), len(data)/2)
+			return Matrix[float32]{words, rows, m.Cols, 1, m.ColStride / 2}
+		}
+		p := Matrix[float32]{microkernel.Room(buf, rows*m.Cols), rows, m.Cols, 1, rows}
+		words := unsafe.Slice((*[2]uint16)(unsafe.Pointer(unsafe.SliceData(p.Data))), len(p.Data))
+		for j := range m.Cols {
+			clear(words[j*rows+rows-1:][:1])
+			copy(unsafe.Slice(&words[j*rows][0], m.Rows), data[j*m.ColStride:][:m.Rows])
+		}
+		return p
+	}
+	p := Dense(microkernel.Room(buf, rows*m.Cols), rows, m.Cols)
+	for i := range rows {
+		var second []uint16
+		if 2*i+1 < m.Rows {
+			second = data[(2*i+1)*m.RowStride:]
+		}
+		microkernel.PairRows(p.Data[i*m.Cols:][:m.Cols], data[2*i*m.RowStride:], second)
+	}
+	return p
+}

@@ -1,0 +1,265 @@
+package gemm
+
+import (
+	"unsafe"
+
+	"github.com/weft-ml/weft/internal/numeric/microkernel"
+	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/numeric/simd"
+)
+
+// Sizes of blocks, in elements of float32: a panel of B of depth blockK and a tile's width stays in the first-level
+// cache, a block of B of blockK x blockN and one of A of blockM x blockK in the second-level cache.
+const (
+	blockK     = 384
+	blockN     = 640
+	blockM     = 224
+	deepBlockK = 512 // instead of blockK, with deepBlockN, for products over a long k
+	deepBlockN = 512
+	deep       = 1024
+
+	// B is read in place, and not copied to panels, where a block has few rows and B is small.
+	directRows           = 160
+	directRowsTransposed = 1024 // with A transposed, which makes packing relatively dearer
+	directSize           = 512 << 10
+
+	pacedWork = 1 << 20 // multiply-adds that are worth looking at a clock
+
+	pageSize    = 4096
+	fewProducts = 12 // vectors that a tile multiplies in a step, below which a new page in each step takes longer
+
+	flatSize = 6 << 10 // a B that stays in the first-level cache as a whole
+)
+
+// product is a multiplication in progress; C has contiguous rows. It is the body of a parallel loop over the cells of a
+// grid of partM x partN blocks.
+type product[T simd.Float] struct {
+	c, a, b      Matrix[T]
+	o            Options[T]
+	kern         *microkernel.Kernel[T]
+	deep         bool // as the kernels for the level in use
+	partM, partN int
+	stepN        int // columns of a block
+}
+
+func (p *product[T]) Range(lo, hi int) {
+	s := microkernel.ScratchOf[T]()
+	for i := lo; i < hi; i++ {
+		row, col := i/p.partN, i%p.partN
+		p.block(s, p.c.Rows*row/p.partM, p.c.Rows*(row+1)/p.partM, col*p.stepN, min(p.c.Cols, (col+1)*p.stepN))
+	}
+	s.Release()
+}
+
+// block computes the rows [m0, m1) and columns [n0, n1) of C.
+func (p *product[T]) block(s *microkernel.Scratch[T], m0, m1, n0, n1 int) {
+	w := worker[T]{product: p, Scratch: s, m0: m0, m1: m1}
+	w.tiles = ceilDiv(m1-m0, p.kern.Rows)
+	k := p.a.Cols
+	w.packA = p.mustPackA(m1-m0, n1-n0)
+	w.direct = p.o.Alpha == 1 && p.b.ColStride == 1 && k*(n1-n0) <= directSize &&
+		(m1-m0 <= directRows || p.a.ColStride != 1 && !p.deep && m1-m0 <= directRowsTransposed)
+	depth, width := blockK, blockN
+	switch {
+	case w.direct:
+		depth, width = deepBlockK, n1-n0
+	case k >= deep:
+		depth, width = deepBlockK, deepBlockN
+	}
+	slices := ceilDiv(k, depth)
+	for j := n0; j < n1; j += width {
+		w.n0, w.n1 = j, min(n1, j+width)
+		for i := range slices {
+			w.k0, w.k1 = k*i/slices, k*(i+1)/slices
+			w.slice()
+		}
+	}
+}
+
+// mustPackA reports whether the rows of A have to be copied: where a multiple of the page size lies between them, they
+// would fall on the same few lines of the cache, and where small tiles would meet a new page with nearly every step.
+func (p *product[T]) mustPackA(m, n int) bool {
+	stride := max(p.a.RowStride, p.a.ColStride) * int(unsafe.Sizeof(T(0)))
+	if p.a.ColStride != 1 && p.kern.Rows*p.kern.Vecs <= fewProducts && stride >= pageSize/4 {
+		return m > 64 && n > 64 && p.a.Cols > 64
+	}
+	if stride%pageSize != 0 {
+		return false
+	}
+	if p.a.ColStride == 1 {
+		return n > 128 && p.a.Cols >= 16
+	}
+	return m > 64 && n > 64
+}
+
+// worker computes one block; the fields give the part of it that is next.
+type worker[T simd.Float] struct {
+	*product[T]
+	*microkernel.Scratch[T]
+	m0, m1, n0, n1, k0, k1 int
+
+	tiles      int  // tiles from m0 to m1
+	packA      bool // A goes to panels,
+	packedFrom int  // which begin with this tile
+	direct     bool // B is read in place
+
+	pace parallel.Pace
+}
+
+func (w *worker[T]) size() int { return int(unsafe.Sizeof(T(0))) }
+
+// tileRow is the first row of tile i. Tiles are as equal as can be, the higher ones first.
+func (w *worker[T]) tileRow(i int) int {
+	m := w.m1 - w.m0
+	return w.m0 + i*(m/w.tiles) + min(i, m%w.tiles)
+}
+
+// sameHeight returns the end of the run of tiles from t on that are as high as t.
+func (w *worker[T]) sameHeight(t, end int) int {
+	if high := (w.m1 - w.m0) % w.tiles; t < high {
+		return min(end, high)
+	}
+	return end
+}
+
+// slice adds the products over [k0, k1) to C, for the columns [n0, n1).
+func (w *worker[T]) slice() {
+	w.packPanels()
+	parts := ceilDiv(w.tiles*w.kern.Rows, blockM)
+	for i := range parts {
+		t0, t1 := w.tiles*i/parts, w.tiles*(i+1)/parts
+		if w.packA {
+			w.packTiles(t0, t1)
+		}
+		w.prepare(t0)
+		w.fetchRows(t0, t1)
+		width := w.kern.Width()
+		long := (t1-t0)*w.kern.Rows*(w.k1-w.k0)*width >= pacedWork
+		j := w.n0
+		if whole := (w.n1 - w.n0) / width; whole > 1 && (w.k1-w.k0)*whole*width <= flatSize {
+			w.byRows(t0, t1, whole)
+			j += whole * width
+		}
+		for ; j < w.n1; j += width {
+			w.panel(j, t0, t1)
+			if long {
+				w.pace.Offer()
+			}
+		}
+	}
+}
+
+// prepare sets what all calls for tiles of A that were packed from t0 on have in common.
+func (w *worker[T]) prepare(t0 int) {
+	g := &w.Args
+	g.K, g.Outer = w.k1-w.k0, 1
+	g.RowC = w.c.RowStride * w.size()
+	if w.packA {
+		g.RowA, g.StepA = w.size(), w.tileStride()*w.size()
+		w.packedFrom = t0
+	} else {
+		g.RowA, g.StepA = w.a.RowStride*w.size(), w.a.ColStride*w.size()
+	}
+	w.setFlags()
+}
+
+// fetchRows asks for the rows of A that follow the tiles [t0, t1) while these are computed, where rows are contiguous.
+func (w *worker[T]) fetchRows(t0, t1 int) {
+	g := &w.Args
+	g.StepAhead, g.TileAhead = 0, 0
+	if t1 == w.tiles || w.a.ColStride != 1 {
+		return
+	}
+	bytes := (w.tileRow(t1) - w.tileRow(t0)) * w.a.RowStride * w.size()
+	g.Fetch(unsafe.Pointer(&w.a.Data[w.a.at(w.tileRow(t1), w.k0)]), 0, bytes, (t1-t0)*g.K*ceilDiv(w.n1-w.n0, w.kern.Width()))
+	g.Even()
+}
+
+// panel computes the tiles [t0, t1) of the panel from column j on, one below the other.
+func (w *worker[T]) panel(j, t0, t1 int) {
+	g := &w.Args
+	vecs, last := w.kern.VecsFor(min(w.kern.Width(), w.n1-j))
+	g.Last = last
+	w.setB(j, vecs)
+	g.TileB, g.TileBias = 0, 0
+	for t := t0; t < t1; {
+		rows := w.tileRow(t+1) - w.tileRow(t)
+		g.Tiles = min(w.sameHeight(t, t1)-t, max(1, microkernel.MaxSteps/g.K))
+		g.TileA, g.TileC = rows*w.a.RowStride*w.size(), rows*g.RowC
+		if w.packA {
+			g.TileA = w.tileStride() * g.K * w.size()
+		}
+		w.setA(t)
+		g.C = unsafe.Pointer(&w.c.Data[w.c.at(w.tileRow(t), j)])
+		w.kern.Run(g, rows, vecs)
+		t += g.Tiles
+	}
+}
+
+// byRows computes the tiles [t0, t1) of so many whole panels, one beside the other: the better order where all of B
+// stays in the first-level cache.
+func (w *worker[T]) byRows(t0, t1, panels int) {
+	g := &w.Args
+	width := w.kern.Width()
+	g.Last = w.kern.Lanes
+	g.TileA, g.TileC, g.TileBias = 0, width*w.size(), width*w.size()
+	g.TileB = width * w.size()
+	if !w.inPlace(w.n0) {
+		g.TileB *= g.K
+	}
+	most := max(1, microkernel.MaxSteps/g.K)
+	for t := t0; t < t1; t++ {
+		i := w.tileRow(t)
+		w.setA(t)
+		for p := 0; p < panels; p += most {
+			j := w.n0 + p*width
+			w.setB(j, w.kern.Vecs)
+			g.C = unsafe.Pointer(&w.c.Data[w.c.at(i, j)])
+			g.Tiles = min(most, panels-p)
+			w.kern.Run(g, w.tileRow(t+1)-i, w.kern.Vecs)
+		}
+	}
+}
+
+// setA points to tile t of A.
+func (w *worker[T]) setA(t int) {
+	if w.packA {
+		w.Args.A = unsafe.Pointer(&w.BufA[(t-w.packedFrom)*w.tileStride()*w.Args.K])
+	} else {
+		w.Args.A = unsafe.Pointer(&w.a.Data[w.a.at(w.tileRow(t), w.k0)])
+	}
+}
+
+// setB points to the panel of B from column j on, and to its bias.
+func (w *worker[T]) setB(j, vecs int) {
+	g := &w.Args
+	if w.inPlace(j) {
+		g.B, g.StepB = unsafe.Pointer(&w.b.Data[w.b.at(w.k0, j)]), w.b.RowStride*w.size()
+	} else {
+		g.B, g.StepB = unsafe.Pointer(&w.BufB[w.panelAt(j)]), vecs*w.kern.Lanes*w.size()
+	}
+	if w.o.Bias != nil {
+		g.Bias = unsafe.Pointer(&w.o.Bias[j])
+	}
+}
+
+// setFlags sets what happens at the end of a tile: the first slice of k overwrites C unless there is a Beta, and the
+// last one adds the bias and rectifies.
+func (w *worker[T]) setFlags() {
+	g := &w.Args
+	g.Flags = 0
+	if w.k0 > 0 || w.o.Beta != 0 {
+		g.Flags |= microkernel.Add
+	}
+	if w.k1 < w.a.Cols {
+		return
+	}
+	if w.o.Bias != nil {
+		g.Flags |= microkernel.Bias
+	}
+	if w.o.Relu {
+		g.Flags |= microkernel.Relu
+	}
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }

@@ -1,0 +1,105 @@
+// Gen writes the assembly of the vector packages with avo:
+//
+//	go -C internal/numeric/simd/gen run . -root ../../..
+//
+// It is a module of its own so that nobody else depends on avo. One kernel is described once, as a sequence of
+// operations on vectors (target.go), and emitted for every instruction set and element type that it is listed for.
+package main
+
+import (
+	"flag"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+// source is one generated assembly file with its Go declarations.
+type source struct {
+	pkg  string // directory below internal/numeric
+	name string // file name without _amd64.s
+	isa  isa
+	emit func(*target)
+	bits []int // element types
+}
+
+func sources() []source {
+	var s []source
+	for _, isa := range []isa{avx512, avx2} {
+		both, single := []int{32, 64}, []int{32}
+		s = append(s,
+			source{"simd", "arith_" + isa.String(), isa, arithmetic, both},
+			source{"simd", "reduce_" + isa.String(), isa, reductions, both},
+			source{"simd", "columns_" + isa.String(), isa, columns, both},
+			source{"simd", "update_" + isa.String(), isa, updates, both},
+			source{"simd", "matvec_" + isa.String(), isa, matrixVector, both},
+			source{"simd", "transcend_" + isa.String(), isa, transcendental, both},
+			source{"simd", "convert_" + isa.String(), isa, conversions, single},
+			source{"simd", "compare_" + isa.String(), isa, comparisons, both},
+			source{"simd", "integers_" + isa.String(), isa, integers, both},
+			source{"simd", "positions_" + isa.String(), isa, positions, both},
+			source{"simd", "gather_" + isa.String(), isa, gathers, single},
+			source{"simd", "scatter_" + isa.String(), isa, scatters, both},
+			source{"simd", "copies_" + isa.String(), isa, copies, single},
+			source{"simd", "lerp_" + isa.String(), isa, lerps, single},
+			source{"simd", "normalize_" + isa.String(), isa, normalization, single},
+			source{"channelwise", "pool_" + isa.String(), isa, windows, both},
+			source{"channelwise", "depthwise_" + isa.String(), isa, depthwise, both},
+			source{"philox", "vectors_" + isa.String(), isa, philox, single},
+			source{"microkernel", "tile_" + isa.String(), isa, tiles, both},
+			source{"microkernel", "pack_" + isa.String(), isa, packs, both},
+		)
+	}
+	return append(s,
+		source{"microkernel", "pairs_avx512", avx512, pairs, []int{32}},
+		source{"simd", "transpose_avx512", avx512, lines, []int{32, 64}},
+		source{"simd", "transpose_avx2", avx2, transposition, []int{32}},
+	)
+}
+
+func main() {
+	root := flag.String("root", "../../../..", "root of the repository")
+	flag.Parse()
+	for _, s := range sources() {
+		if err := s.write(filepath.Join(*root, "internal/numeric", s.pkg)); err != nil {
+			log.Fatalf("%s/%s: %v", s.pkg, s.name, err)
+		}
+	}
+}
+
+func (s source) write(dir string) error {
+	asm, stubs, err := s.print()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, s.name+"_amd64.s"), asm, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, s.name+"_amd64.go"), stubs, 0o644)
+}
+
+// print returns the assembly and the declarations of its functions.
+func (s source) print() (asm, stubs []byte, err error) {
+	ctx := build.NewContext()
+	for _, bits := range s.bits {
+		t := newTarget(ctx, s.isa, bits)
+		s.emit(t)
+		t.finish()
+	}
+	file, err := ctx.Result()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return nil, nil, err
+	}
+	cfg := printer.Config{Name: "internal/numeric/simd/gen", Pkg: filepath.Base(s.pkg)}
+	if asm, err = printer.NewGoAsm(cfg).Print(file); err != nil {
+		return nil, nil, err
+	}
+	stubs, err = printer.NewStubs(cfg).Print(file)
+	return asm, stubs, err
+}

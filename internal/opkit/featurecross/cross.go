@@ -1,0 +1,202 @@
+// Package featurecross makes crossed features: the combinations of one value of each of several features, row by row, as joined
+// text or as hashes. Both sparse and ragged tensors have operations that do this.
+package featurecross
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/weft-ml/weft/internal/numeric/farmhash"
+	"github.com/weft-ml/weft/internal/numeric/siphash"
+	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Separator stands between the values of a combination where the operation lets nobody choose.
+const Separator = "_X_"
+
+// Column is a feature: its values, int64 or string, and where those of each row begin.
+type Column struct {
+	ints   []int64
+	texts  []string
+	splits []int64
+	dense  bool
+}
+
+// Ragged returns a column whose row r has the values splits[r] to splits[r+1].
+func Ragged(values *tensor.Tensor, splits []int64) *Column {
+	c := &Column{splits: splits}
+	if values.DType() == tensor.String {
+		c.texts = tensor.Values[string](values)
+	} else {
+		c.ints = tensor.Values[int64](values)
+	}
+	return c
+}
+
+// Dense returns a column of the rows of a matrix.
+func Dense(matrix *tensor.Tensor) *Column {
+	splits := make([]int64, matrix.Dim(0)+1)
+	for r := range splits {
+		splits[r] = int64(r * matrix.Dim(1))
+	}
+	c := Ragged(matrix, splits)
+	c.dense = true
+	return c
+}
+
+// Sparse returns a column of the elements of a sparse matrix in the order of their rows: element i is in row indices[i, 0].
+func Sparse(indices, values *tensor.Tensor, rows int64) (*Column, error) {
+	dims, err := intarg.Shape([]int64{rows})
+	if err != nil {
+		return nil, err
+	}
+	// A row costs memory here whether it has elements or not.
+	splits, err := tensor.Alloc(tensor.Int64, tensor.Shape{dims[0] + 1})
+	if err != nil {
+		return nil, err
+	}
+	c := Ragged(values, tensor.Values[int64](&splits))
+	at, ix := 0, intarg.Values(indices)
+	c.splits[0] = 0
+	for r := range rows {
+		for at < values.NumElements() && ix[2*at] <= r {
+			at++
+		}
+		c.splits[r+1] = int64(at)
+	}
+	return c, nil
+}
+
+// Rows returns the number of rows.
+func (c *Column) Rows() int { return len(c.splits) - 1 }
+
+// text returns value i as text.
+func (c *Column) text(i int64) string {
+	if c.texts != nil {
+		return c.texts[i]
+	}
+	return strconv.FormatInt(c.ints[i], 10)
+}
+
+// Splits returns where the combinations of each row begin in the order of all, and at its end their number.
+func Splits(columns []*Column, rows int) ([]int64, error) {
+	splits := make([]int64, 1, rows+1)
+	for r := range rows {
+		n := uint64(1)
+		for _, c := range columns {
+			var over uint64
+			if over, n = bits.Mul64(n, uint64(c.splits[r+1]-c.splits[r])); over != 0 {
+				n = math.MaxUint64
+				break
+			}
+		}
+		sum := uint64(splits[r]) + n
+		if sum > math.MaxInt64/16 || n > math.MaxInt64/16 {
+			return nil, status.ResourceExhaustedf("the features of row %d have too many combinations", r)
+		}
+		splits = append(splits, int64(sum))
+	}
+	return splits, nil
+}
+
+// Combination makes a value of the positions of the values that are combined, one of each column.
+type Combination[T any] func(at []int64) T
+
+// Row sets out to the combinations of one row, the last column fastest.
+func Row[T any](columns []*Column, r int, out []T, combine Combination[T]) {
+	at := make([]int64, len(columns))
+	for k, c := range columns {
+		at[k] = c.splits[r]
+	}
+	for i := range out {
+		out[i] = combine(at)
+		for k := len(at) - 1; k >= 0; k-- {
+			if at[k]++; at[k] < columns[k].splits[r+1] {
+				break
+			}
+			at[k] = columns[k].splits[r]
+		}
+	}
+}
+
+// Join returns the combination that is text with a separator.
+func Join(columns []*Column, separator string) Combination[string] {
+	parts := make([]string, len(columns))
+	return func(at []int64) string {
+		for k, c := range columns {
+			parts[k] = c.text(at[k])
+		}
+		return strings.Join(parts, separator)
+	}
+}
+
+// Hash returns the combination of fingerprints, from a seed on, that falls into one of so many buckets; 0 stands for as
+// many as there are positive numbers.
+func Hash(columns []*Column, seed uint64, buckets int64) Combination[int64] {
+	return func(at []int64) int64 {
+		sum := seed
+		for k, c := range columns {
+			if c.texts != nil {
+				sum = concatenate(sum, farmhash.Fingerprint64([]byte(c.texts[at[k]])))
+			} else {
+				sum = concatenate(sum, uint64(c.ints[at[k]]))
+			}
+		}
+		return bucket(sum, buckets)
+	}
+}
+
+// KeyedHash is Hash without a seed; strong hashes use the key.
+func KeyedHash(columns []*Column, key [2]uint64, strong bool, buckets int64) Combination[int64] {
+	return func(at []int64) int64 {
+		sum := uint64(0)
+		for k, c := range columns {
+			h := c.keyed(at[k], key, strong)
+			if k == 0 {
+				sum = h
+			} else {
+				sum = concatenate(sum, h)
+			}
+		}
+		return bucket(sum, buckets)
+	}
+}
+
+// keyed hashes value i. Of integers only the low four bytes count, and those of dense columns stand for themselves
+// if the hash is weak: TensorFlow's values depend on it.
+func (c *Column) keyed(i int64, key [2]uint64, strong bool) uint64 {
+	var b []byte
+	switch {
+	case c.texts != nil:
+		b = []byte(c.texts[i])
+	case c.dense && !strong:
+		return uint64(c.ints[i])
+	default:
+		b = binary.LittleEndian.AppendUint32(nil, uint32(c.ints[i]))
+	}
+	if strong {
+		return siphash.Sum64(key[0], key[1], b)
+	}
+	return farmhash.Fingerprint64(b)
+}
+
+func bucket(sum uint64, buckets int64) int64 {
+	if buckets <= 0 {
+		buckets = math.MaxInt64
+	}
+	return int64(sum % uint64(buckets))
+}
+
+// concatenate makes one fingerprint of two, in the way of MurmurHash.
+func concatenate(a, b uint64) uint64 {
+	const mul = 0xc6a4a7935bd1e995
+	mix := func(v uint64) uint64 { return v ^ v>>47 }
+	sum := a ^ mul
+	sum = (sum ^ mix(b*mul)*mul) * mul
+	return mix(mix(sum) * mul)
+}

@@ -1,0 +1,174 @@
+// Package gatherscatter gathers and scatters rows of tensors by index. A row is what one index, or one vector of indices, selects:
+// a run of elements that lie together. Indices are read and checked once, as a list of row numbers, and then used by loops
+// that need no more checks.
+package gatherscatter
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// List is a list of row numbers. It may hold pooled memory: release it after use.
+type List struct {
+	Rows    []int64
+	scratch tensor.Tensor
+}
+
+// Release gives back the memory of the list.
+func (l *List) Release() {
+	l.scratch.Release()
+	l.Rows = nil
+}
+
+// SkipsBad reports whether an operation passes over indices that are out of range.
+func SkipsBad(attrs opdef.Attrs) (bool, error) {
+	switch policy := attrs.String("bad_indices_policy"); policy {
+	case "", "DEFAULT", "ERROR":
+		return false, nil
+	case "IGNORE":
+		return true, nil
+	default:
+		return false, status.InvalidArgumentf("Unknown bad indices handling attribute: %s", policy)
+	}
+}
+
+// skipped marks, among row numbers, an index to be passed over.
+const skipped = -1
+
+// Read makes a list of the elements of an integer tensor, each of which must lie in [0, limit). bad is the position of the
+// first that does not, or -1.
+func Read(indices *tensor.Tensor, limit int) (l List, bad int, err error) {
+	if l, err = Numbers(indices); err != nil {
+		return l, -1, err
+	}
+	for i, row := range l.Rows {
+		if uint64(row) >= uint64(limit) {
+			return l, i, nil
+		}
+	}
+	return l, -1, nil
+}
+
+// Numbers makes a list of the elements of an integer tensor, whatever they are.
+func Numbers(t *tensor.Tensor) (l List, err error) {
+	if t.DType() == tensor.Int64 {
+		l.Rows = tensor.Values[int64](t)
+		return l, nil
+	}
+	if err = l.alloc(t.NumElements()); err != nil {
+		return l, err
+	}
+	if t.DType() == tensor.Int32 {
+		simd.Int64FromInt32(l.Rows, tensor.Values[int32](t))
+	} else {
+		intarg.Read(l.Rows, t, 0)
+	}
+	return l, nil
+}
+
+func (l *List) alloc(n int) (err error) {
+	if l.scratch, err = tensor.Alloc(tensor.Int64, tensor.Shape{int64(n)}); err == nil {
+		l.Rows = tensor.Values[int64](&l.scratch)
+	}
+	return err
+}
+
+// ReadVectors makes a list of the vectors in the last dimension of an integer tensor, each an index into dims, whose
+// number of elements is the number of rows. bad is the position of the first vector that lies outside, or -1; with skip
+// such vectors are passed over.
+func ReadVectors(indices *tensor.Tensor, dims tensor.Shape, skip bool) (l List, bad int, err error) {
+	depth := len(dims)
+	n := 0
+	if depth > 0 {
+		n = indices.NumElements() / depth
+	} else {
+		n = int(indices.Shape()[:indices.Rank()-1].NumElements())
+	}
+	if err := l.alloc(n); err != nil {
+		return l, -1, err
+	}
+	switch indices.DType() {
+	case tensor.Int16:
+		bad = flatten(l.Rows, tensor.Values[int16](indices), dims, skip)
+	case tensor.Int32:
+		bad = flatten(l.Rows, tensor.Values[int32](indices), dims, skip)
+	default:
+		bad = flatten(l.Rows, tensor.Values[int64](indices), dims, skip)
+	}
+	return l, bad, nil
+}
+
+// flatten sets rows to the row numbers of vectors of len(dims) indices each. It returns the first vector that lies outside
+// of dims, or -1.
+func flatten[T int16 | int32 | int64](rows []int64, indices []T, dims tensor.Shape, skip bool) (bad int) {
+	depth := len(dims)
+	if depth == 2 { // places in a matrix, without a loop for each
+		height, width := dims[0], dims[1]
+		for i := range rows {
+			y, x := int64(indices[2*i]), int64(indices[2*i+1])
+			switch {
+			case uint64(y) < uint64(height) && uint64(x) < uint64(width):
+				rows[i] = y*width + x
+			case skip:
+				rows[i] = skipped
+			default:
+				return i
+			}
+		}
+		return -1
+	}
+	for i := range rows {
+		row, ok := int64(0), true
+		for k, x := range indices[i*depth : (i+1)*depth] {
+			ok = ok && uint64(x) < uint64(dims[k])
+			row = row*dims[k] + int64(x)
+		}
+		switch {
+		case ok:
+			rows[i] = row
+		case skip:
+			rows[i] = skipped
+		default:
+			return i
+		}
+	}
+	return -1
+}
+
+// Position prints where the element with number i is in a tensor of the given shape, as TensorFlow's errors do: "[1,0]",
+// or nothing for a scalar.
+func Position(shape tensor.Shape, i int) string {
+	if len(shape) == 0 {
+		return ""
+	}
+	parts := make([]string, len(shape))
+	for k := len(shape) - 1; k >= 0; k-- {
+		parts[k] = strconv.Itoa(i % int(shape[k]))
+		i /= int(shape[k])
+	}
+	return "[" + strings.Join(parts, ",") + "]"
+}
+
+// Vector prints vector i of a tensor of index vectors, "1, 0".
+func Vector(indices *tensor.Tensor, i int) string {
+	depth := indices.Dim(indices.Rank() - 1)
+	index := make([]int64, depth)
+	intarg.Read(index, indices, i*depth)
+	parts := make([]string, depth)
+	for k, x := range index {
+		parts[k] = strconv.FormatInt(x, 10)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Make returns a list of n row numbers to be filled in. Negative ones are passed over.
+func Make(n int) (l List, err error) {
+	err = l.alloc(n)
+	return l, err
+}

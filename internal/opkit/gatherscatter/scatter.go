@@ -1,0 +1,242 @@
+package gatherscatter
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Scatter combines row list[i] of dst, of width elements, with row i of updates, or with their one element if updates is
+// a scalar. Rows that are listed several times are combined in the order of the list.
+func Scatter(op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) {
+	if len(l.Rows) == 0 || width == 0 {
+		return
+	}
+	if op == elementwise.Assign {
+		assign(dst, updates, l, width)
+		return
+	}
+	switch dst.DType() {
+	case tensor.Float32:
+		combine[float32](op, dst, updates, l, width)
+	case tensor.Float64:
+		combine[float64](op, dst, updates, l, width)
+	case tensor.Float16:
+		combine[tensor.Half](op, dst, updates, l, width)
+	case tensor.BFloat16:
+		combine[tensor.BFloat](op, dst, updates, l, width)
+	case tensor.Int8:
+		combine[int8](op, dst, updates, l, width)
+	case tensor.Int16:
+		combine[int16](op, dst, updates, l, width)
+	case tensor.Int32:
+		combine[int32](op, dst, updates, l, width)
+	case tensor.Int64:
+		combine[int64](op, dst, updates, l, width)
+	case tensor.Uint8:
+		combine[uint8](op, dst, updates, l, width)
+	case tensor.Uint16:
+		combine[uint16](op, dst, updates, l, width)
+	case tensor.Uint32:
+		combine[uint32](op, dst, updates, l, width)
+	case tensor.Uint64:
+		combine[uint64](op, dst, updates, l, width)
+	case tensor.Complex64:
+		combine[complex64](op, dst, updates, l, width)
+	case tensor.Complex128:
+		combine[complex128](op, dst, updates, l, width)
+	case tensor.Bool:
+		combine[bool](op, dst, updates, l, width)
+	case tensor.String:
+		if op == elementwise.Add {
+			combineBy(concatenate, dst, updates, l, width)
+			return
+		}
+		fallthrough
+	default:
+		panic(fmt.Sprintf("rows: no arithmetic on %v", dst.DType()))
+	}
+}
+
+func concatenate(z, x, y []string) {
+	for i := range z {
+		z[i] = x[i] + y[i]
+	}
+}
+
+func assign(dst, updates *tensor.Tensor, l List, width int) {
+	switch dtype := dst.DType(); dtype {
+	case tensor.String:
+		set(tensor.Values[string](dst), tensor.Values[string](updates), l.Rows, width)
+	case tensor.Resource:
+		set(tensor.Values[*tensor.Handle](dst), tensor.Values[*tensor.Handle](updates), l.Rows, width)
+	case tensor.Variant:
+		set(tensor.Values[tensor.VariantValue](dst), tensor.Values[tensor.VariantValue](updates), l.Rows, width)
+	default:
+		switch dtype.Size() {
+		case 1:
+			set(strided.Words[uint8](dst), strided.Words[uint8](updates), l.Rows, width)
+		case 2:
+			set(strided.Words[uint16](dst), strided.Words[uint16](updates), l.Rows, width)
+		case 4:
+			set(strided.Words[uint32](dst), strided.Words[uint32](updates), l.Rows, width)
+		case 8:
+			set(strided.Words[uint64](dst), strided.Words[uint64](updates), l.Rows, width)
+		default:
+			set(tensor.Values[complex128](dst), tensor.Values[complex128](updates), l.Rows, width)
+		}
+	}
+}
+
+func set[E any](dst, updates []E, list []int64, width int) {
+	scalar := len(updates) == 1 && len(list)*width != 1
+	if width == 1 && !scalar {
+		for i, row := range list {
+			if row >= 0 {
+				dst[row] = updates[i]
+			}
+		}
+		return
+	}
+	if !scalar && !slices.Contains(list, skipped) && scatterWords(dst, updates, list, width) {
+		return
+	}
+	for i, row := range list {
+		if row < 0 {
+			continue
+		}
+		out := dst[int(row)*width : (int(row)+1)*width]
+		if !scalar {
+			copy(out, updates[i*width:])
+			continue
+		}
+		for k := range out {
+			out[k] = updates[0]
+		}
+	}
+}
+
+// scatterWords copies rows in vector code, or reports that there is none for the type.
+func scatterWords[E any](dst, updates []E, list []int64, width int) bool {
+	switch dst := any(dst).(type) {
+	case []uint32:
+		simd.Scatter(dst, any(updates).([]uint32), list, width)
+	case []uint64:
+		simd.Scatter(dst, any(updates).([]uint64), list, width)
+	default:
+		return false
+	}
+	return true
+}
+
+// Add adds row from[i] of src to row to[i] of dst, in order; rows have width elements.
+func Add[T tensor.Elem](dst, src []T, to, from []int64, width int) {
+	switch d := any(dst).(type) {
+	case []float32:
+		simd.ScatterAdd(d, any(src).([]float32), to, from, width)
+	case []float64:
+		simd.ScatterAdd(d, any(src).([]float64), to, from, width)
+	default:
+		add := elementwise.Arithmetic[T](elementwise.Add)
+		for i, at := range to {
+			row := dst[int(at)*width:][:width]
+			add(row, row, src[int(from[i])*width:])
+		}
+	}
+}
+
+// blockColumns is how many columns of rows one core takes, so that rows listed twice keep their order.
+const blockColumns = 4096
+
+func combine[T tensor.Elem](op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) {
+	combineBy(elementwise.Arithmetic[T](op), dst, updates, l, width)
+}
+
+func combineBy[T tensor.Elem](loop func(z, x, y []T), dst, updates *tensor.Tensor, l List, width int) {
+	d, u := tensor.Values[T](dst), tensor.Values[T](updates)
+	if len(u) == 1 && len(l.Rows)*width != 1 {
+		row := make([]T, width)
+		for k := range row {
+			row[k] = u[0]
+		}
+		combineRows(loop, d, row, l.Rows, width, 0)
+		return
+	}
+	combineRows(loop, d, u, l.Rows, width, width)
+}
+
+// combineRows takes the update of each next row step elements further on.
+func combineRows[T any](loop func(z, x, y []T), dst, updates []T, list []int64, width, step int) {
+	parallel.For(width, blockColumns, func(lo, hi int) {
+		for i, row := range list {
+			if row < 0 {
+				continue
+			}
+			out := dst[int(row)*width+lo : int(row)*width+hi]
+			loop(out, out, updates[i*step+lo:i*step+hi])
+		}
+	})
+}
+
+// Column returns indices of which each selects a slice: those of a vector, as index vectors of one element.
+func Column(indices *tensor.Tensor) (*tensor.Tensor, error) {
+	if indices.Rank() != 1 {
+		return indices, nil
+	}
+	column, err := indices.WithShape(tensor.Shape{int64(indices.NumElements()), 1})
+	return &column, err
+}
+
+// CheckUpdates checks the shapes of a scatter by index vectors into a tensor of the given shape.
+func CheckUpdates(indices, updates *tensor.Tensor, shape tensor.Shape) error {
+	switch {
+	case len(shape) < 1:
+		return status.InvalidArgumentf("Output must be at least 1-D, got shape: %v", shape)
+	case indices.Rank() < 1:
+		return status.InvalidArgumentf("Indices shape must have rank at least one. Found:%v", indices.Shape())
+	case shape.NumElements() == 0 && (indices.NumElements() > 0 || updates.NumElements() > 0):
+		return status.InvalidArgumentf("Indices and updates specified for empty output.  indices shape: %v", indices.Shape())
+	}
+	if indices.Rank() > 1 && updates.Rank() > 0 && updates.Dim(0) != indices.Dim(0) {
+		return status.InvalidArgumentf("Dimensions [0,1) of indices[shape=%v] = %d must match dimensions [0,1) of updates[shape=%v] = %d",
+			indices.Shape(), indices.Dim(0), updates.Shape(), updates.Dim(0))
+	}
+	outer := indices.Rank() - 1
+	depth := indices.Dim(outer)
+	if updates.Rank() < outer || !updates.Shape()[:outer].Equal(indices.Shape()[:outer]) {
+		return status.InvalidArgumentf("Dimensions [0,%d) of indices[shape=%v] must match dimensions [0,%d) of updates[shape=%v]",
+			outer, indices.Shape(), outer, updates.Shape())
+	}
+	if depth > len(shape) || !updates.Shape()[outer:].Equal(shape[depth:]) {
+		return status.InvalidArgumentf("Dimensions [%d,%d) of input[shape=%v] must match dimensions [%d,%d) of updates[shape=%v]",
+			depth, len(shape), shape, outer, updates.Rank(), updates.Shape())
+	}
+	return nil
+}
+
+// ScatterVectors combines updates with the slices of dst that the index vectors in the last dimension of indices select.
+// The shapes fit. With skip, vectors outside of dst are passed over.
+func ScatterVectors(op elementwise.Op, dst, indices, updates *tensor.Tensor, skip bool) error {
+	if dst.NumElements() == 0 {
+		return nil
+	}
+	outer := indices.Rank() - 1
+	depth := indices.Dim(outer)
+	list, bad, err := ReadVectors(indices, dst.Shape()[:depth], skip)
+	defer list.Release()
+	if err != nil {
+		return err
+	}
+	if bad >= 0 {
+		return status.InvalidArgumentf("indices%s = [%s] does not index into shape %v",
+			Position(indices.Shape()[:outer], bad), Vector(indices, bad), dst.Shape())
+	}
+	Scatter(op, dst, updates, list, int(dst.Shape()[depth:].NumElements()))
+	return nil
+}

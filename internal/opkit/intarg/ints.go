@@ -1,0 +1,127 @@
+// Package intarg reads the small integer inputs of kernels: sizes, axes, permutations, indices of any integer type.
+package intarg
+
+import (
+	"fmt"
+
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Integer is the constraint of Go types that hold integers of some DType.
+type Integer interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
+}
+
+// Values returns the elements of an integer tensor; nil for other types. Those of an int64 tensor are shared.
+func Values(t *tensor.Tensor) []int64 {
+	if t.DType() == tensor.Int64 {
+		return tensor.Values[int64](t)
+	}
+	out := make([]int64, t.NumElements())
+	if !Read(out, t, 0) {
+		return nil
+	}
+	return out
+}
+
+// Read copies elements lo to lo+len(dst) of an integer tensor and reports false for other types.
+func Read(dst []int64, t *tensor.Tensor, lo int) bool {
+	switch t.DType() {
+	case tensor.Int64:
+		copy(dst, tensor.Values[int64](t)[lo:])
+	case tensor.Int32:
+		widen(dst, tensor.Values[int32](t)[lo:])
+	case tensor.Int16:
+		widen(dst, tensor.Values[int16](t)[lo:])
+	case tensor.Int8:
+		widen(dst, tensor.Values[int8](t)[lo:])
+	case tensor.Uint8:
+		widen(dst, tensor.Values[uint8](t)[lo:])
+	case tensor.Uint16:
+		widen(dst, tensor.Values[uint16](t)[lo:])
+	case tensor.Uint32:
+		widen(dst, tensor.Values[uint32](t)[lo:])
+	case tensor.Uint64:
+		widen(dst, tensor.Values[uint64](t)[lo:])
+	default:
+		return false
+	}
+	return true
+}
+
+func widen[I Integer](dst []int64, src []I) {
+	for i := range dst {
+		dst[i] = int64(src[i])
+	}
+}
+
+// Scalar returns the first element of an integer tensor that has one.
+func Scalar(t *tensor.Tensor) int64 {
+	var v [1]int64
+	Read(v[:], t, 0)
+	return v[0]
+}
+
+// Set makes the elements of an integer tensor those of vals.
+func Set(t *tensor.Tensor, vals []int64) {
+	switch t.DType() {
+	case tensor.Int64:
+		copy(tensor.Values[int64](t), vals)
+	case tensor.Int32:
+		narrow(tensor.Values[int32](t), vals)
+	case tensor.Int16:
+		narrow(tensor.Values[int16](t), vals)
+	case tensor.Int8:
+		narrow(tensor.Values[int8](t), vals)
+	case tensor.Uint8:
+		narrow(tensor.Values[uint8](t), vals)
+	case tensor.Uint16:
+		narrow(tensor.Values[uint16](t), vals)
+	case tensor.Uint32:
+		narrow(tensor.Values[uint32](t), vals)
+	case tensor.Uint64:
+		narrow(tensor.Values[uint64](t), vals)
+	default:
+		panic(fmt.Sprintf("ints: %v is no integer type", t.DType()))
+	}
+}
+
+func narrow[I Integer](dst []I, src []int64) {
+	for i, v := range src {
+		dst[i] = I(v)
+	}
+}
+
+// Axis counts an axis from the front, negative ones from the end, and reports whether it lies within the rank.
+func Axis(axis int64, rank int) (int, bool) {
+	if axis < 0 {
+		axis += int64(rank)
+	}
+	return int(axis), axis >= 0 && axis < int64(rank)
+}
+
+// Shape checks dimensions that an input gives.
+func Shape(dims []int64) (tensor.Shape, error) {
+	for _, d := range dims {
+		if d < 0 {
+			return nil, status.InvalidArgumentf("Dimension %d must be >= 0", d)
+		}
+	}
+	shape := tensor.Shape(dims)
+	err := shape.Check()
+	if err != nil && len(shape) <= tensor.MaxRank {
+		return nil, status.InvalidArgumentf("Shape %v would have more than 2**63 - 1 elements", shape)
+	}
+	return shape, err
+}
+
+// Position writes the place of element i of a tensor of the given shape as errors name it: "[1,2]".
+func Position(i int, shape tensor.Shape) string {
+	at := make(tensor.Shape, len(shape))
+	for d := len(shape) - 1; d >= 0; d-- {
+		at[d] = int64(i) % shape[d]
+		i /= int(shape[d])
+	}
+	return at.String()
+}

@@ -1,0 +1,67 @@
+package shapefn
+
+import (
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+)
+
+// Reduce returns the shape of input 0 after the axes that input 1 gives are reduced: left out or, if keep, of size 1.
+func Reduce(c *opdef.ShapeContext, keep bool) (Shape, error) {
+	if _, err := opdef.WithRankAtMost(c.In[1], 1); err != nil {
+		return Shape{}, err
+	}
+	axes, known := Ints(c, 1)
+	rank := c.In[0].Rank()
+	if rank < 0 {
+		return Shape{}, nil
+	}
+	dims := c.In[0].Dims()
+	if !known {
+		if !keep {
+			return Shape{}, nil
+		}
+		for i := range dims {
+			dims[i] = Unknown
+		}
+		return Of(dims...), nil
+	}
+	const gone = -2
+	for _, a := range axes {
+		if a < int64(-rank) || a >= int64(rank) {
+			return Shape{}, status.InvalidArgumentf("Invalid reduction dimension %d for input with %d dimensions.", a, rank)
+		}
+		dims[(a+int64(rank))%int64(rank)] = gone
+	}
+	out := dims[:0]
+	for _, d := range dims {
+		switch {
+		case d != gone:
+			out = append(out, d)
+		case keep:
+			out = append(out, 1)
+		}
+	}
+	return Of(out...), nil
+}
+
+// Segments returns the shape of an operation that gathers parts of input 0 by segment ids, input 1, which have its first
+// dimensions, into as many segments as input 2 says.
+func Segments(c *opdef.ShapeContext) (Shape, error) {
+	if err := CheckRanks(c, 2, 0); err != nil {
+		return Shape{}, err
+	}
+	data, ids := c.In[0], c.In[1]
+	if !data.RankKnown() || !ids.RankKnown() {
+		return Shape{}, nil
+	}
+	if _, err := opdef.WithRankAtLeast(data, ids.Rank()); err != nil {
+		return Shape{}, err
+	}
+	for i := range ids.Rank() {
+		if _, err := opdef.MergeDims(data.Dim(i), ids.Dim(i)); err != nil {
+			return Shape{}, err
+		}
+	}
+	n, err := Dim(c, 2)
+	return Concat(Of(n), From(data, ids.Rank())), err
+}

@@ -1,0 +1,41 @@
+// Package typeset names the sets of element types that kernels are written for.
+package typeset
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/tensor"
+)
+
+// The sets, each in one fixed order.
+var (
+	Floats    = []tensor.DType{tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64}
+	Complex   = []tensor.DType{tensor.Complex64, tensor.Complex128}
+	Signed    = []tensor.DType{tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64}
+	Unsigned  = []tensor.DType{tensor.Uint8, tensor.Uint16, tensor.Uint32, tensor.Uint64}
+	Quantized = []tensor.DType{tensor.QInt8, tensor.QUint8, tensor.QInt16, tensor.QUint16, tensor.QInt32}
+	Float8    = []tensor.DType{tensor.Float8E5M2, tensor.Float8E4M3}
+	Nibbles   = []tensor.DType{tensor.Int4, tensor.Uint4}
+	Opaque    = []tensor.DType{tensor.String, tensor.Resource, tensor.Variant}
+
+	Integers = slices.Concat(Signed, Unsigned)
+	Real     = slices.Concat(Floats, Integers)
+	Numbers  = slices.Concat(Real, Complex)
+	// Plain are the types that ordinary kernels compute with: numbers and truth values.
+	Plain = append(slices.Clone(Numbers), tensor.Bool)
+	// Common are the types that every operation that only moves elements takes.
+	Common = append(slices.Clone(Plain), tensor.String)
+	// All are all types that a tensor can have.
+	All = slices.Concat(Plain, Opaque, Quantized, Float8, Nibbles)
+)
+
+// Join returns the types of all sets.
+func Join(sets ...[]tensor.DType) []tensor.DType { return slices.Concat(sets...) }
+
+// With returns a set with further types.
+func With(set []tensor.DType, more ...tensor.DType) []tensor.DType { return slices.Concat(set, more) }
+
+// Without returns a set without some of its types.
+func Without(set []tensor.DType, less ...tensor.DType) []tensor.DType {
+	return slices.DeleteFunc(slices.Clone(set), func(d tensor.DType) bool { return slices.Contains(less, d) })
+}

@@ -1,0 +1,204 @@
+// Package controlflow finds the loops and the branches of conditions that the nodes of a graph are in.
+//
+// TensorFlow's Python client keeps such contexts beside a graph and writes them down in MetaGraphs: without them it cannot
+// differentiate what it has imported. Here nothing is kept. What a context is follows from the graph: a loop is a frame, with
+// all that runs in it, and a branch is what comes alive with one output of a condition's Switch nodes, up to the Merge nodes
+// that bring the branches together.
+package controlflow
+
+import "github.com/weft-ml/weft/graph"
+
+// Context is a loop or a branch. One of Loop and Branch is not nil.
+type Context struct {
+	Parent *Context // nil if it is in no other
+	Nested []*Context
+	// Nodes are those that are in the context and in none within it, in topological order. Nodes that let values in are
+	// among them, and so are the Exit nodes of a loop.
+	Nodes  []*graph.Node
+	Loop   *Loop
+	Branch *Branch
+}
+
+// Loop is a frame of the graph.
+type Loop struct {
+	Frame string
+	Cond  *graph.Node   // LoopCond
+	Vars  []Var         // in the order of the Enter nodes
+	Let   []*graph.Node // Enter nodes of values that are the same in all iterations
+}
+
+// Var is a variable of a loop.
+type Var struct {
+	graph.LoopVar
+	Body graph.Output // the value in the body
+}
+
+// Branch is one side of a condition.
+type Branch struct {
+	Pred  graph.Output
+	Pivot *graph.Node   // alive if the branch is taken
+	Side  int           // 1 for the branch that is taken where Pred is true
+	Let   []*graph.Node // Switch nodes of values from outside
+}
+
+// Find returns the contexts of a graph that are in no other, in topological order. A graph whose frames do not fit is an
+// error.
+func Find(g *graph.Graph) ([]*Context, error) {
+	frames, err := graph.FindFrames(g)
+	if err != nil {
+		return nil, err
+	}
+	order, err := g.InOrder()
+	if err != nil {
+		return nil, err
+	}
+	f := &finder{
+		frames: frames, of: map[*graph.Node]*Context{}, loops: map[*graph.Frame]*Context{}, enters: map[*graph.Frame][]*graph.Node{},
+		conds: findConds(order), branches: map[side]*Context{},
+	}
+	for _, n := range order {
+		if n.IsEnter() {
+			frame := f.frames.EnteredBy(n)
+			f.enters[frame] = append(f.enters[frame], n)
+		}
+	}
+	for _, n := range order {
+		if c := f.at(n); c != nil {
+			c.take(n)
+		}
+	}
+	return f.top, nil
+}
+
+// take notes a node that is in the context.
+func (c *Context) take(n *graph.Node) {
+	c.Nodes = append(c.Nodes, n)
+	switch {
+	case n.IsEnter() && c.Loop != nil:
+		if v, ok := variable(n); ok {
+			c.Loop.Vars = append(c.Loop.Vars, v)
+		} else {
+			c.Loop.Let = append(c.Loop.Let, n)
+		}
+	case n.IsSwitch() && c.Branch != nil && n.Input(1) == c.Branch.Pred:
+		c.Branch.Let = append(c.Branch.Let, n)
+	}
+}
+
+// finder finds the contexts of nodes. What a node is in follows from what its inputs are in.
+type finder struct {
+	frames   *graph.Frames
+	of       map[*graph.Node]*Context // of nodes that were looked at
+	loops    map[*graph.Frame]*Context
+	enters   map[*graph.Frame][]*graph.Node
+	conds    conds
+	branches map[side]*Context
+	top      []*Context
+}
+
+// add adds a context within another, or nil.
+func (f *finder) add(c *Context) *Context {
+	if c.Parent == nil {
+		f.top = append(f.top, c)
+	} else {
+		c.Parent.Nested = append(c.Parent.Nested, c)
+	}
+	return c
+}
+
+// at returns the context of a node, nil for none. Whoever asks in topological order keeps it from going far.
+func (f *finder) at(n *graph.Node) *Context {
+	c, known := f.of[n]
+	if !known {
+		c = f.find(n)
+		f.of[n] = c
+	}
+	return c
+}
+
+func (f *finder) find(n *graph.Node) *Context {
+	switch {
+	case n.IsEnter():
+		if c := f.loop(f.frames.EnteredBy(n)); c != nil {
+			return c
+		}
+	case n.IsExit(), n.IsLoopMerge(), n.IsLoopSwitch():
+		return f.loop(f.frames.RunsIn[n.ID])
+	case n.IsMerge():
+		all := f.outside(n.Input(0))
+		for _, in := range n.Inputs()[1:] {
+			all = common(all, f.outside(in))
+		}
+		return all
+	case n.IsSwitch():
+		if c := f.capture(n); c != nil {
+			return c
+		}
+	}
+	return f.around(n)
+}
+
+// around returns the innermost context that a node is in because of its inputs.
+func (f *finder) around(n *graph.Node) *Context {
+	var c *Context
+	for _, in := range n.Inputs() {
+		c = inner(c, f.outside(in))
+	}
+	for _, in := range n.ControlInputs() {
+		if in.IsExit() {
+			c = inner(c, f.parent(in))
+		} else {
+			c = inner(c, f.at(in))
+		}
+	}
+	return c
+}
+
+// outside returns the context of those who use a value.
+func (f *finder) outside(o graph.Output) *Context {
+	switch {
+	case o.Node.IsExit():
+		return f.parent(o.Node)
+	case o.Node.IsSwitch() && !o.Node.IsLoopSwitch():
+		if c := f.branch(f.conds[o.Node], o.Index); c != nil {
+			return c
+		}
+	}
+	return f.at(o.Node)
+}
+
+// parent returns what the context of a node is in.
+func (f *finder) parent(n *graph.Node) *Context {
+	if c := f.at(n); c != nil {
+		return c.Parent
+	}
+	return nil
+}
+
+// inner returns the inner one of two contexts of which one is within the other.
+func inner(a, b *Context) *Context {
+	if a == nil || a.depth() < b.depth() {
+		return b
+	}
+	return a
+}
+
+func (c *Context) depth() int {
+	n := 0
+	for ; c != nil; c = c.Parent {
+		n++
+	}
+	return n
+}
+
+// common returns the innermost context that both are in.
+func common(a, b *Context) *Context {
+	for a != b {
+		if a.depth() >= b.depth() {
+			a = a.Parent
+		} else {
+			b = b.Parent
+		}
+	}
+	return a
+}

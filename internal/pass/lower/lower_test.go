@@ -1,0 +1,120 @@
+package lower_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/lower"
+	"github.com/weft-ml/weft/internal/test/graphtext"
+)
+
+func testOps(t testing.TB) graphtext.Ops {
+	t.Helper()
+	ops, err := graphtext.ParseOps(`
+		Const() -> (output: dtype) [value: tensor; dtype: type]
+		Placeholder() -> (output: dtype) [dtype: type; shape: shape = <unknown>]
+		NoOp()
+		Identity(input: T) -> (output: T) [T: type]
+		IdentityN(input: T) -> (output: T) [T: list(type) >= 1]
+		ToBool(input: T) -> (output: bool) [T: type]
+		Add(x: T, y: T) -> (z: T) [T: type]
+		Less(x: T, y: T) -> (z: bool) [T: type]
+		VarHandleOp() -> (resource: resource) [shared_name: string = ""] stateful
+		ReadVariableOp(resource: resource) -> (value: dtype) [dtype: type] stateful
+		AssignAddVariableOp(resource: resource, value: dtype) [dtype: type] stateful
+		Switch(data: T, pred: bool) -> (output_false: T, output_true: T) [T: type]
+		_SwitchN(data: T, output_index: int32) -> (outputs: num_outs * T) [num_outs: int >= 1; T: type]
+		Merge(inputs: N * T) -> (output: T, value_index: int32) [T: type; N: int >= 1]
+		Enter(data: T) -> (output: T) [T: type; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10]
+		Exit(data: T) -> (output: T) [T: type]
+		NextIteration(data: T) -> (output: T) [T: type]
+		LoopCond(input: bool) -> (output: bool)
+		If(cond: Tcond, input: Tin) -> (output: Tout) [Tcond: type; Tin: list(type) >= 0; Tout: list(type) >= 0; then_branch: func; else_branch: func] stateful
+		StatelessIf(cond: Tcond, input: Tin) -> (output: Tout) [Tcond: type; Tin: list(type) >= 0; Tout: list(type) >= 0; then_branch: func; else_branch: func]
+		Case(branch_index: int32, input: Tin) -> (output: Tout) [Tin: list(type) >= 0; Tout: list(type) >= 0; branches: list(func) >= 1] stateful
+		StatelessWhile(input: T) -> (output: T) [T: list(type) >= 0; cond: func; body: func; parallel_iterations: int = 10]
+		While(input: T) -> (output: T) [T: list(type) >= 0; cond: func; body: func; parallel_iterations: int = 10] stateful
+		PartitionedCall(args: Tin) -> (output: Tout) [Tin: list(type) >= 0; Tout: list(type) >= 0; f: func]
+		StatefulPartitionedCall(args: Tin) -> (output: Tout) [Tin: list(type) >= 0; Tout: list(type) >= 0; f: func] stateful
+		_Arg() -> (output: T) [T: type; index: int >= 0] stateful
+		_Retval(input: T) [T: type; index: int >= 0] stateful
+	`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ops
+}
+
+func TestScripts(t *testing.T) {
+	ops := testOps(t)
+	graphtext.RunScripts(t, "testdata/*.txt", func(t *testing.T, c *graphtext.Case) string {
+		g, err := graphtext.Parse(ops, c.Input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := lower.Options{Fetchable: c.Has("fetchable"), Direct: c.Has("direct"), CallsOnly: c.Has("calls")}
+		wanted := lower.Wanted(g, o)
+		before := graphtext.Print(g)
+		if err := lower.Lower(g, o); err != nil {
+			return "error: " + err.Error()
+		}
+		after := graphtext.Print(g)
+		if !wanted && after != before {
+			t.Errorf("the graph was not wanted, but changed")
+		}
+		if _, err := graph.FindFrames(g); err != nil {
+			t.Errorf("frames: %v", err)
+		}
+		g.Library = graph.New(ops).Library // its functions are in the input
+		return graphtext.Print(g)
+	})
+}
+
+// TestGrowthIsBounded inlines functions each of which calls the one before twice.
+func TestGrowthIsBounded(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("func f0(x: float) -> (y: float) {\n  return y=x\n}\n")
+	for i := range 39 {
+		fmt.Fprintf(&text, "func f%d(x: float) -> (y: float) {\n", i+1)
+		fmt.Fprintf(&text, "  a = PartitionedCall(x) Tin=[float] Tout=[float] f=@f%d\n", i)
+		fmt.Fprintf(&text, "  b = PartitionedCall(a:output:0) Tin=[float] Tout=[float] f=@f%d\n", i)
+		text.WriteString("  return y=b:output:0\n}\n")
+	}
+	text.WriteString("x = Placeholder() dtype=float\ny = PartitionedCall(x) Tout=[float] f=@f39\n")
+	g, err := graphtext.Parse(testOps(t), text.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lower.Lower(g, lower.Options{Limit: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	if n := g.NumNodes(); n < 500 || n > 1100 {
+		t.Errorf("the graph has %d nodes", n)
+	}
+}
+
+// TestBodiesThatDoNotFit calls a large function many times with the wrong number of arguments: that takes no longer than
+// inlining what fits.
+func TestBodiesThatDoNotFit(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("func F(x: float) -> (y: float) {\n")
+	for i := range 1000 {
+		fmt.Fprintf(&text, "  n%d = Identity(x) T=float\n", i)
+	}
+	text.WriteString("  return y=x\n}\n")
+	for i := range 20000 {
+		fmt.Fprintf(&text, "c%d = PartitionedCall() Tout=[float] f=@F\n", i)
+	}
+	g, err := graphtext.Parse(testOps(t), text.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lower.Lower(g, lower.Options{Limit: 10000}); err != nil {
+		t.Fatal(err)
+	}
+	if n := g.NumNodes(); n != 20000 {
+		t.Errorf("the graph has %d nodes", n)
+	}
+}

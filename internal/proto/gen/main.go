@@ -1,0 +1,50 @@
+// Command protogen compiles the .proto sources in proto/ and writes their Go code to internal/proto/pb.
+//
+// It needs neither protoc nor anything installed: the compiler is a library, and protoc-gen-go is a tool of this module,
+// at the version in go.mod. With -check it writes nothing and fails when the committed code is not what the sources give.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+)
+
+// The places below the module's root.
+const (
+	module     = "github.com/weft-ml/weft"
+	sourcesDir = "proto"
+	outputDir  = "internal/proto/pb"
+)
+
+func main() {
+	root := flag.String("root", ".", "root directory of the module")
+	check := flag.Bool("check", false, "write nothing; fail when the committed code is not current")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *root, *check); err != nil {
+		fmt.Fprintln(os.Stderr, "protogen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, root string, check bool) error {
+	files, err := compile(ctx, filepath.Join(root, sourcesDir))
+	if err != nil {
+		return err
+	}
+	code, err := generate(ctx, root, files)
+	if err != nil {
+		return err
+	}
+	out := output{dir: filepath.Join(root, outputDir), code: code}
+	if check {
+		return out.check()
+	}
+	return out.write()
+}

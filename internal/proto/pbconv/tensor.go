@@ -1,0 +1,104 @@
+package pbconv
+
+import (
+	"slices"
+
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// TensorFromProto returns the tensor of a message, in whatever encoding it comes, with one reference. The elements of
+// tensor_content are shared with the message.
+func TensorFromProto(p *pb.TensorProto) (tensor.Tensor, error) { return newReader().tensor(p) }
+
+func (r *reader) tensor(p *pb.TensorProto) (tensor.Tensor, error) {
+	if err := r.enter(); err != nil {
+		return tensor.Tensor{}, err
+	}
+	defer r.leave()
+	dtype, err := elementType(p.GetDtype())
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	shape, err := ShapeFromProto(p.GetTensorShape())
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	if len(p.GetTensorContent()) > 0 {
+		if dtype == tensor.Bool && slices.ContainsFunc(p.GetTensorContent(), noBool) { // which TensorFlow only lets pass between its own
+			return tensor.Tensor{}, status.InvalidArgumentf("Cannot parse tensor from proto: a bool is neither 0 nor 1")
+		}
+		return r.content(dtype, shape, p.GetTensorContent())
+	}
+	return r.fields(dtype, shape, p)
+}
+
+// elementType returns a type that tensors can have.
+func elementType(p pb.DataType) (tensor.DType, error) {
+	if d, ok := dtypeOf(p); ok && d.Valid() {
+		return d, nil
+	}
+	return tensor.Invalid, status.InvalidArgumentf("a tensor cannot be of type %v", p)
+}
+
+// dtypeOf returns the type of a number that may be none.
+func dtypeOf(p pb.DataType) (tensor.DType, bool) {
+	if p < 0 || p > 0xff {
+		return tensor.Invalid, false
+	}
+	return tensor.DType(p), true
+}
+
+// TensorToProto returns the message of a tensor as files and graphs hold it: strings, handles and variants in the fields
+// of their types, which every reader of such files understands, and all other elements in tensor_content, shared.
+func TensorToProto(t *tensor.Tensor) (*pb.TensorProto, error) {
+	p, err := header(t)
+	if err != nil {
+		return nil, err
+	}
+	switch t.DType() {
+	case tensor.String:
+		vals := tensor.Values[string](t)
+		p.StringVal = make([][]byte, len(vals))
+		for i, s := range vals {
+			p.StringVal[i] = []byte(s)
+		}
+	case tensor.Resource:
+		for _, h := range tensor.Values[*tensor.Handle](t) {
+			p.ResourceHandleVal = append(p.ResourceHandleVal, HandleToProto(h))
+		}
+	case tensor.Variant:
+		for _, v := range tensor.Values[tensor.VariantValue](t) {
+			q, err := variantToProto(v)
+			if err != nil {
+				return nil, err
+			}
+			p.VariantVal = append(p.VariantVal, q)
+		}
+	default:
+		p.TensorContent = t.Bytes()
+	}
+	return p, nil
+}
+
+// TensorToWire returns the message of a tensor as TensorFlow's services send it: all elements in tensor_content, shared
+// where they are plain memory.
+func TensorToWire(t *tensor.Tensor) (*pb.TensorProto, error) {
+	p, err := header(t)
+	if err != nil {
+		return nil, err
+	}
+	p.TensorContent = t.Bytes()
+	if t.DType().Size() == 0 {
+		p.TensorContent, err = EncodeElements(t)
+	}
+	return p, err
+}
+
+func header(t *tensor.Tensor) (*pb.TensorProto, error) {
+	if !t.Initialized() {
+		return nil, status.FailedPreconditionf("a tensor that is not initialized cannot be written")
+	}
+	return &pb.TensorProto{Dtype: pb.DataType(t.DType()), TensorShape: ShapeToProto(t.Shape())}, nil
+}

@@ -1,0 +1,63 @@
+package pbconv
+
+import (
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// variants returns a variant tensor. Elements of types that are not registered stay in the encoded form,
+// tensor.EncodedVariant. Missing elements and those without a type are nil.
+func (r *reader) variants(shape tensor.Shape, ps []*pb.VariantTensorDataProto) (tensor.Tensor, error) {
+	n := shape.NumElements()
+	ps = ps[:min(int64(len(ps)), n)]
+	if err := r.expand(n-int64(len(ps)), wordSize); err != nil {
+		return tensor.Tensor{}, err
+	}
+	t, err := tensor.Zeros(tensor.Variant, shape)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	out := tensor.Values[tensor.VariantValue](&t)
+	for i, p := range ps {
+		if p.GetTypeName() == "" {
+			continue
+		}
+		v, err := r.variant(p)
+		if err == nil {
+			out[i].Value, err = v.Decode()
+		}
+		if err != nil {
+			return tensor.Tensor{}, status.InvalidArgumentf("variant of type '%s': %w", p.GetTypeName(), err)
+		}
+	}
+	return t, nil
+}
+
+func (r *reader) variant(p *pb.VariantTensorDataProto) (tensor.EncodedVariant, error) {
+	v := tensor.EncodedVariant{TypeName: p.GetTypeName(), Metadata: p.GetMetadata()}
+	for i, q := range p.GetTensors() {
+		t, err := r.tensor(q)
+		if err != nil {
+			return v, status.InvalidArgumentf("tensor %d: %w", i, err)
+		}
+		v.Tensors = append(v.Tensors, t)
+	}
+	return v, nil
+}
+
+func variantToProto(v tensor.VariantValue) (*pb.VariantTensorDataProto, error) {
+	enc, err := v.Encode()
+	if err != nil {
+		return nil, err
+	}
+	p := &pb.VariantTensorDataProto{TypeName: enc.TypeName, Metadata: enc.Metadata}
+	for i := range enc.Tensors {
+		t, err := TensorToProto(&enc.Tensors[i])
+		if err != nil {
+			return nil, status.Errorf(status.CodeOf(err), "variant of type '%s', tensor %d: %w", enc.TypeName, i, err)
+		}
+		p.Tensors = append(p.Tensors, t)
+	}
+	return p, nil
+}

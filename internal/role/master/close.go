@@ -1,0 +1,94 @@
+package master
+
+import (
+	"context"
+	"sync"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/status"
+)
+
+// CloseSession closes a session: its steps are cancelled.
+func (m *Master) CloseSession(ctx context.Context, req *pb.CloseSessionRequest) (*pb.CloseSessionResponse, error) {
+	s := m.remove(req.GetSessionHandle())
+	if s == nil {
+		return nil, status.Abortedf("Session %s is not found. Possibly, this master has restarted.", req.GetSessionHandle())
+	}
+	s.close(ctx, closedByClient)
+	return &pb.CloseSessionResponse{}, nil
+}
+
+// Reset drops the resources in the given containers of all tasks that satisfy the filters, and closes all sessions.
+func (m *Master) Reset(ctx context.Context, req *pb.ResetRequest) (*pb.ResetResponse, error) {
+	filters, err := parseFilters(req.GetDeviceFilters())
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	sessions := m.sessions
+	if sessions != nil {
+		m.sessions = map[string]*session{}
+	}
+	m.mu.Unlock()
+	m.cleanupAll(ctx, filters.tasks(m.Workers.Tasks(), m.Task), req.GetContainer())
+	var wg sync.WaitGroup
+	for _, s := range sessions {
+		wg.Go(func() { s.close(ctx, closedByClient) })
+	}
+	wg.Wait()
+	return &pb.ResetResponse{}, nil
+}
+
+// cleanupAll clears containers on the given tasks. One that cannot be reached has none.
+func (m *Master) cleanupAll(ctx context.Context, tasks []cluster.Task, containers []string) {
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, task := range tasks {
+		wg.Go(func() {
+			w, err := m.Workers.Worker(task)
+			if err == nil {
+				_, err = w.CleanupAll(ctx, &pb.CleanupAllRequest{Container: containers})
+			}
+			if err != nil {
+				m.Log.Error("Worker CleanupAll failed", "task", task, "error", err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// ListDevices describes the devices that a session can use, or, without a session, those of all tasks of the cluster.
+func (m *Master) ListDevices(ctx context.Context, req *pb.ListDevicesRequest) (*pb.ListDevicesResponse, error) {
+	if handle := req.GetSessionHandle(); handle != "" {
+		s := m.session(handle)
+		if s == nil {
+			return nil, status.InvalidArgumentf("Session %s is not found. Possibly, this master has restarted.", handle)
+		}
+		return s.listDevices(), nil
+	}
+	found, err := findDevices(ctx, m.Workers, m.Workers.Tasks(), m.Log)
+	if err != nil {
+		return nil, err
+	}
+	return &pb.ListDevicesResponse{
+		LocalDevice: found.of(m.Task).attributes(), RemoteDevice: found.notOf(m.Task).attributes(),
+	}, nil
+}
+
+// listDevices calls all devices local, those of the master's task first, as clients of TensorFlow expect. Where the session
+// has brought its own cluster only the client's device is local.
+func (s *session) listDevices() *pb.ListDevicesResponse {
+	if !s.own {
+		own, others := s.devices.of(s.task), s.devices.notOf(s.task)
+		return &pb.ListDevicesResponse{LocalDevice: append(own.attributes(), others.attributes()...)}
+	}
+	resp := &pb.ListDevicesResponse{LocalDevice: []*pb.DeviceAttributes{s.client.attrs}}
+	for _, d := range s.devices {
+		if d.name != s.client.name {
+			resp.RemoteDevice = append(resp.RemoteDevice, d.attrs)
+		}
+	}
+	return resp
+}

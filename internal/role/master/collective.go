@@ -1,0 +1,154 @@
+package master
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+)
+
+// keySeed is the key of graphs whose collective operations name themselves by inputs, and what the keys of others start
+// from.
+const keySeed uint64 = 0x8774aa605c729c72
+
+// collectiveKey returns the key under which masters agree on the numbers of the steps that run g, as TensorFlow computes
+// it: from the instances of the collective operations. It is 0 for a graph that has none.
+func collectiveKey(g *graph.Graph) int64 {
+	c := collectiveOps{library: g.Library, instances: map[int32]bool{}, seen: map[string]bool{}}
+	for n := range g.Nodes() {
+		c.add(n.Op.Name, n.Attrs)
+	}
+	switch {
+	case len(c.instances) > 0:
+		hash := keySeed
+		for _, instance := range slices.Sorted(maps.Keys(c.instances)) {
+			hash = combine(uint64(int64(instance)), hash)
+		}
+		return int64(hash)
+	case c.byInputs:
+		seed := keySeed
+		return int64(seed)
+	}
+	return 0
+}
+
+func combine(a, b uint64) uint64 { return a ^ (b + 0x9e3779b97f4a7800 + a<<10 + a>>4) }
+
+// collectiveOps are the collective operations of a graph and of the functions that it calls.
+type collectiveOps struct {
+	library   *graph.Library
+	instances map[int32]bool  // of operations that are named by attributes
+	byInputs  bool            // there are others
+	seen      map[string]bool // functions
+}
+
+func (c *collectiveOps) add(op string, attrs opdef.Attrs) {
+	switch {
+	case !strings.HasPrefix(op, "Collective") || op == "CollectiveAssignGroupV2":
+		c.call(op)
+	case op == "CollectiveReduce" || op == "CollectiveGather" || op == "CollectiveBcastSend" || op == "CollectiveBcastRecv":
+		if key, ok := attrs["instance_key"].(int64); ok {
+			c.instances[int32(key)] = true
+		}
+	default:
+		c.byInputs = true
+	}
+	for name := range attrs.Functions() {
+		c.call(name)
+	}
+}
+
+// call adds those of a function, if there is one of that name.
+func (c *collectiveOps) call(name string) {
+	f, ok := c.library.Lookup(name)
+	if !ok || c.seen[name] {
+		return
+	}
+	c.seen[name] = true
+	for i := range f.Def.Nodes {
+		c.add(f.Def.Nodes[i].Op, f.Def.Nodes[i].Attrs)
+	}
+}
+
+// number gives the step its number: that of all masters where the step has collective operations, or else a random one.
+// The caller must call retire.
+func (st *step) number(ctx context.Context) (err error) {
+	if st.plan.collective == 0 {
+		st.id = newStepID()
+		return nil
+	}
+	if st.session.master.Sequences == nil {
+		return status.Internalf("Runtime not initialized with CollectiveExecutorMgr")
+	}
+	st.id, err = st.session.master.Sequences.Acquire(ctx, st.plan.collective, st.session.askLeader(st.plan.collective))
+	return err
+}
+
+// retire ends the step and lets its tasks forget it. The number of one that has failed is used again, but not before they
+// have; the master's own task, which others may ask for buffers of the next attempt, before the client can make that.
+func (st *step) retire(err error) {
+	s, key := st.session, st.plan.collective
+	if key == 0 || err == nil {
+		st.cleanup.StepId = st.id
+		s.cleanup(st.plan, &st.cleanup)
+		if key != 0 {
+			s.master.Sequences.Release(key, true)
+		}
+		return
+	}
+	var others []*part
+	for i := range st.plan.parts {
+		if pt := &st.plan.parts[i]; pt.task == s.task {
+			s.cleanupPart(pt, st.id)
+		} else {
+			others = append(others, pt)
+		}
+	}
+	s.master.background.Go(func() {
+		defer s.master.Sequences.Release(key, false)
+		var wg sync.WaitGroup
+		for _, pt := range others {
+			wg.Go(func() { s.cleanupPart(pt, st.id) })
+		}
+		wg.Wait()
+	})
+}
+
+// askLeader returns how to learn the number of the next step with the given key from the task that leads the session's
+// collective groups, nil if that is this one.
+func (s *session) askLeader(key int64) func(context.Context) (int64, error) {
+	leader := s.config.GetExperimental().GetCollectiveGroupLeader()
+	if leader == "" {
+		return nil
+	}
+	task, err := cluster.ParseTask(leader)
+	if err == nil && task == s.task {
+		return nil
+	}
+	return func(ctx context.Context) (int64, error) {
+		if err != nil {
+			return 0, status.InvalidArgumentf("the leader of collective groups: %w", err)
+		}
+		w, err := s.workers.Worker(task)
+		if err != nil {
+			return 0, err
+		}
+		resp, err := w.GetStepSequence(ctx, &pb.GetStepSequenceRequest{GraphKey: []int64{key}})
+		if err != nil {
+			return 0, fromTask(task, err)
+		}
+		for _, seq := range resp.GetStepSequence() {
+			if seq.GetGraphKey() == key && seq.GetNextStepId() >= 0 {
+				return seq.GetNextStepId(), nil
+			}
+		}
+		return 0, status.Internalf("%v gives no numbers to the steps of graph %d", task, key)
+	}
+}

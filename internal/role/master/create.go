@@ -1,0 +1,165 @@
+package master
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/status"
+)
+
+// CreateSession makes a session of a client's graph. It waits for all tasks that the session may use, as long as ctx
+// lives. The whole graph is placed, so that a node that cannot be is an error here even if no step ever needs it.
+func (m *Master) CreateSession(ctx context.Context, req *pb.CreateSessionRequest) (*pb.CreateSessionResponse, error) {
+	config := m.sessionConfig(req.GetConfig())
+	if config.GetUsePerSessionThreads() || len(config.GetSessionInterOpThreadPool()) > 0 {
+		return nil, status.InvalidArgumentf("Distributed session does not support session thread pool options.")
+	}
+	if config.GetGraphOptions().GetPlacePrunedGraph() {
+		m.Log.Warn("Distributed session does not support the place_pruned_graph option.")
+	}
+	graph, err := m.importGraph(req.GetGraphDef())
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := limitOf(config.GetOperationTimeoutInMs()).context(ctx)
+	defer cancel()
+	s, err := m.newSession(ctx, config, req.GetTarget())
+	if err != nil {
+		return nil, err
+	}
+	if s.graph, err = s.prepare(graph, nil); err == nil {
+		err = s.createWorkerSessions(ctx)
+	}
+	if err == nil && ctx.Err() != nil { // nobody would ever close it
+		err = status.FromContext(ctx, "creating a session")
+	}
+	if err == nil {
+		err = m.add(s)
+	}
+	if err != nil {
+		s.close(ctx, closedByClient)
+		return nil, err
+	}
+	return &pb.CreateSessionResponse{SessionHandle: s.handle}, nil
+}
+
+// newSession finds the session's tasks and their devices.
+func (m *Master) newSession(ctx context.Context, config *pb.ConfigProto, target string) (*session, error) {
+	filters, err := parseFilters(config.GetDeviceFilters())
+	if err != nil {
+		return nil, err
+	}
+	s := &session{
+		master: m, handle: fmt.Sprintf("%016x", rand.Uint64()), config: config, task: m.Task, workers: m.Workers,
+		orders: map[uint64]*order{}, plans: map[string]*plan{}, partials: map[string]*partialRun{},
+		callables: map[int64]*callable{}, running: map[*step]struct{}{}, idle: make(chan struct{}),
+	}
+	s.touch()
+	s.ctx, s.cancel = context.WithCancelCause(m.ctx)
+	if len(config.GetClusterDef().GetJob()) > 0 {
+		if err := s.bringCluster(target); err != nil {
+			return nil, err
+		}
+	}
+	s.tasks = filters.tasks(s.workers.Tasks(), s.task)
+	found, err := findDevices(ctx, s.workers, s.tasks, m.Log)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range found {
+		if filters.match(d.name) || taskOf(d.name) == s.task {
+			s.devices = append(s.devices, d)
+		}
+	}
+	s.incarnations = s.devices.incarnations()
+	s.client, err = found.client(s.task)
+	return s, err
+}
+
+// bringCluster makes the session use the cluster of its configuration, in which the master finds itself by the address
+// that the client has reached it under.
+func (s *session) bringCluster(target string) error {
+	def := s.config.GetClusterDef()
+	spec, err := cluster.FromJobs(func(yield func(string, map[int32]string) bool) {
+		for _, job := range def.GetJob() {
+			if !yield(job.GetName(), job.GetTasks()) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	address := target
+	if scheme, rest, ok := strings.Cut(target, "://"); ok && strings.HasPrefix(scheme, "grpc") {
+		address = rest
+	}
+	var self []cluster.Task
+	for _, t := range spec.Tasks() {
+		if spec.Address(t) == address {
+			self = append(self, t)
+		}
+	}
+	switch {
+	case len(self) == 0:
+		return status.InvalidArgumentf("The master (current machine) is not included in the provided cluster_def. %v", spec)
+	case len(self) > 1:
+		return status.InvalidArgumentf("Found multiple matching tasks that correspond to to the master. Master target: '%s'. "+
+			"ClusterDef: %v", target, spec)
+	case self[0] == s.master.Task:
+		return status.InvalidArgumentf("The ClusterSpec names the job and task index to be the same names that were provided "+
+			"when the server booted. This is currently not allowed. Job: %s, task index: %d", self[0].Job, self[0].Index)
+	case s.master.Connect == nil:
+		return status.Unimplementedf("The master of %v does not let sessions bring their own cluster.", s.master.Task)
+	}
+	if err := spec.Validate(); err != nil {
+		return err
+	}
+	s.task, s.own = self[0], true
+	s.workers, err = s.master.Connect(spec, s.task)
+	return err
+}
+
+// createWorkerSessions makes the session known to all its tasks.
+func (s *session) createWorkerSessions(ctx context.Context) error {
+	isolate := s.config.GetIsolateSessionState() || s.own
+	if s.config.GetExperimental().GetShareSessionStateInClusterspecPropagation() {
+		isolate = false
+	}
+	var shared []*pb.DeviceAttributes
+	if s.config.GetShareClusterDevicesInSession() || s.config.GetExperimental().GetShareClusterDevicesInSession() {
+		shared = s.devices.attributes()
+	}
+	coordination := s.coordination()
+	return s.eachTask(func(task cluster.Task, w Worker) error {
+		def := &pb.ServerDef{
+			Protocol: "grpc", JobName: task.Job, TaskIndex: int32(task.Index),
+			DefaultSessionConfig: &pb.ConfigProto{Experimental: &pb.ConfigProto_Experimental{CoordinationConfig: coordination}},
+		}
+		if s.own {
+			def.Cluster = s.config.GetClusterDef()
+		}
+		_, err := w.CreateWorkerSession(ctx, &pb.CreateWorkerSessionRequest{
+			SessionHandle: s.handle, ServerDef: def, IsolateSessionState: isolate, ClusterDeviceAttributes: shared,
+			MasterTask: s.task.String(), MasterIncarnation: int64(s.client.attrs.Incarnation),
+		})
+		return err
+	})
+}
+
+// coordination returns what TensorFlow's workers are told about coordination: that the master's task would lead it.
+func (s *session) coordination() *pb.CoordinationServiceConfig {
+	out := &pb.CoordinationServiceConfig{ServiceType: "standalone"}
+	if given := s.config.GetExperimental().GetCoordinationConfig(); given != nil {
+		out = &pb.CoordinationServiceConfig{}
+		proto.Merge(out, given)
+	}
+	out.ServiceLeader = s.task.String()
+	return out
+}

@@ -1,0 +1,143 @@
+package master
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/status"
+)
+
+const (
+	minRetry = 50 * time.Millisecond
+	maxRetry = time.Second
+)
+
+// finder asks tasks for their devices, all at the same time, and waits for those that are not up yet.
+type finder struct {
+	workers Workers
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	missing map[cluster.Task]error // guarded by mu; tasks that have not answered, and why if that is known
+}
+
+// findDevices returns the devices of the given tasks, in their order. It waits for all of them until ctx ends, and the
+// error then names those that are missing. What a task answers other than that it is not available ends the wait.
+func findDevices(ctx context.Context, workers Workers, tasks []cluster.Task, log *slog.Logger) (devices, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	f := &finder{workers: workers, log: log, missing: map[cluster.Task]error{}}
+	for _, t := range tasks {
+		f.missing[t] = nil
+	}
+	found := make([]devices, len(tasks))
+	var wg sync.WaitGroup
+	for i, t := range tasks {
+		wg.Go(func() {
+			var err error
+			if found[i], err = f.find(ctx, t); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	answered := make(chan struct{})
+	var logging sync.WaitGroup
+	logging.Go(func() { f.logMissing(answered) })
+	wg.Wait()
+	close(answered)
+	logging.Wait()
+	if ctx.Err() != nil {
+		return nil, f.explain(ctx)
+	}
+	return slices.Concat(found...), nil
+}
+
+// find asks one task until it answers.
+func (f *finder) find(ctx context.Context, task cluster.Task) (devices, error) {
+	worker, err := f.workers.Worker(task)
+	if err != nil {
+		return nil, err
+	}
+	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
+		resp, err := worker.GetStatus(ctx, &pb.GetStatusRequest{})
+		switch {
+		case err == nil:
+			f.mu.Lock()
+			delete(f.missing, task)
+			f.mu.Unlock()
+			return devicesOf(task, resp)
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case status.CodeOf(err) != status.Unavailable:
+			return nil, fromTask(task, err)
+		}
+		f.mu.Lock()
+		f.missing[task] = err
+		f.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+func devicesOf(task cluster.Task, resp *pb.GetStatusResponse) (devices, error) {
+	var out devices
+	for _, attrs := range resp.GetDeviceAttributes() {
+		d, err := onTask(task, attrs)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// logMissing says from time to time who has not answered, until answered is closed.
+func (f *finder) logMissing(answered <-chan struct{}) {
+	ticker := time.NewTicker(logPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-answered:
+			return
+		case <-ticker.C:
+			f.mu.Lock()
+			for _, t := range f.missingLocked() {
+				f.log.Warn("CreateSession still waiting for response from worker", "task", t, "error", f.missing[t])
+			}
+			f.mu.Unlock()
+		}
+	}
+}
+
+func (f *finder) missingLocked() []cluster.Task {
+	out := make([]cluster.Task, 0, len(f.missing))
+	for t := range f.missing {
+		out = append(out, t)
+	}
+	slices.SortFunc(out, func(a, b cluster.Task) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+// explain returns why the search ended early: what a task answered, or else who was waited for.
+func (f *finder) explain(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	names := make([]string, 0, len(f.missing))
+	for _, t := range f.missingLocked() {
+		name := t.String()
+		if err := f.missing[t]; err != nil {
+			name += " (" + err.Error() + ")"
+		}
+		names = append(names, name)
+	}
+	return status.FromContext(ctx, "waiting for the devices of "+strings.Join(names, ", "))
+}

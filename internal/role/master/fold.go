@@ -1,0 +1,92 @@
+package master
+
+import (
+	"context"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/optimize"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// optimizeOptions returns the passes over a graph that the session's configuration wants.
+func (s *session) optimizeOptions(g *graph.Graph) optimize.Options {
+	shapes, err := graph.InferShapes(g)
+	if err != nil { // the step will tell, if it comes that far
+		s.master.Log.Debug("shapes of a graph contradict each other", "session", s.handle, "error", err)
+	}
+	options := optimize.Options{Eval: s.master.eval, Shape: shapes.Of}
+	o := s.config.GetGraphOptions().GetOptimizerOptions()
+	if o.GetOptLevel() == pb.OptimizerOptions_L0 {
+		if !o.GetDoConstantFolding() {
+			options.Without = append(options.Without, "shapes", "constants")
+		}
+		if !o.GetDoCommonSubexpressionElimination() {
+			options.Without = append(options.Without, "subexpressions")
+		}
+	}
+	rewrite := s.config.GetGraphOptions().GetRewriteOptions()
+	if rewrite.GetConstantFolding() == pb.RewriterConfig_OFF {
+		options.Without = append(options.Without, "shapes", "constants")
+	}
+	if rewrite.GetDependencyOptimization() == pb.RewriterConfig_OFF || rewrite.GetDisableMetaOptimizer() {
+		options.Without = append(options.Without, "unused")
+	}
+	return options
+}
+
+// eval computes a node of constants.
+func (m *Master) eval(n *graph.Node, inputs []tensor.Tensor) (outputs []tensor.Tensor, err error) {
+	device := &kernel.Device{Name: "/device:CPU:0", Type: kernel.CPU, Resources: kernel.NewResources("")}
+	impl := m.Kernels.Find(n.Op.Name, device.Type, n.Attrs)
+	if impl == nil {
+		return nil, status.NotFoundf("%s has no kernel", n.Op.Name)
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = status.Internalf("the kernel of %s panicked: %v", n.Name, r)
+		}
+	}()
+	k, err := impl.New(&kernel.Construction{
+		Node: n.Name, Op: n.Op, Attrs: n.Attrs, Inputs: n.InTypes, Outputs: n.OutTypes, Device: device,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, waits := k.(kernel.Async); waits {
+		return nil, status.Unimplementedf("%s waits for others", n.Op.Name)
+	}
+	return compute(k, n, device, inputs)
+}
+
+func compute(k kernel.Kernel, n *graph.Node, d *kernel.Device, inputs []tensor.Tensor) ([]tensor.Tensor, error) {
+	ins, outs := make([]kernel.Value, len(inputs)), make([]kernel.Value, len(n.OutTypes))
+	for i := range inputs {
+		ins[i].Tensor = inputs[i].Retain()
+	}
+	ctx := &kernel.Context{
+		Device: d, Node: n.Name,
+		Step: &kernel.Step{Context: context.Background(), Resources: kernel.NewResources("")},
+	}
+	ctx.Bind(ins, outs, n.OutTypes)
+	err := k.Compute(ctx)
+	for i := range ins {
+		ins[i].Release()
+	}
+	out := make([]tensor.Tensor, len(outs))
+	for i := range outs {
+		if err == nil && (!outs[i].Tensor.Initialized() || outs[i].Tensor.DType() != n.OutTypes[i]) {
+			err = status.Internalf("%s did not make output %d", n.Name, i)
+		}
+		out[i] = outs[i].Tensor
+	}
+	if err != nil {
+		for i := range out {
+			out[i].Release()
+		}
+		return nil, err
+	}
+	return out, nil
+}

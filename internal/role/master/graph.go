@@ -1,0 +1,155 @@
+package master
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/lower"
+	"github.com/weft-ml/weft/internal/pass/place"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/status"
+)
+
+// graphState is a session's graph, placed, between two extensions. It does not change: an extension makes another one, so
+// that plans can be made of it meanwhile.
+type graphState struct {
+	source  *graph.Graph // as the client made it
+	graph   *graph.Graph // with functional control flow lowered, and placed; source itself if there is nothing to lower
+	version int64
+}
+
+// importGraph makes a graph of what a client sent.
+func (m *Master) importGraph(p *pb.GraphDef) (*graph.Graph, error) {
+	def, err := pbconv.GraphFromProto(p)
+	if err != nil {
+		return nil, err
+	}
+	return graph.Import(def, m.Kernels, graph.ImportOptions{})
+}
+
+// prepare lowers and places a graph. Nodes with state stay where they were in the state before, if there was one.
+func (s *session) prepare(source *graph.Graph, before *graphState) (*graphState, error) {
+	g, err := s.lower(source)
+	if err != nil {
+		return nil, err
+	}
+	if before != nil {
+		place.KeepState(g, before.graph)
+	}
+	if err := s.place(g); err != nil {
+		return nil, err
+	}
+	return &graphState{source: source, graph: g}, nil
+}
+
+// lower replaces functional control flow, so that its parts can be on several tasks.
+func (s *session) lower(source *graph.Graph) (*graph.Graph, error) {
+	experimental := s.config.GetExperimental()
+	options := lower.Options{
+		Fetchable: true, Direct: s.config.GetGraphOptions().GetOptimizerOptions().GetDoFunctionInlining(),
+		CallsOnly: experimental.GetDisableFunctionalOpsLowering() || experimental.GetExecutorType() == "SINGLE_THREADED_EXECUTOR",
+	}
+	if !lower.Wanted(source, options) {
+		return source, nil
+	}
+	g := source.Copy()
+	return g, lower.Lower(g, options)
+}
+
+// place assigns a device to every node of a graph.
+func (s *session) place(g *graph.Graph) error {
+	options := place.Options{
+		Devices: s.devices.names(), Client: s.client.attrs.Name, Kernels: s.master.Kernels, Soft: s.config.GetAllowSoftPlacement(),
+		Warn: func(line string) { s.master.Log.Warn("placement", "session", s.handle, "message", line) },
+	}
+	if s.config.GetLogDevicePlacement() {
+		options.Log = s.logPlacement
+	}
+	return place.Place(g, options)
+}
+
+// logPlacement prints where a node is, as TensorFlow's servers do.
+func (s *session) logPlacement(line string) {
+	if s.master.Placement == nil {
+		return
+	}
+	if _, err := io.WriteString(s.master.Placement, line+"\n"); err != nil {
+		s.master.Log.Warn("the placement of a session cannot be printed", "session", s.handle, "error", err)
+	}
+}
+
+// ExtendSession adds nodes to a session's graph, all or none. Nodes with state stay on their devices.
+func (m *Master) ExtendSession(_ context.Context, req *pb.ExtendSessionRequest) (*pb.ExtendSessionResponse, error) {
+	s, err := m.use(req.GetSessionHandle())
+	if err != nil {
+		return nil, err
+	}
+	def, err := pbconv.GraphFromProto(req.GetGraphDef())
+	if err != nil {
+		return nil, err
+	}
+	version, err := s.extend(def, req.GetCurrentGraphVersion())
+	if err != nil {
+		return nil, err
+	}
+	return &pb.ExtendSessionResponse{NewGraphVersion: version}, nil
+}
+
+// extend makes the next state of the graph from the given version. Of several extensions at the same time one succeeds.
+func (s *session) extend(def *graph.Def, version int64) (int64, error) {
+	s.mu.Lock()
+	old, closed := s.graph, s.closed
+	s.mu.Unlock()
+	switch {
+	case closed != nil:
+		return 0, errClosed
+	case old.version != version:
+		return 0, wrongVersion(old.version, version)
+	}
+	source := old.source.Copy()
+	if err := checkNew(source, def); err != nil {
+		return 0, err
+	}
+	if err := source.Extend(def); err != nil {
+		return 0, err
+	}
+	next, err := s.prepare(source, old)
+	if err != nil {
+		return 0, err
+	}
+	next.version = version + 1
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed != nil:
+		return 0, errClosed
+	case s.graph != old:
+		return 0, wrongVersion(s.graph.version, version)
+	}
+	s.graph = next
+	return next.version, nil
+}
+
+func wrongVersion(have, want int64) error {
+	return status.Abortedf("Current version is %d but caller expected %d.", have, want)
+}
+
+// checkNew reports nodes that the graph has already.
+func checkNew(g *graph.Graph, def *graph.Def) error {
+	for i := range def.Nodes {
+		if name := def.Nodes[i].Name; g.Node(name) != nil {
+			return status.InvalidArgumentf("GraphDef argument to Extend includes node '%s', which was created by a previous "+
+				"call to Create or Extend in this session.", name)
+		}
+	}
+	return nil
+}
+
+// taskPrefix returns the name of the task that a device with a full name is on.
+func taskPrefix(deviceName string) string {
+	task, _, _ := strings.Cut(deviceName, "/device:")
+	return task
+}

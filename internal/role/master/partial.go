@@ -1,0 +1,223 @@
+package master
+
+import (
+	"context"
+	"strconv"
+	"sync"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/status"
+)
+
+// partialRun is a step that its client runs in pieces: each call feeds some of the feeds and takes some of the fetches that
+// were announced. It ends when all have been, or with the first error of a task.
+type partialRun struct {
+	plan *plan // used until the end
+	id   int64
+
+	mu      sync.Mutex
+	feeds   map[string]bool // guarded by mu; whether each has been fed
+	fetches map[string]bool // guarded by mu; whether each has been fetched
+}
+
+// PartialRunSetup announces a step that is to be run in pieces.
+func (m *Master) PartialRunSetup(ctx context.Context, req *pb.PartialRunSetupRequest) (*pb.PartialRunSetupResponse, error) {
+	if err := m.recent.Track(req.GetRequestId(), "PartialRunSetup (Master)", req.GetSessionHandle()); err != nil {
+		return nil, err
+	}
+	s, err := m.use(req.GetSessionHandle())
+	if err != nil {
+		return nil, err
+	}
+	if s.closeReason() != nil {
+		return nil, errClosed
+	}
+	p, err := s.plan(ctx, signature{
+		feeds: sorted(req.GetFeed()), fetches: sorted(req.GetFetch()), targets: sorted(req.GetTarget()), partial: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.runs.Add(1)
+	run := &partialRun{plan: p, id: newStepID(), feeds: map[string]bool{}, fetches: map[string]bool{}}
+	for _, name := range req.GetFeed() {
+		run.feeds[name] = false
+	}
+	for _, name := range req.GetFetch() {
+		run.fetches[name] = false
+	}
+	return &pb.PartialRunSetupResponse{PartialRunHandle: s.addPartial(run)}, nil
+}
+
+func (s *session) addPartial(run *partialRun) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	handle := strconv.FormatInt(s.setUp, 10)
+	s.setUp++
+	s.partials[handle] = run
+	return handle
+}
+
+// runPartial runs one piece of a step.
+func (s *session) runPartial(ctx context.Context, l limit, req *message.RunStepRequest) (*message.RunStepResponse, error) {
+	s.mu.Lock()
+	run, state, closed := s.partials[req.PartialRun], s.graph, s.closed
+	s.mu.Unlock()
+	switch {
+	case closed != nil:
+		return nil, errClosed
+	case run == nil:
+		return nil, status.InvalidArgumentf("Must run PartialRunSetup before performing partial runs")
+	case req.Options.GetExperimental().GetCollectiveGraphKey() != 0:
+		return nil, status.InvalidArgumentf("PartialRun does not support Collective ops.  collective_graph_key must be " +
+			"kNoCollectiveGraphKey.")
+	}
+	last, err := run.take(req, state.graph)
+	if err != nil {
+		return nil, err
+	}
+	st := &step{session: s, plan: run.plan, id: run.id, partial: true, last: last}
+	for i := range req.Feeds {
+		st.feed(run.plan.feedKeys[req.Feeds[i].Name], req.Feeds[i].Tensor)
+	}
+	for _, name := range req.Fetches {
+		st.keys = append(st.keys, run.plan.fetchKeys[name])
+	}
+	st.begin(ctx, l)
+	defer st.life.Finish()
+	resps, err := st.run(ctx)
+	if err != nil || last {
+		s.endPartial(req.PartialRun, run)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tensors, err := st.fetched(resps)
+	for i := range tensors {
+		tensors[i].Name = req.Fetches[i]
+	}
+	return &message.RunStepResponse{Tensors: tensors, Metadata: &pb.RunMetadata{}}, err
+}
+
+// endPartial forgets a step and lets its tasks forget it.
+func (s *session) endPartial(handle string, run *partialRun) {
+	s.mu.Lock()
+	known := s.partials[handle] == run
+	delete(s.partials, handle)
+	s.mu.Unlock()
+	if known {
+		s.cleanup(run.plan, &pb.CleanupGraphRequest{StepId: run.id})
+		s.release(run.plan)
+	}
+}
+
+// endPartials ends the steps that their client has not run to the end.
+func (s *session) endPartials() {
+	s.mu.Lock()
+	partials := s.partials
+	s.partials = map[string]*partialRun{}
+	s.mu.Unlock()
+	for _, run := range partials {
+		s.cleanup(run.plan, &pb.CleanupGraphRequest{StepId: run.id})
+	}
+}
+
+// take checks the feeds and fetches of one piece and counts them as done. It reports whether they were the last.
+func (r *partialRun) take(req *message.RunStepRequest, g *graph.Graph) (last bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range req.Feeds {
+		if err := pending(r.feeds, req.Feeds[i].Name, "feed", "fed"); err != nil {
+			return false, err
+		}
+	}
+	for _, name := range req.Fetches {
+		if err := pending(r.fetches, name, "fetch", "fetched"); err != nil {
+			return false, err
+		}
+	}
+	if err := r.checkFetches(req, g); err != nil {
+		return false, err
+	}
+	for i := range req.Feeds {
+		r.feeds[req.Feeds[i].Name] = true
+	}
+	for _, name := range req.Fetches {
+		r.fetches[name] = true
+	}
+	return allDone(r.feeds) && allDone(r.fetches), nil
+}
+
+func pending(names map[string]bool, name, what, done string) error {
+	used, ok := names[name]
+	switch {
+	case !ok:
+		return status.InvalidArgumentf("The %s %s was not specified in partial_run_setup.", what, name)
+	case used:
+		return status.InvalidArgumentf("The %s %s has already been %s.", what, name, done)
+	}
+	return nil
+}
+
+func allDone(names map[string]bool) bool {
+	for _, done := range names {
+		if !done {
+			return false
+		}
+	}
+	return true
+}
+
+// checkFetches checks that nothing that is fetched needs a feed which has not come yet.
+func (r *partialRun) checkFetches(req *message.RunStepRequest, g *graph.Graph) error {
+	missing := map[graph.Output]bool{}
+	for name, fed := range r.feeds {
+		if node, index := graph.ParseInput(name); !fed && g.Node(node) != nil {
+			missing[graph.Output{Node: g.Node(node), Index: index}] = true
+		}
+	}
+	for i := range req.Feeds {
+		node, index := graph.ParseInput(req.Feeds[i].Name)
+		delete(missing, graph.Output{Node: g.Node(node), Index: index})
+	}
+	var stack []*graph.Node
+	for _, name := range req.Fetches {
+		node, _ := graph.ParseInput(name)
+		n := g.Node(node)
+		if n == nil {
+			return status.NotFoundf("Fetch %s: not found", name)
+		}
+		stack = append(stack, n)
+	}
+	return needsNone(g, stack, missing)
+}
+
+// needsNone walks back from nodes and reports an output of missing that they need.
+func needsNone(g *graph.Graph, stack []*graph.Node, missing map[graph.Output]bool) error {
+	seen := make([]bool, g.NumIDs())
+	visit := func(n *graph.Node) {
+		if !seen[n.ID] {
+			seen[n.ID] = true
+			stack = append(stack, n)
+		}
+	}
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, in := range n.Inputs() {
+			if missing[in] {
+				return status.InvalidArgumentf("Fetch %s:%d can't be computed from the feeds that have been fed so far.",
+					in.Node.Name, in.Index)
+			}
+			if in.Node != nil {
+				visit(in.Node)
+			}
+		}
+		for _, src := range n.ControlInputs() {
+			visit(src)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package master
+
+import (
+	"context"
+
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/status"
+)
+
+// maxPlans bounds the plans that a session keeps. A client that makes new nodes for every step would otherwise fill the
+// memory of all tasks.
+const maxPlans = 1024
+
+// plan returns the plan of a signature when it is ready, with one more user, who must call release. The first request for
+// a plan starts to make it; all wait for it no longer than their context lives. A plan that could not be made is
+// forgotten, so that the next request tries again.
+func (s *session) plan(ctx context.Context, sig signature) (*plan, error) {
+	key := sig.key()
+	s.mu.Lock()
+	p := s.plans[key]
+	if p == nil {
+		p = s.keepLocked(key)
+		state := s.graph
+		s.master.background.Go(func() {
+			s.makePlan(p, state, planRequest{signature: sig})
+			if p.err != nil {
+				s.forget(p)
+			}
+		})
+	}
+	s.useLocked(p)
+	s.mu.Unlock()
+	return s.await(ctx, p)
+}
+
+// newPlan returns a plan that has yet to be made, with one user.
+func newPlan(key string) *plan {
+	return &plan{ready: make(chan struct{}), home: -1, key: key, users: 1}
+}
+
+// await returns a plan that the caller uses when it is ready. With an error the use ends.
+func (s *session) await(ctx context.Context, p *plan) (*plan, error) {
+	var err error
+	select {
+	case <-p.ready:
+		if err = p.err; err != nil {
+			s.forget(p) // before the caller, who may try again, knows
+		}
+	case <-ctx.Done():
+		err = status.FromContext(ctx, "preparing the step")
+	}
+	if err != nil {
+		s.release(p)
+		return nil, err
+	}
+	return p, nil
+}
+
+// keepLocked adds a plan to those that are kept, in place of the one that has not been used for longest if there are too
+// many.
+func (s *session) keepLocked(key string) *plan {
+	if len(s.plans) >= maxPlans {
+		var oldest *plan
+		for _, p := range s.plans {
+			if oldest == nil || p.used < oldest.used {
+				oldest = p
+			}
+		}
+		delete(s.plans, oldest.key)
+		s.releaseLocked(oldest)
+	}
+	p := newPlan(key)
+	s.plans[key] = p
+	return p
+}
+
+// useLocked adds a user to a plan, who must call release.
+func (s *session) useLocked(p *plan) {
+	p.users++
+	s.uses++
+	p.used = s.uses
+}
+
+// forget lets a plan go that is kept.
+func (s *session) forget(p *plan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.plans[p.key] == p {
+		delete(s.plans, p.key)
+		s.releaseLocked(p)
+	}
+}
+
+// release ends the use of a plan.
+func (s *session) release(p *plan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.releaseLocked(p)
+}
+
+// releaseLocked drops a plan's graphs on all tasks when nobody uses it any more. When the session is closed, they go with
+// it.
+func (s *session) releaseLocked(p *plan) {
+	if p.users--; p.users == 0 && s.closed == nil {
+		s.master.background.Go(func() { s.deregister(p) })
+	}
+}
+
+// deregister drops the graphs of a plan. A task that cannot be reached has none.
+func (s *session) deregister(p *plan) {
+	<-p.ready
+	ctx, cancel := context.WithTimeout(s.master.ctx, cleanupTimeout)
+	defer cancel()
+	err := together(len(p.parts), func(i int) error {
+		pt := &p.parts[i]
+		if pt.handle == "" { // it was not registered
+			return nil
+		}
+		_, err := pt.worker.DeregisterGraph(ctx, &pb.DeregisterGraphRequest{
+			SessionHandle: s.handle, CreateWorkerSessionCalled: true, GraphHandle: pt.handle,
+		})
+		return err
+	})
+	if err != nil {
+		s.master.Log.Debug("a task did not drop a graph", "session", s.handle, "error", err)
+	}
+}

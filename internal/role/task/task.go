@@ -1,0 +1,134 @@
+// Package task puts one task of a cluster together: its devices, its worker, which runs parts of steps on them, and its
+// master, which clients use. What they share is in this process; the other tasks of the cluster are reached over a
+// network, if there is one.
+package task
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/master"
+	"github.com/weft-ml/weft/internal/role/worker"
+	"github.com/weft-ml/weft/internal/runtime/collective"
+	"github.com/weft-ml/weft/kernel"
+)
+
+// Network reaches the tasks of a cluster.
+type Network interface {
+	worker.Peers
+	// Worker returns a task to be given parts of steps.
+	Worker(task cluster.Task) (master.Worker, error)
+}
+
+// Config is what a task is made of.
+type Config struct {
+	Task       cluster.Task
+	Cluster    cluster.Spec
+	CPUDevices int
+	Kernels    *kernel.Registry
+	// Connect reaches a cluster, the task's own or one that a session brings along, in which this task has the given name.
+	// It is nil for a task that is alone.
+	Connect         func(spec cluster.Spec, self cluster.Task) (Network, error)
+	Lender          worker.Lender   // may be nil
+	Unused          func()          // called when the worker's last session has been deleted; may be nil
+	SessionDefaults *pb.ConfigProto // may be nil
+	SessionTTL      time.Duration   // how long a session lives that nobody uses; 0 for ever
+	Placement       io.Writer       // where placements go that sessions want logged; may be nil
+	Log             *slog.Logger
+}
+
+// Task is one task of a cluster.
+type Task struct {
+	Worker  *worker.Worker
+	Master  *master.Master
+	Devices []*kernel.Device
+}
+
+// New returns a task. Close must be called when it is no longer used.
+func New(cfg Config) (*Task, error) {
+	t := &Task{Devices: cpuDevices(cfg.Task, cfg.CPUDevices)}
+	connect := func(spec cluster.Spec, self cluster.Task) (*tasks, error) {
+		out := &tasks{spec: spec, self: self, task: t}
+		if cfg.Connect == nil {
+			return out, nil
+		}
+		var err error
+		out.Network, err = cfg.Connect(spec, self)
+		return out, err
+	}
+	own, err := connect(cfg.Cluster, cfg.Task)
+	if err != nil {
+		return nil, err
+	}
+	sequences := collective.NewSequences()
+	workerConfig := worker.Config{
+		Task: cfg.Task, Devices: t.Devices, Kernels: cfg.Kernels, Lender: cfg.Lender, Unused: cfg.Unused, Sequences: sequences,
+		Leader:         cfg.SessionDefaults.GetExperimental().GetCollectiveGroupLeader(),
+		CacheResponses: cfg.SessionDefaults.GetRpcOptions().GetCacheRpcResponse(), Log: cfg.Log,
+	}
+	masterConfig := master.Config{
+		Sequences: sequences,
+		Task:      cfg.Task, Workers: own, Kernels: cfg.Kernels, SessionDefaults: cfg.SessionDefaults, SessionTTL: cfg.SessionTTL,
+		Placement: cfg.Placement, Log: cfg.Log,
+	}
+	if cfg.Connect != nil {
+		workerConfig.Peers = own
+		workerConfig.Connect = func(spec cluster.Spec, self cluster.Task) (worker.Peers, error) { return connect(spec, self) }
+		masterConfig.Connect = func(spec cluster.Spec, self cluster.Task) (master.Workers, error) { return connect(spec, self) }
+	}
+	t.Worker = worker.New(workerConfig)
+	t.Master = master.New(masterConfig)
+	return t, nil
+}
+
+// Close closes all sessions, cancels all steps, and drops the resources. It asks other tasks to do so as long as ctx lives.
+func (t *Task) Close(ctx context.Context) {
+	t.Master.Close(ctx)
+	t.Worker.Close()
+	for _, d := range t.Devices {
+		d.Resources.ClearAll()
+	}
+}
+
+// memoryLimit is what TensorFlow's CPU devices say of their memory.
+const memoryLimit = 256 << 20
+
+// cpuDevices returns n devices, in a new life of the task.
+func cpuDevices(task cluster.Task, n int) []*kernel.Device {
+	out := make([]*kernel.Device, max(n, 1))
+	for i := range out {
+		out[i] = &kernel.Device{
+			Name: fmt.Sprintf("%v/device:%s:%d", task, kernel.CPU, i), Type: kernel.CPU, Incarnation: rand.Uint64() | 1, MemoryLimit: memoryLimit,
+			Resources: kernel.NewResources(task.Job),
+		}
+	}
+	return out
+}
+
+// tasks are the tasks of a cluster as one of them sees it. Itself it calls without a network.
+type tasks struct {
+	Network // nil where the task is alone
+	spec    cluster.Spec
+	self    cluster.Task
+	task    *Task
+}
+
+func (t *tasks) Tasks() []cluster.Task {
+	if t.Network == nil {
+		return []cluster.Task{t.self}
+	}
+	return t.spec.Tasks()
+}
+
+func (t *tasks) Worker(task cluster.Task) (master.Worker, error) {
+	if task == t.self || t.Network == nil {
+		return t.task.Worker, nil
+	}
+	return t.Network.Worker(task)
+}

@@ -1,0 +1,123 @@
+package worker
+
+import (
+	"context"
+
+	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// partial is a run that several RunGraph calls share: each brings some feeds and takes some fetches. It ends when its
+// executors do; the last call waits for that.
+type partial struct {
+	*run
+	over chan struct{} // closed when the executors have ended
+	err  error         // of the executors; read after over is closed
+}
+
+// runPartial does the part of one call: the first starts the executors. It takes over the use of r's graph.
+func (w *Worker) runPartial(ctx context.Context, r *run, req *message.RunGraphRequest, resp *message.RunGraphResponse) error {
+	p, first, err := w.steps.beginPartial(req.StepID, r)
+	if !first {
+		r.graph.release()
+	}
+	if err != nil {
+		return err
+	}
+	if first {
+		go p.start()
+	}
+	stop := context.AfterFunc(ctx, func() { p.fail(status.FromContext(ctx, "running the step")) })
+	defer stop()
+	if err := p.store(req.Send); err != nil {
+		return p.explain(err)
+	}
+	for _, key := range req.RecvKeys {
+		t, err := p.await(key)
+		if err != nil {
+			return p.explain(err)
+		}
+		resp.Recv = append(resp.Recv, message.NamedTensor{Name: key, Tensor: t})
+	}
+	if req.IsLastPartial {
+		<-p.over
+		return p.err
+	}
+	return nil
+}
+
+// beginPartial returns the run of a step that is run in pieces, and whether r has become it just now.
+func (s *steps) beginPartial(id int64, r *run) (p *partial, first bool, err error) {
+	s.mu.Lock()
+	if st := s.byID[id]; st != nil && st.partial != nil && st.session == r.session {
+		defer s.mu.Unlock()
+		return st.partial, false, nil
+	}
+	s.mu.Unlock()
+	r.life.Begin(context.Background())
+	st, err := s.begin(id, r)
+	if err != nil {
+		return nil, false, err
+	}
+	r.step = st
+	s.mu.Lock()
+	if p = st.partial; p == nil {
+		p, first = &partial{run: r, over: make(chan struct{})}, true
+		st.partial = p
+	}
+	s.mu.Unlock()
+	if !first {
+		s.finish(st, r)
+	}
+	return p, first, nil
+}
+
+// start runs the executors. The run is part of its step until they have ended.
+func (p *partial) start() {
+	p.err = p.execute(nil, nil)
+	p.life.Finish()
+	p.graph.release()
+	p.worker.steps.finish(p.step, p.run)
+	close(p.over)
+}
+
+// await waits for a tensor until the executors have ended, which after an error they soon do.
+func (p *partial) await(key string) (tensor.Tensor, error) {
+	if _, err := kernel.ParseKey(key); err != nil {
+		return tensor.Tensor{}, err
+	}
+	type result struct {
+		t    tensor.Tensor
+		dead bool
+		err  error
+	}
+	came := make(chan result, 1)
+	p.step.table.RecvText(key, func(t tensor.Tensor, dead bool, err error) { came <- result{t, dead, err} })
+	var got result
+	select {
+	case got = <-came:
+	case <-p.over:
+		select {
+		case got = <-came:
+		default:
+			return tensor.Tensor{}, status.Internalf("No node of the graph produces %s", key)
+		}
+	}
+	if got.err == nil && got.dead {
+		return got.t, deadFetch(key)
+	}
+	return got.t, got.err
+}
+
+// explain ends the run because of err and returns the error that an executor had before, if any: err then only follows
+// from it.
+func (p *partial) explain(err error) error {
+	p.fail(err)
+	<-p.over
+	if p.err != nil && !status.IsDerived(p.err) {
+		return p.err
+	}
+	return err
+}

@@ -1,0 +1,251 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/weft-ml/weft/device"
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/pass/partition"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/runtime/executor"
+	"github.com/weft-ml/weft/internal/runtime/function"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+// registered is a graph that a master has registered, ready to run. It is closed when it is dropped and no run uses it.
+type registered struct {
+	session *session
+	units   []unit
+	keys    map[string]bool // rendezvous keys through which the master feeds and fetches
+	users   atomic.Int64    // runs, and one for being registered
+
+	roots    map[string][]*kernel.Key // what is received from other tasks in every run, by task
+	rootKeys map[string]bool          // their texts
+
+	plain bool // nothing that runs can hold on to a step
+
+	collective bool   // it has collective operations
+	leader     string // task that leads their groups; "" for this one
+
+	kernels   *kernelCache    // of the session, shared
+	cacheName string          // of kernels in the session
+	owned     []kernel.Kernel // of this graph alone
+	runtimes  []*function.Runtime
+}
+
+// unit is the part of a graph that is on one device.
+type unit struct {
+	device *kernel.Device
+	graph  *graph.Graph
+	exec   *executor.Executor
+}
+
+// RegisterGraph compiles the part of a graph that is on this task. Every node must say which device it is on.
+func (w *Worker) RegisterGraph(_ context.Context, req *pb.RegisterGraphRequest) (*pb.RegisterGraphResponse, error) {
+	s, err := w.session(req.GetSessionHandle(), req.GetCreateWorkerSessionCalled())
+	if err != nil {
+		return nil, err
+	}
+	def, err := pbconv.GraphFromProto(req.GetGraphDef())
+	if err != nil {
+		return nil, err
+	}
+	g, err := w.importGraph(s, def)
+	if err != nil {
+		return nil, err
+	}
+	reg, err := w.compile(s, g, req.GetSessionHandle())
+	if err != nil {
+		return nil, err
+	}
+	reg.collective, reg.leader = req.GetCollectiveGraphKey() != 0, w.leaderOf(req.GetConfigProto())
+	handle, err := s.add(reg)
+	if err != nil {
+		reg.release()
+		return nil, err
+	}
+	return &pb.RegisterGraphResponse{GraphHandle: handle}, nil
+}
+
+// importGraph makes a graph of what a master sent: attributes with default values, which it leaves out, are added again,
+// and all nodes must be on devices that the session has on this task.
+func (w *Worker) importGraph(s *session, def *graph.Def) (*graph.Graph, error) {
+	names := map[string]string{} // as written → canonical
+	for i := range def.Nodes {
+		n := &def.Nodes[i]
+		if _, ok := names[n.Device]; ok {
+			continue
+		}
+		spec, err := device.Parse(n.Device)
+		switch {
+		case n.Device == "":
+			return nil, status.InvalidArgumentf("Node '%s' is missing a device specification", n.Name)
+		case err != nil:
+			return nil, status.InvalidArgumentf("Missing device name in: {{node %s}}", n.Name)
+		case s.device(spec.String()) == nil:
+			return nil, status.InvalidArgumentf("%s unknown device.", n.Device)
+		}
+		names[n.Device] = spec.String()
+	}
+	g, err := graph.Import(def, w.Kernels, graph.ImportOptions{Internal: true})
+	if err != nil {
+		return nil, err
+	}
+	for n := range g.Nodes() {
+		n.Assigned = names[n.Device]
+	}
+	return g, nil
+}
+
+// compile splits a graph by device and makes the executor of each part.
+func (w *Worker) compile(s *session, g *graph.Graph, cacheName string) (*registered, error) {
+	roots := s.roots(g)
+	reg := &registered{
+		session: s, keys: map[string]bool{}, roots: roots, rootKeys: rootKeys(roots), kernels: s.cache(cacheName), cacheName: cacheName,
+	}
+	reg.plain = isPlain(g)
+	reg.users.Store(1)
+	for n := range g.Nodes() {
+		if key := clientKey(n); key != "" {
+			reg.keys[key] = true
+		}
+	}
+	parts, err := s.split(g)
+	if err != nil {
+		reg.release()
+		return nil, err
+	}
+	for _, d := range s.devices {
+		part := parts[d.Name]
+		if part == nil {
+			continue
+		}
+		exec, err := w.newExecutor(reg, d, part)
+		if err != nil {
+			reg.release()
+			return nil, err
+		}
+		reg.units = append(reg.units, unit{d, part, exec})
+	}
+	return reg, nil
+}
+
+// split returns the part of a graph on each device.
+func (s *session) split(g *graph.Graph) (map[string]*graph.Graph, error) {
+	first, several := "", false
+	for n := range g.Nodes() {
+		if first == "" {
+			first = n.Assigned
+		}
+		several = several || n.Assigned != first
+	}
+	if !several {
+		return map[string]*graph.Graph{first: g}, nil
+	}
+	return partition.Split(g, partition.Options{
+		Location: func(n *graph.Node) string { return n.Assigned },
+		NewName:  s.newName,
+		Incarnation: func(name string) uint64 {
+			if d := s.device(name); d != nil {
+				return d.Incarnation
+			}
+			return 0
+		},
+	})
+}
+
+// newExecutor makes the executor of the part on one device. Functions that the part calls run on that device.
+func (w *Worker) newExecutor(reg *registered, d *kernel.Device, part *graph.Graph) (*executor.Executor, error) {
+	runtime := function.NewRuntime(part.Library, function.Config{
+		Device: d, Devices: reg.session.devices, Cluster: reg.cluster(w), Kernels: w.Kernels, Log: w.Log,
+		GraphVersion: part.Versions.Producer,
+	})
+	reg.runtimes = append(reg.runtimes, runtime)
+	return executor.New(part, executor.Config{
+		Device: d, Log: w.Log,
+		NewKernel: func(n *graph.Node) (kernel.Kernel, error) {
+			if isShared(n, part.Library) {
+				k, owned, err := reg.kernels.shared(d.Name, n, runtime.NewKernel)
+				if owned {
+					reg.owned = append(reg.owned, k)
+				}
+				return k, err
+			}
+			k, err := runtime.NewKernel(n)
+			if err == nil {
+				reg.owned = append(reg.owned, k)
+			}
+			return k, err
+		},
+	})
+}
+
+// clientKey returns the rendezvous key of a node through which the master feeds or fetches, "" for all others.
+func clientKey(n *graph.Node) string {
+	if (n.Op.Name != "_Recv" && n.Op.Name != "_Send") || !n.Attrs.Bool("client_terminated") {
+		return ""
+	}
+	incarnation, _ := n.Attrs["send_device_incarnation"].(int64)
+	return kernel.NewKey(n.Attrs.String("send_device"), uint64(incarnation), n.Attrs.String("recv_device"),
+		n.Attrs.String("tensor_name")).At(kernel.FrameIter{})
+}
+
+// add gives a graph its handle.
+func (s *session) add(reg *registered) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed.Load() {
+		return "", status.Abortedf("Session handle is not found: %s. It was deleted.", s.handle)
+	}
+	s.counter++
+	handle := fmt.Sprintf("%016x", s.counter)
+	s.graphs[handle] = reg
+	return handle, nil
+}
+
+// graph returns a registered graph with one more user, who must call release.
+func (s *session) graph(handle string) (*registered, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reg, ok := s.graphs[handle]
+	if !ok {
+		return nil, status.Abortedf("Graph handle is not found: %s", handle)
+	}
+	reg.users.Add(1)
+	return reg, nil
+}
+
+// DeregisterGraph drops a graph. A run that uses it goes on to its end.
+func (w *Worker) DeregisterGraph(_ context.Context, req *pb.DeregisterGraphRequest) (*pb.DeregisterGraphResponse, error) {
+	s, err := w.session(req.GetSessionHandle(), req.GetCreateWorkerSessionCalled())
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	reg, ok := s.graphs[req.GetGraphHandle()]
+	delete(s.graphs, req.GetGraphHandle())
+	s.mu.Unlock()
+	if !ok {
+		return nil, status.Abortedf("Graph handle is not found: %s. Possibly, this worker just restarted.", req.GetGraphHandle())
+	}
+	reg.release()
+	return &pb.DeregisterGraphResponse{}, nil
+}
+
+// release ends one use of a graph; the last gives back its kernels.
+func (reg *registered) release() {
+	if reg.users.Add(-1) > 0 {
+		return
+	}
+	for _, k := range reg.owned {
+		closeKernel(k)
+	}
+	for _, r := range reg.runtimes {
+		r.Close()
+	}
+	reg.session.leave(reg.cacheName, reg.kernels)
+}

@@ -1,0 +1,258 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/device"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+// session is what one session of a master has on this task: its view of the devices, its graphs and its kernels.
+type session struct {
+	handle  string
+	task    cluster.Task // the name of this task in the session's cluster
+	prefix  string       // of the names of the task's devices
+	devices []*kernel.Device
+	private bool // the resources of the devices are nobody else's
+	peers   Peers
+	shared  map[string]uint64 // devices of other tasks that functions can use, with their incarnations
+	parts   *functionParts
+
+	master            string // task of the master that made the session; "" if it did not say
+	masterIncarnation int64
+
+	mu      sync.Mutex
+	closed  atomic.Bool             // changed with mu
+	graphs  map[string]*registered  // guarded by mu; by handle
+	kernels map[string]*kernelCache // guarded by mu; by the session that graphs are registered for
+	counter int64                   // guarded by mu; last number in names and graph handles
+}
+
+func newSession(handle string, task cluster.Task, peers Peers, devices []*kernel.Device) *session {
+	return &session{
+		handle: handle, task: task, prefix: task.String() + "/", devices: devices, peers: peers,
+		parts: newFunctionParts(), graphs: map[string]*registered{}, kernels: map[string]*kernelCache{},
+	}
+}
+
+// CreateWorkerSession makes a session; one that exists is kept as it is. Sessions of an earlier life of the same master
+// are dropped: that master can no longer do so itself.
+func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSessionRequest) (*pb.CreateWorkerSessionResponse, error) {
+	if req.GetSessionHandle() == "" {
+		return nil, status.InvalidArgumentf("Session must be non-empty.")
+	}
+	s, err := w.makeSession(req)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	stale := w.staleLocked(s.master, s.masterIncarnation)
+	_, exists := w.sessions[s.handle]
+	if !exists && !w.closed {
+		w.sessions[s.handle] = s
+	}
+	w.mu.Unlock()
+	for _, old := range stale {
+		w.Log.Warn("dropping the session of a master that has restarted", "session", old.handle, "master", old.master)
+		w.drop(old)
+	}
+	if !exists && ctx.Err() != nil { // the master may have asked meanwhile for the session to be deleted
+		w.remove(s.handle)
+		return nil, status.FromContext(ctx, "creating a session")
+	}
+	return &pb.CreateWorkerSessionResponse{}, nil
+}
+
+// staleLocked removes the sessions that another life of a master made and returns them.
+func (w *Worker) staleLocked(master string, incarnation int64) []*session {
+	if master == "" {
+		return nil
+	}
+	var stale []*session
+	for handle, s := range w.sessions {
+		if s.master == master && s.masterIncarnation != incarnation {
+			stale = append(stale, s)
+			delete(w.sessions, handle)
+		}
+	}
+	return stale
+}
+
+func (w *Worker) makeSession(req *pb.CreateWorkerSessionRequest) (*session, error) {
+	task, peers, devices := w.Task, w.Peers, w.Devices
+	def := req.GetServerDef()
+	isolate := req.GetIsolateSessionState()
+	if jobs := def.GetCluster().GetJob(); len(jobs) > 0 {
+		spec, err := cluster.FromJobs(func(yield func(string, map[int32]string) bool) {
+			for _, job := range jobs {
+				if !yield(job.GetName(), job.GetTasks()) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		if w.Connect == nil {
+			return nil, status.Unimplementedf("%v does not let sessions bring their own cluster", w.Task)
+		}
+		task = cluster.Task{Job: def.GetJobName(), Index: int(def.GetTaskIndex())}
+		if peers, err = w.Connect(spec, task); err != nil {
+			return nil, err
+		}
+	}
+	if isolate || task != w.Task {
+		devices = privateDevices(devices, task, isolate)
+	}
+	s := newSession(req.GetSessionHandle(), task, peers, devices)
+	s.private = isolate
+	s.master, s.masterIncarnation = req.GetMasterTask(), req.GetMasterIncarnation()
+	return s, s.share(req.GetClusterDeviceAttributes())
+}
+
+// share takes note of the devices of the cluster that are not this task's.
+func (s *session) share(devices []*pb.DeviceAttributes) error {
+	s.shared = map[string]uint64{}
+	for _, d := range devices {
+		name, err := device.Parse(d.GetName())
+		if err != nil || !name.IsFull() {
+			return status.InvalidArgumentf("Invalid device name in cluster_device_attributes: %q", d.GetName())
+		}
+		if full := name.String(); !s.isLocal(full) {
+			s.shared[full] = d.GetIncarnation()
+		}
+	}
+	return nil
+}
+
+// privateDevices returns copies of devices under the name that a task has in a session's cluster. Isolated ones have
+// resources of their own.
+func privateDevices(devices []*kernel.Device, task cluster.Task, isolate bool) []*kernel.Device {
+	out := make([]*kernel.Device, len(devices))
+	for i, d := range devices {
+		own := *d
+		_, local, _ := strings.Cut(d.Name, "/device:")
+		own.Name = task.String() + "/device:" + local
+		if isolate {
+			own.Resources = kernel.NewResources(task.Job)
+		}
+		out[i] = &own
+	}
+	return out
+}
+
+// DeleteWorkerSession drops a session, with its graphs and its steps. One that is not there is no error: it may have been
+// lost in a restart.
+func (w *Worker) DeleteWorkerSession(_ context.Context, req *pb.DeleteWorkerSessionRequest) (*pb.DeleteWorkerSessionResponse, error) {
+	w.remove(req.GetSessionHandle())
+	return &pb.DeleteWorkerSessionResponse{}, nil
+}
+
+// remove ends a session, which need not be there.
+func (w *Worker) remove(handle string) {
+	w.mu.Lock()
+	s := w.sessions[handle]
+	delete(w.sessions, handle)
+	last := len(w.sessions) == 0
+	w.mu.Unlock()
+	if s == nil {
+		return
+	}
+	w.drop(s)
+	if last && w.Unused != nil {
+		w.Unused()
+	}
+}
+
+// drop ends the steps of a session that has been removed, and gives back what it holds.
+func (w *Worker) drop(s *session) {
+	s.close() // no run begins from now on
+	w.steps.endSession(s, status.Abortedf("The session %s was deleted.", s.handle))
+	for _, d := range s.devices {
+		if s.private { // resources may hold files
+			d.Resources.ClearAll()
+		} else {
+			d.Resources.Clear(kernel.SessionContainer(s.handle))
+		}
+	}
+}
+
+// session returns the session that a request names, the shared one if its master makes no sessions.
+func (w *Worker) session(handle string, created bool) (*session, error) {
+	if !created || handle == "" {
+		return w.legacy, nil
+	}
+	w.mu.Lock()
+	s, ok := w.sessions[handle]
+	w.mu.Unlock()
+	if !ok {
+		return nil, w.unknownSession(handle)
+	}
+	return s, nil
+}
+
+func (w *Worker) unknownSession(handle string) error {
+	return status.Abortedf("Session handle is not found: %s. Possibly this worker (\"%v\") just restarted.",
+		handle, w.Task).WithPayload(status.PayloadWorkerRestarted, nil)
+}
+
+func (s *session) isClosed() bool { return s.closed.Load() }
+
+// close gives back the graphs and kernels of a session; a graph that is running goes when it has ended.
+func (s *session) close() {
+	s.mu.Lock()
+	s.closed.Store(true)
+	graphs := s.graphs
+	s.graphs = map[string]*registered{}
+	s.mu.Unlock()
+	for _, g := range graphs {
+		g.release()
+	}
+}
+
+// device returns the device of a full name, or nil.
+func (s *session) device(name string) *kernel.Device {
+	for _, d := range s.devices {
+		if d.Name == name {
+			return d
+		}
+	}
+	return nil
+}
+
+// isLocal reports whether a device with a full name is on this task.
+func (s *session) isLocal(name string) bool { return strings.HasPrefix(name, s.prefix) }
+
+// newName returns a name for a node that is made when a graph is split.
+func (s *session) newName(prefix string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counter++
+	return fmt.Sprintf("%s_G%d", prefix, s.counter)
+}
+
+// taskOf returns the name of the task that a device is on.
+func taskOf(deviceName string) (string, error) {
+	if i := strings.Index(deviceName, "/device:"); i > 0 {
+		return deviceName[:i], nil
+	}
+	spec, err := device.Parse(deviceName)
+	if err != nil {
+		return "", err
+	}
+	return spec.TaskName(), nil
+}
+
+// NumSessions returns how many sessions masters have made and not deleted.
+func (w *Worker) NumSessions() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.sessions)
+}

@@ -1,0 +1,167 @@
+package worker
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/runtime/executor"
+)
+
+// stats is what a master wants to know about a run. A nil *stats is nothing.
+type stats struct {
+	timeline, costs bool
+	begun           time.Time
+	units           []*unitStats
+}
+
+// unitStats collects what one executor did, and those of the functions that it called. It implements executor.Collector.
+type unitStats struct {
+	unit *unit
+
+	mu    sync.Mutex
+	nodes []*executor.NodeStats // guarded by mu while the step runs
+}
+
+// Collect adds one execution of a node. Those that only move tensors between devices are left out, as TensorFlow does:
+// transfers are recorded by themselves.
+func (u *unitStats) Collect(n *executor.NodeStats) {
+	switch n.Op {
+	case "_Send", "_HostSend", "Send", "_Recv", "_HostRecv", "Recv":
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.nodes = append(u.nodes, n)
+}
+
+// node returns the node that was executed, nil if it is in a function.
+func (u *unitStats) node(n *executor.NodeStats) *graph.Node {
+	if n.Depth > 0 {
+		return nil
+	}
+	return u.unit.graph.Node(n.Node)
+}
+
+// newStats returns what to collect about a run of a graph.
+func newStats(opts *pb.ExecutorOpts, reg *registered) *stats {
+	if !opts.GetRecordTimeline() && !opts.GetRecordCosts() && !opts.GetReportTensorAllocationsUponOom() {
+		return nil
+	}
+	s := &stats{timeline: opts.GetRecordTimeline(), costs: opts.GetRecordCosts(), begun: time.Now()}
+	for i := range reg.units {
+		s.units = append(s.units, &unitStats{unit: &reg.units[i]})
+	}
+	return s
+}
+
+// options returns those of the run of unit i.
+func (s *stats) options(i int) executor.RunOptions {
+	if s == nil {
+		return executor.RunOptions{}
+	}
+	return executor.RunOptions{Stats: s.units[i]}
+}
+
+// report adds what was collected to a response.
+func (s *stats) report(resp *message.RunGraphResponse) {
+	if s == nil {
+		return
+	}
+	if s.timeline {
+		resp.StepStats = &pb.StepStats{}
+		for _, u := range s.units {
+			resp.StepStats.DevStats = append(resp.StepStats.DevStats, u.timeline(s.begun))
+		}
+	}
+	if s.costs {
+		resp.CostGraph = &pb.CostGraphDef{}
+		for _, u := range s.units {
+			resp.CostGraph.Node = append(resp.CostGraph.Node, u.costs(len(resp.CostGraph.Node))...)
+		}
+	}
+}
+
+// timeline returns the statistics that TensorFlow's timeline draws. It starts with the source of the graph, as
+// TensorFlow's does.
+func (u *unitStats) timeline(begun time.Time) *pb.DeviceStepStats {
+	out := &pb.DeviceStepStats{Device: u.unit.device.Name}
+	source := &executor.NodeStats{Node: "_SOURCE", Op: "NoOp", Scheduled: begun, Start: begun, End: begun}
+	out.NodeStats = append(out.NodeStats, nodeStats(source, nil))
+	for _, n := range u.nodes {
+		out.NodeStats = append(out.NodeStats, nodeStats(n, u.node(n)))
+	}
+	return out
+}
+
+// nodeStats describes one execution. Micros round down from nanoseconds.
+func nodeStats(n *executor.NodeStats, node *graph.Node) *pb.NodeExecStats {
+	took := n.End.Sub(n.Start)
+	out := &pb.NodeExecStats{
+		NodeName: n.Node, TimelineLabel: label(n, node),
+		ScheduledMicros: n.Scheduled.UnixMicro(), ScheduledNanos: n.Scheduled.UnixNano(),
+		AllStartMicros: n.Start.UnixMicro(), AllStartNanos: n.Start.UnixNano(),
+		OpEndRelMicros: took.Microseconds(), OpEndRelNanos: took.Nanoseconds(),
+		AllEndRelMicros: took.Microseconds(), AllEndRelNanos: took.Nanoseconds(),
+		MemoryStats: &pb.MemoryStats{},
+	}
+	for _, o := range n.Outputs {
+		out.Output = append(out.Output, &pb.NodeOutput{Slot: int32(o.Slot), TensorDescription: &pb.TensorDescription{
+			Dtype: pb.DataType(o.DType), Shape: pbconv.ShapeToProto(o.Shape),
+			AllocationDescription: &pb.AllocationDescription{RequestedBytes: o.Bytes, AllocatedBytes: o.Bytes, AllocatorName: "cpu"},
+		}})
+		out.Memory = append(out.Memory, &pb.AllocatorMemoryUsed{
+			AllocatorName: "cpu", TotalBytes: o.Bytes, PeakBytes: o.Bytes, LiveBytes: o.Bytes,
+		})
+	}
+	return out
+}
+
+// label says what was executed, for people.
+func label(n *executor.NodeStats, node *graph.Node) string {
+	if node == nil {
+		return n.Node + " = " + n.Op + "()"
+	}
+	return n.Node + " = " + n.Op + "(" + strings.Join(node.Def().Inputs, ", ") + ")"
+}
+
+// costs describes what every node that was executed costs, numbered from first on.
+func (u *unitStats) costs(first int) []*pb.CostGraphDef_Node {
+	ids := map[string]int32{}
+	for i, n := range u.nodes {
+		ids[n.Node] = int32(first + i)
+	}
+	var out []*pb.CostGraphDef_Node
+	for _, n := range u.nodes {
+		cost := &pb.CostGraphDef_Node{
+			Name: n.Node, Device: u.unit.device.Name, Id: ids[n.Node], ComputeCost: n.End.Sub(n.Start).Microseconds(),
+		}
+		if node := u.node(n); node != nil {
+			u.addInputs(cost, node, ids)
+		}
+		for _, o := range n.Outputs {
+			cost.OutputInfo = append(cost.OutputInfo, &pb.CostGraphDef_Node_OutputInfo{
+				Size: o.Bytes, AliasInputPort: -1, Dtype: pb.DataType(o.DType), Shape: pbconv.ShapeToProto(o.Shape),
+			})
+		}
+		out = append(out, cost)
+	}
+	return out
+}
+
+func (u *unitStats) addInputs(cost *pb.CostGraphDef_Node, node *graph.Node, ids map[string]int32) {
+	for _, in := range node.Inputs() {
+		if id, ok := ids[in.Node.Name]; ok {
+			cost.InputInfo = append(cost.InputInfo, &pb.CostGraphDef_Node_InputInfo{PrecedingNode: id, PrecedingPort: int32(in.Index)})
+		}
+	}
+	for _, src := range node.ControlInputs() {
+		if id, ok := ids[src.Name]; ok {
+			cost.ControlInput = append(cost.ControlInput, id)
+		}
+	}
+}

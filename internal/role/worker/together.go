@@ -1,0 +1,129 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/requestid"
+	"github.com/weft-ml/weft/internal/runtime/rendezvous"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// Tensors that a graph receives before it has done anything are asked for together when a run begins: a worker that reads
+// a hundred small variables from a parameter server sends it one request. They wait in a table of the run for the nodes
+// that receive them.
+
+// roots returns the keys that nodes of a graph receive from other tasks whatever else happens, by task.
+func (s *session) roots(g *graph.Graph) map[string][]*kernel.Key {
+	byTask := map[string][]*kernel.Key{}
+	for n := range g.Nodes() {
+		if n.Op.Name != "_Recv" || len(n.Inputs())+len(n.ControlInputs()) > 0 || n.Attrs.Bool("client_terminated") {
+			continue
+		}
+		from := n.Attrs.String("send_device")
+		task, err := taskOf(from)
+		if err != nil || s.isLocal(from) || !s.isLocal(n.Attrs.String("recv_device")) {
+			continue
+		}
+		incarnation, _ := n.Attrs["send_device_incarnation"].(int64)
+		key := kernel.NewKey(from, uint64(incarnation), n.Attrs.String("recv_device"), n.Attrs.String("tensor_name"))
+		byTask[task] = append(byTask[task], key)
+	}
+	return byTask
+}
+
+// rootKeys is the set of the keys that are asked for together.
+func rootKeys(byTask map[string][]*kernel.Key) map[string]bool {
+	set := map[string]bool{}
+	for _, keys := range byTask {
+		for _, key := range keys {
+			set[key.At(kernel.FrameIter{})] = true
+		}
+	}
+	return set
+}
+
+// askTogether asks for what the graph receives first. The caller must close the table that it comes to.
+func (r *run) askTogether() {
+	if len(r.graph.roots) == 0 || r.session.peers == nil {
+		return
+	}
+	r.asked = rendezvous.New()
+	start := time.Now()
+	for task, keys := range r.graph.roots {
+		requests := make([]*message.RecvTensorRequest, len(keys))
+		for i, key := range keys {
+			requests[i] = &message.RecvTensorRequest{StepID: r.step.id, Key: key.At(kernel.FrameIter{}), RequestID: requestid.New()}
+		}
+		r.session.peers.StartRecvAll(&r.life, task, requests, func(i int, resp *message.RecvTensorResponse, err error) {
+			t, dead, err := r.received(keys[i], task, requests[i], resp, err, start)
+			if err != nil {
+				r.asked.Abort(err)
+				return
+			}
+			_ = r.asked.Send(keys[i], kernel.FrameIter{}, t, dead) // it fails if the run has ended, and nobody wants the tensor
+		})
+	}
+}
+
+// received takes the answer to a request for a tensor.
+func (r *run) received(
+	key *kernel.Key, task string, req *message.RecvTensorRequest, resp *message.RecvTensorResponse, err error, start time.Time,
+) (t tensor.Tensor, dead bool, _ error) {
+	if err != nil {
+		if r.life.Err() != nil {
+			err = status.FromContext(&r.life, "receiving "+key.Name+" from "+task).Derive()
+		}
+		return t, false, err
+	}
+	if resp.RequireAck {
+		if peer, err := r.session.peers.Peer(task); err == nil {
+			r.worker.acknowledge(peer, req.RequestID)
+		}
+	}
+	if r.worker.transfers.active() {
+		r.logTransfer(key, resp, start)
+	}
+	return resp.Tensor, resp.Dead, nil
+}
+
+// recvSome answers a request for several tensors of a step with those that are there when the first is.
+func (w *Worker) recvSome(ctx context.Context, req *message.RecvTensorRequest, keys []string) (*message.RecvTensorResponse, error) {
+	if err := w.recent.Track(req.RequestID, "RecvTensor (GrpcWorker)", req.Key); err != nil {
+		return nil, err
+	}
+	for _, text := range keys {
+		key, err := kernel.ParseKey(text)
+		if err != nil {
+			return nil, err
+		}
+		if err := w.checkProducer(key, text); err != nil {
+			return nil, err
+		}
+	}
+	st, err := w.steps.arrive(req.StepID)
+	if err != nil {
+		return nil, err
+	}
+	defer w.steps.depart(st)
+	values, err := st.table.AwaitSome(ctx, keys)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		w.steps.giveUp(st)
+		return nil, status.FromContext(ctx, "waiting for "+req.Key).Derive()
+	default:
+		return nil, err
+	}
+	resp := &message.RecvTensorResponse{SendStartMicros: time.Now().UnixMicro()}
+	for _, v := range w.Lender.Pack(values, resp) {
+		if err := st.table.SendText(keys[v.Index], v.Tensor, v.Dead); err != nil {
+			return nil, err
+		}
+	}
+	return resp, nil
+}

@@ -1,0 +1,111 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/weft-ml/weft/internal/proto/pb"
+)
+
+// maxLoggedSteps bounds the steps whose transfers are kept until somebody asks for them, TensorFlow's number.
+const maxLoggedSteps = 1 << 10
+
+// transferLog keeps, while any master wants it, what tensors a task received from others, by step.
+type transferLog struct {
+	mu     sync.Mutex
+	wanted int                     // guarded by mu; masters that have switched logging on
+	steps  map[int64]*pb.StepStats // guarded by mu
+}
+
+// transfer is one tensor that came from another task.
+type transfer struct {
+	step       int64
+	name       string // of the tensor
+	from, to   string // devices
+	bytes      int64
+	start, end time.Time
+}
+
+// Logging switches the log of transfers on or off and returns what it has of the given steps, which it then forgets.
+func (w *Worker) Logging(_ context.Context, req *pb.LoggingRequest) (*pb.LoggingResponse, error) {
+	l := &w.transfers
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if req.GetEnableRpcLogging() {
+		l.wanted++
+	}
+	// Masters before DisableRpcLogging existed say so by not enabling.
+	if req.GetDisableRpcLogging() || !req.GetEnableRpcLogging() && len(req.GetFetchStepId()) == 0 {
+		l.wanted = max(l.wanted-1, 0)
+	}
+	resp := &pb.LoggingResponse{}
+	for _, id := range req.GetFetchStepId() {
+		if stats, ok := l.steps[id]; ok {
+			resp.Step = append(resp.Step, &pb.LabeledStepStats{StepId: id, StepStats: stats})
+			delete(l.steps, id)
+		}
+	}
+	if req.GetClear() {
+		clear(l.steps)
+	}
+	return resp, nil
+}
+
+// active reports whether transfers are to be recorded.
+func (l *transferLog) active() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wanted > 0
+}
+
+// record adds a transfer under the device that received it.
+func (l *transferLog) record(t transfer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.wanted == 0 {
+		return
+	}
+	stats := l.steps[t.step]
+	if stats == nil {
+		if l.steps == nil || len(l.steps) >= maxLoggedSteps {
+			l.steps = map[int64]*pb.StepStats{}
+		}
+		stats = &pb.StepStats{}
+		l.steps[t.step] = stats
+	}
+	for _, d := range stats.DevStats {
+		if d.Device == t.to {
+			d.NodeStats = append(d.NodeStats, t.stats())
+			return
+		}
+	}
+	stats.DevStats = append(stats.DevStats, &pb.DeviceStepStats{Device: t.to, NodeStats: []*pb.NodeExecStats{t.stats()}})
+}
+
+// stats returns the entry that TensorFlow's timeline understands.
+func (t transfer) stats() *pb.NodeExecStats {
+	micros := t.end.Sub(t.start).Microseconds()
+	return &pb.NodeExecStats{
+		NodeName: "RecvTensor", TimelineLabel: t.label(),
+		AllStartMicros: t.start.UnixMicro(), OpEndRelMicros: micros, AllEndRelMicros: micros,
+		Output: []*pb.NodeOutput{{TensorDescription: &pb.TensorDescription{
+			AllocationDescription: &pb.AllocationDescription{RequestedBytes: t.bytes},
+		}}},
+	}
+}
+
+func (t transfer) label() string {
+	const mib = 1 << 20
+	size := fmt.Sprintf("[%dB]", t.bytes)
+	if float64(t.bytes) >= 0.1*mib {
+		size = fmt.Sprintf("[%.1fMB]", float64(t.bytes)/mib)
+	}
+	rate := 8 * float64(t.bytes) / float64(max(t.end.Sub(t.start).Microseconds(), 1)) // in Mb/s
+	speed := fmt.Sprintf("[%fMb/s]", rate)
+	if rate >= 1000 {
+		speed = fmt.Sprintf("[%.1fGb/s]", rate/1000)
+	}
+	return fmt.Sprintf("%s %s %s from %s to %s", size, speed, t.name, t.from, t.to)
+}

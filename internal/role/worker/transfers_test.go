@@ -1,0 +1,69 @@
+package worker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weft-ml/weft/internal/proto/pb"
+)
+
+func TestTransferLabels(t *testing.T) {
+	for _, tt := range []struct {
+		bytes int64
+		took  time.Duration
+		want  string
+	}{
+		{64, 773 * time.Microsecond, "[64B] [0.662354Mb/s] edge_6_b from a to b"},
+		{4, 0, "[4B] [32.000000Mb/s] edge_6_b from a to b"},
+		{100 << 20, 100 * time.Millisecond, "[100.0MB] [8.4Gb/s] edge_6_b from a to b"},
+	} {
+		start := time.Unix(1, 0)
+		got := transfer{name: "edge_6_b", from: "a", to: "b", bytes: tt.bytes, start: start, end: start.Add(tt.took)}.label()
+		if got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
+func TestTransferLog(t *testing.T) {
+	w := &Worker{}
+	logging := func(req *pb.LoggingRequest) []*pb.LabeledStepStats {
+		resp, err := w.Logging(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.Step
+	}
+	add := func(step int64, to string) { w.transfers.record(transfer{step: step, to: to}) }
+
+	add(1, "a") // nobody wants it
+	logging(&pb.LoggingRequest{EnableRpcLogging: true})
+	logging(&pb.LoggingRequest{EnableRpcLogging: true})
+	add(2, "a")
+	add(2, "b")
+	add(2, "a")
+	logging(&pb.LoggingRequest{DisableRpcLogging: true})
+	add(3, "a") // the other master still wants it
+	got := logging(&pb.LoggingRequest{FetchStepId: []int64{1, 2, 3}})
+	if len(got) != 2 || got[0].StepId != 2 || len(got[0].StepStats.DevStats) != 2 || len(got[0].StepStats.DevStats[0].NodeStats) != 2 {
+		t.Errorf("got %v", got)
+	}
+	if got := logging(&pb.LoggingRequest{FetchStepId: []int64{2}}); len(got) != 0 {
+		t.Errorf("a step is returned twice: %v", got)
+	}
+	logging(&pb.LoggingRequest{}) // how old masters disable
+	if w.transfers.active() {
+		t.Error("transfers are recorded for nobody")
+	}
+	logging(&pb.LoggingRequest{EnableRpcLogging: true})
+	for step := range int64(3000) {
+		add(step, "a")
+	}
+	if n := len(w.transfers.steps); n > maxLoggedSteps {
+		t.Errorf("%d steps are kept", n)
+	}
+	logging(&pb.LoggingRequest{EnableRpcLogging: true, Clear: true})
+	if n := len(w.transfers.steps); n != 0 {
+		t.Errorf("%d steps are kept after Clear", n)
+	}
+}

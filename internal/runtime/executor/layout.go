@@ -1,0 +1,78 @@
+package executor
+
+import (
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/numeric/murmur"
+	"github.com/weft-ml/weft/status"
+)
+
+// frameInfo is what is known of a frame before it runs.
+type frameInfo struct {
+	index    int // in the frames of the program
+	hash     uint64
+	root     bool
+	slots    int     // inputs of all nodes
+	initial  []count // of all nodes
+	enters   int     // nodes that enter it
+	parallel int     // most iterations that run at the same time
+}
+
+// layout finds the frames of a graph while it is compiled.
+type layout struct {
+	program *program
+	frames  *graph.Frames
+	infos   map[*graph.Frame]*frameInfo
+	byName  map[string]*frameInfo
+}
+
+func newLayout(p *program, g *graph.Graph) (*layout, error) {
+	frames, err := graph.FindFrames(g)
+	if err != nil {
+		return nil, err
+	}
+	l := &layout{p, frames, map[*graph.Frame]*frameInfo{}, map[string]*frameInfo{}}
+	l.named("").root = true
+	for n := range g.Nodes() {
+		f := frames.RunsIn[n.ID]
+		if f == nil {
+			return nil, status.InvalidArgumentf("Graph contains a cycle that no value can enter, with {{node %s}}", n.Name)
+		}
+		if l.infos[f] == nil {
+			l.infos[f] = l.named(f.Name)
+		}
+	}
+	return l, nil
+}
+
+// named returns the frame of a name. Names of frames are unique in a graph.
+func (l *layout) named(name string) *frameInfo {
+	f := l.byName[name]
+	if f == nil {
+		f = &frameInfo{index: len(l.program.frames), hash: murmur.Sum64(name)}
+		l.program.frames = append(l.program.frames, f)
+		l.byName[name] = f
+	}
+	return f
+}
+
+// place gives a node its slots and its count.
+func (l *layout) place(n *node, gn *graph.Node) {
+	f := l.infos[l.frames.RunsIn[gn.ID]]
+	n.frame = int32(f.index)
+	n.in, n.count = int32(f.slots), int32(len(f.initial))
+	f.slots += gn.NumInputs()
+	controls := int32(len(gn.ControlInputs()))
+	if n.kind == merge {
+		f.initial = append(f.initial, count{pending: 1 + 2*controls})
+	} else {
+		f.initial = append(f.initial, count{pending: n.numIn + controls})
+	}
+	if n.kind == enter {
+		child := l.named(gn.Attrs.String("frame_name"))
+		n.child = child.index
+		child.enters++
+		if child.parallel == 0 {
+			child.parallel = max(gn.Attrs.Int("parallel_iterations"), 1)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package function
+
+import (
+	"sync"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/runtime/executor"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// function is a function with its attributes, all of which runs on one device. It implements kernel.Function.
+type function struct {
+	runtime *Runtime
+	fn      opdef.Func
+	op      *opdef.Op
+	body    func() (*graph.Body, error)
+
+	prepare sync.Once // guards the writing of the next fields
+	err     error
+	exec    *executor.Executor
+	args    int // their number
+	rets    int
+
+	calls sync.Pool // of *call
+}
+
+// call is one execution of a function. It is reused with its callback.
+type call struct {
+	f      *function
+	done   func([]tensor.Tensor, error)
+	rets   []tensor.Tensor
+	finish func(error)
+}
+
+// Op implements kernel.Function.
+func (f *function) Op() *opdef.Op { return f.op }
+
+// Call implements kernel.Function.
+func (f *function) Call(ctx *kernel.Context, args []tensor.Tensor, done func(rets []tensor.Tensor, err error)) {
+	f.prepare.Do(f.compile)
+	if err := checkCall(ctx, f.fn.Name, f.err, f.args, len(args)); err != nil {
+		releaseAll(args)
+		done(nil, err)
+		return
+	}
+	c, _ := f.calls.Get().(*call)
+	if c == nil {
+		c = &call{f: f, rets: make([]tensor.Tensor, f.rets)}
+		c.finish = c.end
+	}
+	c.done = done
+	stats, _ := ctx.Stats.(executor.Collector)
+	f.exec.RunAsync(ctx.Step, executor.RunOptions{Args: args, Rets: c.rets, Depth: ctx.Depth + 1, Stats: stats}, c.finish)
+}
+
+func (f *function) compile() {
+	body, err := f.body()
+	if err != nil {
+		f.err = err
+		return
+	}
+	prune(body)
+	f.args, f.rets = len(body.Args), len(body.Rets)
+	f.exec, f.err = f.runtime.compile(f.fn, body.Graph)
+}
+
+// checkCall reports why a function cannot be called.
+func checkCall(ctx *kernel.Context, name string, prepared error, want, got int) error {
+	switch {
+	case prepared != nil:
+		return prepared
+	case got != want:
+		return status.InvalidArgumentf("Function %s takes %d arguments, got %d", name, want, got)
+	case ctx.Depth >= maxDepth:
+		return status.ResourceExhaustedf("Calls of functions are nested more than %d deep, in function %s", maxDepth, name)
+	}
+	return nil
+}
+
+// end passes on what a body has returned.
+func (c *call) end(err error) {
+	if err == nil {
+		err = missing(c.rets)
+	}
+	done := c.done
+	c.done = nil
+	if err != nil {
+		releaseAll(c.rets)
+		c.f.calls.Put(c)
+		done(nil, err)
+		return
+	}
+	done(c.rets, nil)
+	clear(c.rets)
+	c.f.calls.Put(c)
+}
+
+// missing reports a result without value.
+func missing(rets []tensor.Tensor) error {
+	for i := range rets {
+		if !rets[i].Initialized() {
+			return status.Internalf("Retval[%d] does not have value", i)
+		}
+	}
+	return nil
+}
+
+func releaseAll(tensors []tensor.Tensor) {
+	for i := range tensors {
+		tensors[i].Release()
+	}
+}

@@ -1,0 +1,91 @@
+package function
+
+import (
+	"crypto/sha256"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+	"github.com/weft-ml/weft/status"
+)
+
+// Library implements kernel.Graphs.
+func (r *Runtime) Library(names []string) ([]byte, error) {
+	functions, gradient := r.lib.Part(names)
+	p, err := pbconv.GraphToProto(&graph.Def{Library: functions, Gradient: gradient})
+	if err != nil {
+		return nil, err
+	}
+	return proto.MarshalOptions{Deterministic: true}.Marshal(p.GetLibrary())
+}
+
+// Load implements kernel.Graphs.
+func (r *Runtime) Load(graphDef []byte) (kernel.Function, error) {
+	p := &pb.GraphDef{}
+	if err := proto.Unmarshal(graphDef, p); err != nil {
+		return nil, status.InvalidArgumentf("Could not parse GraphDef")
+	}
+	def, err := pbconv.GraphFromProto(p)
+	if err != nil {
+		return nil, err
+	}
+	with, err := r.extended(def)
+	if err != nil {
+		return nil, err
+	}
+	def.Library, def.Gradient = nil, nil
+	g := graph.New(r.kernels)
+	g.Library = with.lib
+	if err := g.Extend(def); err != nil {
+		return nil, err
+	}
+	body := &graph.Body{Graph: g}
+	sig := &opdef.Op{Name: "graph"}
+	for n := range g.Nodes() {
+		switch {
+		case n.Op.Name == "_Arg":
+			return nil, status.InvalidArgumentf("The graph takes arguments, one of them %s", n.Name)
+		case n.Op.Name != "_Retval":
+		case n.Attrs.Int("index") != len(body.Rets):
+			return nil, status.InvalidArgumentf("The results of the graph are not in order")
+		default:
+			body.Rets = append(body.Rets, n)
+			sig.Outputs = append(sig.Outputs, opdef.Arg{Name: n.Name, DType: n.InTypes[0]})
+		}
+	}
+	fn := opdef.Func{Name: sig.Name}
+	return &function{runtime: with, fn: fn, op: sig, body: func() (*graph.Body, error) { return body, nil }}, nil
+}
+
+// extended returns the runtime, on the same device, for the functions of a graph besides those of the library. One that was
+// made for the same functions serves again.
+func (r *Runtime) extended(def *graph.Def) (*Runtime, error) {
+	if len(def.Library)+len(def.Gradient) == 0 {
+		return r, nil
+	}
+	p, err := pbconv.GraphToProto(&graph.Def{Library: def.Library, Gradient: def.Gradient})
+	if err != nil {
+		return nil, err
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	key := sha256.Sum256(b)
+	f := r.family
+	f.mu.Lock()
+	more := f.extended[key]
+	if more == nil {
+		more = &family{lib: f.lib.With(def.Library, def.Gradient), cfg: f.cfg, members: map[*kernel.Device]*Runtime{}, closed: f.closed}
+		if f.extended == nil {
+			f.extended = map[[sha256.Size]byte]*family{}
+		}
+		f.extended[key] = more
+	}
+	f.mu.Unlock()
+	return more.on(r.device), nil
+}

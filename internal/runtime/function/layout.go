@@ -1,0 +1,91 @@
+package function
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weft-ml/weft/device"
+	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/runtime/executor"
+	"github.com/weft-ml/weft/opdef"
+)
+
+// layout is where the parts of a function are.
+type layout struct {
+	args, rets int // their number
+	locals     []localPart
+	remotes    []*remotePart
+}
+
+// localPart is the part of a function on one device of this task.
+type localPart struct {
+	exec *executor.Executor
+	args []int // indices of the arguments that it takes
+}
+
+// location is the device of a node on this task, and the task of another one: that splits its part by itself.
+func (r *Runtime) location(n *graph.Node) string {
+	if r.family.local(n.Assigned) != nil {
+		return n.Assigned
+	}
+	task, _, _ := strings.Cut(n.Assigned, "/device:")
+	return task
+}
+
+// namer returns a function that makes names which no node of g has.
+func namer(g *graph.Graph) func(prefix string) string {
+	last := 0
+	return func(prefix string) string {
+		for {
+			last++
+			if name := fmt.Sprintf("%s_F%d", prefix, last); g.Node(name) == nil {
+				return name
+			}
+		}
+	}
+}
+
+// lay compiles the parts on this task and prepares those on others for their tasks.
+func (r *Runtime) lay(fn opdef.Func, parts map[string]*graph.Graph, args, rets int) (*layout, error) {
+	l := &layout{args: args, rets: rets}
+	for _, at := range slices.Sorted(maps.Keys(parts)) {
+		g := parts[at]
+		d := r.family.local(at)
+		if d == nil {
+			p, err := newRemotePart(at, g)
+			if err != nil {
+				return nil, err
+			}
+			l.remotes = append(l.remotes, p)
+			r.family.keep(p)
+			continue
+		}
+		exec, err := r.family.on(d).compile(fn, g)
+		if err != nil {
+			return nil, err
+		}
+		p := localPart{exec: exec}
+		for n := range g.Nodes() {
+			if n.Op.Name == "_Arg" {
+				p.args = append(p.args, n.Attrs.Int("index"))
+			}
+		}
+		l.locals = append(l.locals, p)
+	}
+	return l, nil
+}
+
+// elsewhere returns the layout of a function that runs on one device of another task.
+func (r *Runtime) elsewhere(fn opdef.Func, at device.Spec) (*layout, error) {
+	body, err := r.instantiate(fn)
+	if err != nil {
+		return nil, err
+	}
+	prune(body)
+	for n := range body.Graph.Nodes() {
+		n.Assigned = at.String()
+	}
+	return r.lay(fn, map[string]*graph.Graph{at.TaskName(): body.Graph}, len(body.Args), len(body.Rets))
+}

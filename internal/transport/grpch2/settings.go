@@ -1,0 +1,86 @@
+package grpch2
+
+import "encoding/binary"
+
+// settingID is the name of a setting; see RFC 9113, section 6.5.2.
+type settingID uint16
+
+const (
+	settingTableSize settingID = iota + 1
+	settingEnablePush
+	settingMaxStreams
+	settingInitialWindow
+	settingMaxFrame
+	settingMaxHeaderList
+)
+
+// What we tell peers. A stream carries one message, which is read as it comes: there is nothing that its window would hold
+// back, so that it is as wide as can be. A frame bounds for how long others wait for one message to pass.
+const (
+	ownMaxFrame      = 1 << 20
+	ownWindow        = maxWindow
+	ownMaxHeaderList = 64 << 10
+	ownMaxStreams    = 1 << 16
+)
+
+func appendSetting(b []byte, id settingID, value uint32) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(b, uint16(id)), value)
+}
+
+// appendOwnSettings appends the frames that start a connection from our side.
+func appendOwnSettings(b []byte, server bool) []byte {
+	settings := appendSetting(nil, settingInitialWindow, ownWindow)
+	settings = appendSetting(settings, settingMaxFrame, ownMaxFrame)
+	settings = appendSetting(settings, settingMaxHeaderList, ownMaxHeaderList)
+	if server {
+		settings = appendSetting(settings, settingMaxStreams, ownMaxStreams)
+	} else {
+		settings = appendSetting(settings, settingEnablePush, 0)
+	}
+	b = appendFrame(b, frameSettings, 0, 0, settings)
+	return appendUint32Frame(b, frameWindowUpdate, 0, ownWindow-firstWindow)
+}
+
+// settings are what a peer told us. Each is as RFC 9113 has it until then.
+type settings struct {
+	window     int64  // of new streams
+	frame      int    // the most in one frame
+	streams    uint32 // at the same time
+	headerList uint32
+}
+
+func defaultSettings() settings {
+	return settings{window: firstWindow, frame: minFrame, streams: 1<<32 - 1, headerList: 1<<32 - 1}
+}
+
+// update takes over what a SETTINGS frame says.
+func (s *settings) update(payload []byte) error {
+	if len(payload)%6 != 0 {
+		return sizeError("a SETTINGS frame is not made of whole settings")
+	}
+	for ; len(payload) > 0; payload = payload[6:] {
+		value := binary.BigEndian.Uint32(payload[2:])
+		switch settingID(binary.BigEndian.Uint16(payload)) {
+		case settingEnablePush:
+			if value > 1 {
+				return protocolError("ENABLE_PUSH is neither 0 nor 1")
+			}
+		case settingMaxStreams:
+			s.streams = value
+		case settingInitialWindow:
+			if value > maxWindow {
+				return &connError{codeFlowControl, "INITIAL_WINDOW_SIZE is too large"}
+			}
+			s.window = int64(value)
+		case settingMaxFrame:
+			if value < minFrame || value > maxFrame {
+				return protocolError("MAX_FRAME_SIZE is out of range")
+			}
+			s.frame = int(value)
+		case settingMaxHeaderList:
+			s.headerList = value
+		case settingTableSize: // of HPACK's dynamic table, which we do not write with
+		}
+	}
+	return nil
+}

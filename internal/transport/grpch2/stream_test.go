@@ -1,0 +1,97 @@
+package grpch2
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// follow opens a call with several answers.
+func follow(ctx context.Context, t *testing.T, conn *grpc.ClientConn, path string, in []byte) grpc.ClientStream {
+	t.Helper()
+	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, path)
+	if err == nil {
+		err = s.SendMsg(&in)
+	}
+	if err == nil {
+		err = s.CloseSend()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A call is answered piece by piece, as far as the client takes the pieces, and others are answered beside it.
+func TestSend(t *testing.T) {
+	goOn := make(chan struct{})
+	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo, "/s/Pieces": func(c *Call) {
+		for i, b := range request(c) {
+			if i > 0 {
+				<-goOn
+			}
+			if err := c.Send(bytes.Repeat([]byte{b}, int(b))); err != nil {
+				t.Error(err)
+			}
+		}
+		_ = c.Reply(failure(codeUnavailable, "the end"))
+	}})
+	conn := reference(t, address)
+	s := follow(t.Context(), t, conn, "/s/Pieces", []byte{3, 0, 200})
+	for i, want := range []int{3, 0, 200} {
+		if i > 0 {
+			in, out := []byte("x"), []byte(nil)
+			if err := conn.Invoke(t.Context(), "/s/Echo", &in, &out); err != nil || string(out) != "x" {
+				t.Errorf("beside it: %q, %v", out, err)
+			}
+			goOn <- struct{}{}
+		}
+		var got []byte
+		if err := s.RecvMsg(&got); err != nil || len(got) != want {
+			t.Errorf("piece %d has %d bytes, %v; want %d", i, len(got), err, want)
+		}
+	}
+	var none []byte
+	if err := s.RecvMsg(&none); status.Code(err) != codes.Unavailable || status.Convert(err).Message() != "the end" {
+		t.Errorf("at the end: got %v", err)
+	}
+}
+
+// Whoever sends learns that nobody listens, however many pieces there still were.
+func TestSendToNobody(t *testing.T) {
+	ended := make(chan error)
+	_, address := serve(t, map[string]func(*Call){"/s/Endless": func(c *Call) {
+		var err error
+		for err == nil {
+			err = c.Send(make([]byte, 1000))
+		}
+		<-c.Context().Done()
+		_ = c.Reply(failure(codeCancelled, ""))
+		ended <- err
+	}})
+	conn := reference(t, address)
+	ctx, cancel := context.WithCancel(t.Context())
+	s := follow(ctx, t, conn, "/s/Endless", nil)
+	var got []byte
+	if err := s.RecvMsg(&got); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-ended; err == nil {
+		t.Error("no error")
+	}
+	for {
+		if err := s.RecvMsg(&got); err != nil {
+			if status.Code(err) != codes.Canceled && !errors.Is(err, io.EOF) {
+				t.Errorf("got %v", err)
+			}
+			return
+		}
+	}
+}

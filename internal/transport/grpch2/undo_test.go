@@ -1,0 +1,63 @@
+package grpch2
+
+import (
+	"testing"
+)
+
+// What a call has made is taken back if its caller gives it up, before the answer is written or after that.
+func TestUndo(t *testing.T) {
+	undone := make(chan byte, 10)
+	waiting, goOn := make(chan struct{}), make(chan struct{})
+	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo, "/s/Make": func(c *Call) {
+		what := request(c)[0]
+		if what == 'w' {
+			waiting <- struct{}{}
+			<-goOn
+			<-c.Context().Done()
+		}
+		c.ReplyOr(Outcome{Data: c.Request().(*Chunks).Data()}, func() { undone <- what })
+	}})
+	make1 := block(":method", "POST", ":path", "/s/Make", "content-type", contentType)
+	send := func(id uint32, head []byte, what byte) []byte {
+		return cat(appendHeaders(nil, id, head, false), appendFrame(nil, frameData, flagEndStream, id, []byte{0, 0, 0, 0, 1, what}))
+	}
+	p := newPeer(t, address)
+	answered := func(id uint32) {
+		t.Helper()
+		for {
+			if h, _ := p.next(); h.stream == id && h.has(flagEndStream) {
+				return
+			}
+		}
+	}
+	p.write(cat(hello, send(1, make1, 'w')))
+	<-waiting
+	p.write(cat(appendUint32Frame(nil, frameReset, 1, uint32(codeCancel)), send(3, head, 'x')))
+	answered(3) // and so the reset has been read
+	goOn <- struct{}{}
+	if got := <-undone; got != 'w' {
+		t.Errorf("undone %q", got)
+	}
+
+	for i, what := range []byte("abc") {
+		id := uint32(5 + 2*i)
+		p.write(send(id, make1, what))
+		answered(id)
+	}
+	p.write(cat(appendUint32Frame(nil, frameReset, 7, uint32(codeCancel)), appendUint32Frame(nil, frameReset, 7, uint32(codeCancel)),
+		appendUint32Frame(nil, frameReset, 9, uint32(codeNone)), send(11, head, 'x')))
+	answered(11)
+	if got := <-undone; got != 'b' {
+		t.Errorf("undone %q", got)
+	}
+
+	for id := uint32(13); id < 13+4*maxUndos; id += 2 {
+		p.write(send(id, make1, 'd'))
+		answered(id)
+	}
+	p.write(cat(appendUint32Frame(nil, frameReset, 5, uint32(codeCancel)), send(201, head, 'x')))
+	answered(201)
+	if len(undone) > 0 {
+		t.Errorf("undone %q, which was long ago, or has been undone already", <-undone)
+	}
+}

@@ -1,0 +1,152 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/transport/grpch2"
+	"github.com/weft-ml/weft/status"
+)
+
+// patience says how long a call bears with a peer that cannot be reached, or does not answer.
+type patience struct {
+	wait   bool          // for a connection, where other calls fail at once
+	within time.Duration // the whole call; 0 for as long as its context lasts
+}
+
+// cleanup is how long calls may take whose failure nobody waits for: a peer that is gone has nothing to clean up.
+const cleanup = 10 * time.Second
+
+// patienceOf lists the methods that wait for a peer to come up: those with which clients and masters start, as tasks of a
+// cluster start in any order, and those that clean up. TensorFlow's clients wait with every call, and for ever; but once
+// a peer is gone, so are the sessions and steps that the other methods are about.
+var patienceOf = map[string]patience{
+	MethodCreateSession:       {wait: true},
+	MethodListDevices:         {wait: true},
+	MethodReset:               {wait: true},
+	MethodGetStatus:           {wait: true},
+	MethodCompleteGroup:       {wait: true},
+	MethodCompleteInstance:    {wait: true},
+	MethodCleanupGraph:        {wait: true, within: cleanup},
+	MethodCleanupAll:          {wait: true, within: cleanup},
+	MethodDeleteWorkerSession: {within: cleanup},
+}
+
+// A caller makes calls to one peer.
+type caller struct {
+	conn   *Conn
+	remote string // who the peer is, for errors
+	task   bool   // it is a task of the cluster, called by another
+}
+
+// invoke calls a method and returns its response, which owns its tensors. It borrows the request.
+func invoke[Resp any](ctx context.Context, c *caller, method string, req any) (*Resp, error) {
+	data, err := encode(req)
+	if err != nil {
+		return nil, status.From(err)
+	}
+	ctx, cancel := bounded(ctx, method)
+	defer cancel()
+	out := c.conn.client.Call(ctx, request(method, &data))
+	data.Free()
+	return response[Resp](ctx, c, method, &out)
+}
+
+// start is invoke without waiting. It borrows the request until done is called, once, perhaps by who reads the connection:
+// done must not wait for anything.
+func start[Resp any](ctx context.Context, c *caller, method string, req any, done func(*Resp, error)) {
+	data, err := encode(req)
+	if err != nil {
+		done(nil, status.From(err))
+		return
+	}
+	ctx, cancel := bounded(ctx, method)
+	r := request(method, &data)
+	r.CanWait = canWait(req)
+	c.conn.client.Start(ctx, r, func(out grpch2.Response) {
+		defer cancel()
+		data.Free()
+		done(response[Resp](ctx, c, method, &out))
+	})
+}
+
+// canWait reports whether a request may wait for others to the same peer: nobody waits for a cleanup.
+func canWait(req any) bool {
+	switch req := req.(type) {
+	case *message.RunGraphRequest:
+		return req.CanWait
+	case *pb.CleanupGraphRequest:
+		return true
+	}
+	return false
+}
+
+// bounded returns the context of a call to a method.
+func bounded(ctx context.Context, method string) (context.Context, context.CancelFunc) {
+	if within := patienceOf[method].within; within > 0 {
+		return context.WithTimeout(ctx, within)
+	}
+	return ctx, func() {}
+}
+
+func request(method string, data *encoded) *grpch2.Request {
+	return &grpch2.Request{Path: method, Data: data.data, Wait: patienceOf[method].wait, Room: rooms(responseTensors[method])}
+}
+
+// response reads what a call has brought.
+func response[Resp any](ctx context.Context, c *caller, method string, out *grpch2.Response) (*Resp, error) {
+	if out.Code != uint32(status.OK) {
+		return nil, c.explain(ctx, method, responseStatus(out), out.Answered)
+	}
+	resp := new(Resp)
+	if err := receive(out.Body, resp); err != nil {
+		return nil, c.explain(ctx, method, responseError(err), true)
+	}
+	if failure := bodyError(resp); failure != nil {
+		failure.Payloads = decodePayloads(out.Trailer, bodyPayloadTrailer)
+	}
+	return resp, nil
+}
+
+// explain adds to an error who was called, in the form that TensorFlow's masters and workers have for it. An error that
+// did not come from the peer itself is about the connection to it.
+func (c *caller) explain(ctx context.Context, method string, err *status.Error, answered bool) *status.Error {
+	if ctx.Err() != nil && !answered && (err.Code == status.Cancelled || err.Code == status.DeadlineExceeded) {
+		what := fmt.Sprintf("calling %s on %s", method, c.remote)
+		if failure := c.conn.client.Failure(); failure != nil {
+			what += fmt.Sprintf(" (%v)", failure)
+		}
+		return ended(ctx, what)
+	}
+	if !answered && err.Code == status.Unavailable {
+		out := *err
+		out.Message = fmt.Sprintf("%s is unavailable: %s", c.remote, err.Message)
+		err = &out
+	}
+	if c.task {
+		err = err.Annotate("\nAdditional GRPC error information from remote target %s while calling %s:\n:%v",
+			c.remote, method, err.Code)
+	}
+	return err
+}
+
+// ended returns the error of a call that ended because its context did.
+func ended(ctx context.Context, what string) *status.Error {
+	err := status.FromContext(ctx, what)
+	if err.Code == status.Cancelled {
+		return err.Derive()
+	}
+	return err
+}
+
+// responseError is what TensorFlow makes of a response that it cannot read.
+func responseError(err error) *status.Error {
+	if errors.Is(err, errMalformed) {
+		return status.Internalf("could not parse rpc response")
+	}
+	return status.Internalf("could not parse rpc response: %w", err)
+}

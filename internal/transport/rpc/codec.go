@@ -1,0 +1,107 @@
+package rpc
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/transport/grpch2"
+	"github.com/weft-ml/weft/tensor"
+)
+
+// encoded is a message as bytes, in pieces. Those of large tensors are the tensors' own, which it holds until it is freed.
+type encoded struct {
+	data [][]byte
+	held []tensor.Tensor
+}
+
+// Free ends the references to tensors.
+func (e *encoded) Free() {
+	for i := range e.held {
+		e.held[i].Release()
+	}
+	e.held = nil
+}
+
+// encode returns the bytes of a message.
+func encode(msg any) (encoded, error) {
+	w := newWriter()
+	switch m := msg.(type) {
+	case *message.RunStepRequest:
+		w.runStepRequest(m)
+	case *message.RunStepResponse:
+		w.runStepResponse(m)
+	case *message.RunCallableRequest:
+		w.runCallableRequest(m)
+	case *message.RunCallableResponse:
+		w.runCallableResponse(m)
+	case *message.RunGraphRequest:
+		w.runGraphRequest(m)
+	case *message.RunGraphResponse:
+		w.runGraphResponse(m)
+	case *message.RecvTensorRequest:
+		w.recvTensorRequest(m)
+	case *message.RecvTensorResponse:
+		w.recvTensorResponse(m)
+	case proto.Message:
+		b, err := proto.Marshal(m)
+		return encoded{data: [][]byte{b}}, err
+	default:
+		return encoded{}, fmt.Errorf("rpc: a %T cannot be sent", msg)
+	}
+	return w.finish()
+}
+
+// decode reads a message, which owns its tensors and shares nothing with data.
+func decode(data [][]byte, msg any) error { return decodePlaced(data, nil, msg) }
+
+// receive reads a message that has arrived.
+func receive(body grpch2.Body, msg any) error {
+	a := body.(*arrival) //nolint:forcetypeassert // see rooms
+	defer a.leave()
+	return a.decode(msg)
+}
+
+// decode reads a message that has arrived and goes on holding its part of the window.
+func (a *arrival) decode(msg any) error {
+	defer a.release()
+	return decodePlaced(a.data, a.placed, msg)
+}
+
+// decodePlaced reads a message that takes over those of its tensors that are placed where some of the data lies.
+func decodePlaced(data [][]byte, placed []tensor.Tensor, msg any) error {
+	d := decoder{reader: newReader(data), placed: placed}
+	switch m := msg.(type) {
+	case *message.RunStepRequest:
+		d.runStepRequest(m)
+	case *message.RunStepResponse:
+		d.runStepResponse(m)
+	case *message.RunCallableRequest:
+		d.runCallableRequest(m)
+	case *message.RunCallableResponse:
+		d.runCallableResponse(m)
+	case *message.RunGraphRequest:
+		d.runGraphRequest(m)
+	case *message.RunGraphResponse:
+		d.runGraphResponse(m)
+	case *message.RecvTensorRequest:
+		d.recvTensorRequest(m)
+	case *message.RecvTensorResponse:
+		d.recvTensorResponse(m)
+	case proto.Message:
+		if proto.Unmarshal(d.rest(), m) != nil {
+			return errMalformed
+		}
+	default:
+		return fmt.Errorf("rpc: a %T cannot be received", msg)
+	}
+	err := d.outcome()
+	if owner, ok := msg.(releaser); ok && err != nil {
+		owner.Release()
+	}
+	return err
+}
+
+// A releaser is a message that owns tensors.
+type releaser interface{ Release() }

@@ -1,0 +1,111 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/status"
+)
+
+// Connections are the connections of one task, one for each address, made when they are first needed.
+type Connections struct {
+	mu     sync.Mutex
+	closed bool             // guarded by mu
+	conns  map[string]*Conn // guarded by mu; by address
+}
+
+// NewConnections returns an empty set.
+func NewConnections() *Connections { return &Connections{conns: map[string]*Conn{}} }
+
+// To returns the connection to an address. It stays the set's to close.
+func (c *Connections) To(address string) (*Conn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, status.Unavailablef("the task is shutting down")
+	}
+	if conn, ok := c.conns[address]; ok {
+		return conn, nil
+	}
+	conn, err := Dial(address)
+	if err != nil {
+		return nil, err
+	}
+	c.conns[address] = conn
+	return conn, nil
+}
+
+// Close closes all connections. Calls over them fail.
+func (c *Connections) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, conn := range c.conns {
+		conn.Close()
+	}
+	clear(c.conns)
+}
+
+// Peers reaches the tasks of a cluster.
+type Peers struct {
+	cluster cluster.Spec
+	conns   *Connections
+
+	mu     sync.Mutex
+	tasks  map[cluster.Task]*WorkerClient // guarded by mu
+	byName map[string]*WorkerClient       // guarded by mu
+}
+
+// NewPeers returns the tasks of a cluster, reached over conns. The cluster must not be modified.
+func NewPeers(spec cluster.Spec, conns *Connections) *Peers {
+	return &Peers{cluster: spec, conns: conns, tasks: map[cluster.Task]*WorkerClient{}, byName: map[string]*WorkerClient{}}
+}
+
+// Worker returns the client of a task. It does not wait for a connection.
+func (p *Peers) Worker(task cluster.Task) (*WorkerClient, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c, ok := p.tasks[task]; ok {
+		return c, nil
+	}
+	address := p.cluster.Address(task)
+	if address == "" {
+		return nil, status.InvalidArgumentf("the cluster has no task %v", task)
+	}
+	conn, err := p.conns.To(address)
+	if err != nil {
+		return nil, err
+	}
+	c := NewWorkerClient(conn, task.String())
+	p.tasks[task], p.byName[task.String()] = c, c
+	return c, nil
+}
+
+// Named returns the client of a task, "/job:ps/replica:0/task:0". It does not wait for a connection.
+func (p *Peers) Named(task string) (*WorkerClient, error) {
+	p.mu.Lock()
+	c := p.byName[task]
+	p.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	t, err := cluster.ParseTask(task)
+	if err != nil {
+		return nil, err
+	}
+	return p.Worker(t)
+}
+
+// StartRecv asks a task for a tensor. done is called once, perhaps by who reads a connection, and must not wait.
+func (p *Peers) StartRecv(
+	ctx context.Context, task string, req *message.RecvTensorRequest, done func(*message.RecvTensorResponse, error),
+) {
+	c, err := p.Named(task)
+	if err != nil {
+		done(nil, err)
+		return
+	}
+	c.StartRecv(ctx, req, done)
+}

@@ -1,0 +1,33 @@
+//go:build !linux
+
+package samehost
+
+import (
+	"errors"
+	"net"
+	"os"
+	"syscall"
+)
+
+// supported reports whether this system lets processes read each other's memory.
+const supported = false
+
+func readMemory(int, []byte, uint64) error { return errors.ErrUnsupported }
+
+func readWord(int, uint64) (uint64, error) { return 0, errors.ErrUnsupported }
+
+func peerProcess(*net.UnixConn) (int, error) { return 0, errors.ErrUnsupported }
+
+func newPipe() (in, out *os.File, err error) { return nil, nil, errors.ErrUnsupported }
+
+func sendPipe(*net.UnixConn, []byte, *os.File) error { return errors.ErrUnsupported }
+
+func receive(*net.UnixConn, []byte) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+func pour(syscall.RawConn, []byte) (int, error) { return 0, errors.ErrUnsupported }
+
+func newSlots() (*slots, *os.File, error) { return nil, nil, errors.ErrUnsupported }
+
+func mapSlots(*os.File) (*slots, error) { return nil, errors.ErrUnsupported }
+
+func stillOpen(*net.UnixConn) error { return errors.ErrUnsupported }
